@@ -107,13 +107,14 @@ def recommend(
     import numpy as np
 
     from recassay.models.base.model import recommend as listed
+    from recassay.models.base.stored import load_fitted
 
     made = _fold(fold, columns, items)
     if seeds is not None:
         options: dict[str, Any] = {"seeds": seeds, "rule": sequences, "length": length, "how": how, "as_json": as_json}
         _generated.continue_seeds(model, made.train, output, **options)
         return
-    fitted = _stored(Path(model)) if model.endswith(SUFFIX) else _fitted(model, made)[1]
+    fitted = load_fitted(Path(model))[1] if model.endswith(SUFFIX) else _fitted(model, made)[1]
     users = made.test.user_vocabulary.decode(np.unique(made.test.users))
     run = listed(fitted, users, length, output.name.partition(".")[0])
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -150,15 +151,3 @@ def _fitted(text: str, fold: Any) -> tuple[Any, Any]:
 
     model = parse(text)
     return model, fitted_on_fold(model, fold)
-
-
-def _stored(path: Path) -> Any:
-    """Return the fitted model in a file; raise U123 if no model can be read from it."""
-    from recassay.data.io.archive import load_archive
-    from recassay.errors import UsageError
-
-    try:
-        return load_archive(path)["fitted"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        what = f"no fitted model can be read: {error}"
-        raise UsageError("U123", what, where=str(path), hint="recassay fit MODEL FOLD -o FILE writes one") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _completion, _options, _pairs
 from recassay.cli._options import OUTPUT, STATISTICS, option
 
 if TYPE_CHECKING:
@@ -70,7 +70,20 @@ def watch(
     items: Annotated[
         str | None, option("--items", "Item features, for diversity and coverage.", EVENTS, metavar="FILE")
     ] = None,
-    train: Annotated[str | None, option("--train", "Training log, for novelty.", EVENTS, metavar="LOG")] = None,
+    train: Annotated[
+        str | None, option("--train", "Training log, for novelty and for --model.", EVENTS, metavar="LOG")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        option(
+            "--model",
+            "Model to judge on interactions: it recommends before each, and then learns it; such as "
+            '"new=ISGD(factors=20)", mine.py:MyModel() or a file of recassay fit. May be repeated.',
+            EVENTS,
+            metavar="[NAME=]MODEL",
+            autocompletion=_completion.models,
+        ),
+    ] = None,
     kinds: Annotated[
         str | None,
         option(
@@ -192,9 +205,11 @@ def watch(
 
     Example: recassay watch --simulate days=2 --until "hit@10: new > old" -o watched
     """
+    from recassay.live.attached import AttachedModels, read_models
+    from recassay.live.context import build_context
     from recassay.live.rules import read_rules
     from recassay.live.simulate import Simulation
-    from recassay.live.watch import build_context, build_settings, read_journal
+    from recassay.live.watch import build_settings, read_journal
 
     simulation = None if simulate is None else Simulation.parse(simulate)
     _check(sources, simulation, to, output)
@@ -208,12 +223,14 @@ def watch(
         " ".join(metric) if metric else METRICS,
         tuple(rule for one in until or () for rule in read_rules(one)),
         window=window, lateness=lateness, idle=idle, segments=segment or (), unit=unit, user_window=user_window,
-        every=every, shares=_pairs(share, "--share"), alpha=round(1 - level, 12), gains=_pairs(kinds, "--kinds"),
-        max_items=max_items, limits=_limits(limits),
+        every=every, shares=_pairs.numbers(share, "--share"), alpha=round(1 - level, 12),
+        gains=_pairs.numbers(kinds, "--kinds"), max_items=max_items, limits=_pairs.ranges(limits),
     )  # fmt: skip
     from recassay.live.watcher import Watcher
 
-    watcher = Watcher(settings, output, context=build_context(items, train), journal=read_journal(journal))
+    context = build_context(items, train)
+    models = AttachedModels(read_models(model or []), context.train)
+    watcher = Watcher(settings, output, context=context, journal=read_journal(journal), models=models)
     try:
         _run(watcher, sources, simulation, rate, replay, once, notify, http, as_json or quiet)
         _end(watcher, output, as_json, fail_on)
@@ -232,42 +249,6 @@ def _check(sources: list[str] | None, simulation: Any, to: str | None, output: P
         raise UsageError("U254", "--to writes simulated events", where=f"--to {to}", hint="add --simulate days=3")
     if output is None and sources and any("://" in one for one in sources):
         raise UsageError("U254", "a stream needs a folder for its state", where=sources[0], hint="add -o DIR")
-
-
-def _pairs(text: str | None, name: str) -> dict[str, float]:
-    """Return ``a=1,b=2`` as a dict; a name without a number has 1.
-
-    Raise U107 for a value that is not a number; ``name`` is the option that the error names.
-    """
-    found = {}
-    for part in filter(None, (text or "").split(",")):
-        key, _, value = part.partition("=")
-        try:
-            found[key.strip()] = float(value or 1)
-        except ValueError:
-            from recassay.errors import UsageError
-
-            raise UsageError(
-                "U107", f"{value!r} is not a number", where=f"{name} {text}", hint="write NAME=NUMBER,..."
-            ) from None
-    return found
-
-
-def _limits(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return ``novelty@10=0:20`` as the lowest and highest value by metric; raise U107 for other texts."""
-    found = {}
-    for part in filter(None, (text or "").split(",")):
-        key, _, value = part.rpartition("=")
-        low, _, high = value.partition(":")
-        try:
-            found[key.strip()] = (float(low), float(high))
-        except ValueError:
-            from recassay.errors import UsageError
-
-            raise UsageError(
-                "U107", f"{value!r} is not a pair of limits", where=f"--limits {text}", hint="write METRIC=LOW:HIGH"
-            ) from None
-    return found
 
 
 def _run(

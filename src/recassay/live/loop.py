@@ -59,7 +59,7 @@ class Loop:
         while True:
             arrivals, ended = self._poll(max(0.0, self.interval - (time.monotonic() - committed)))
             for arrival in arrivals:
-                batch = arrival.read(watcher.settings.segments, watcher.settings.max_items)
+                batch = arrival.read(watcher.settings.segments, watcher.settings.max_items, watcher.attached.names)
                 watcher.take(arrival.partition, batch, self.clock(), position=arrival.position)
                 taken += batch.received
             for name in {name for source in self.sources for name in source.ended()}:

@@ -7,12 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from recassay.data.features import Features
-from recassay.data.interactions import Interactions
-from recassay.data.read import read_interactions, read_items, read_training
 from recassay.errors import UsageError
+from recassay.live.attached import AttachedModels, read_models
+from recassay.live.context import build_context
 from recassay.live.events.durations import microseconds
 from recassay.live.loop import Loop
 from recassay.live.results import Watched, watched
@@ -21,7 +18,6 @@ from recassay.live.settings import DEFAULT_METRICS, WatchSettings
 from recassay.live.sources.opening import open_sources
 from recassay.live.state import FILE
 from recassay.live.watcher import Watcher
-from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming.grammar import suggest
 
@@ -37,6 +33,7 @@ def watch(
     train: Any = None,
     until: Any = None,
     journal: str | Path | None = None,
+    models: Mapping[str, Any] | str | None = None,
     finish: bool = True,
     **settings: Any,
 ) -> Watched:
@@ -49,8 +46,9 @@ def watch(
     ``output`` is a folder for the state: events that it has already are not read again, and the results are written
     to it. ``items`` and ``train`` are for metrics that need features or a training log. ``until`` are rules, such as
     ``"ndcg@10: new > old"``. ``journal`` is the folder of a live watch: events that it excluded because of the clock
-    are excluded here too. ``settings`` are those of :class:`~recassay.live.settings.WatchSettings`, durations as text:
-    ``window="30m"``.
+    are excluded here too. ``models`` are recommenders by name, or a text such as ``"new=ISGD(factors=20)"``; each
+    recommends before every interaction and then learns it. They first learn ``train``. ``settings`` are those of
+    :class:`~recassay.live.settings.WatchSettings`, durations as text: ``window="30m"``.
 
     >>> shown = [{"request_id": str(n), "user_id": f"u{n}", "items": ["a", "b"], "time": 60 * n} for n in range(4)]
     >>> clicks = [{"request_id": str(n), "item_id": "a", "time": 60 * n + 5} for n in (0, 2)]
@@ -62,7 +60,9 @@ def watch(
     """
     made = build_settings(metrics, read_rules(until), **settings)
     folder = None if output is None else Path(output)
-    watcher = Watcher(made, folder, context=build_context(items, train), journal=read_journal(journal))
+    context = build_context(items, train)
+    attached = AttachedModels(read_models([models]) if isinstance(models, str) else models or {}, context.train)
+    watcher = Watcher(made, folder, context=context, journal=read_journal(journal), models=attached)
     try:
         Loop(watcher, open_sources(events, follow=False), finish=finish).run()
     finally:
@@ -90,30 +90,6 @@ def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: A
     headings = tuple(parse_metrics(metrics if isinstance(metrics, str) else list(metrics)))  # type: ignore[arg-type]
     headings = tuple(dict.fromkeys([*headings, *(rule.metric for rule in rules)]))
     return WatchSettings(metrics=headings, rules=rules, **given)
-
-
-def build_context(items: Any, train: Any) -> Context:
-    """Return the item features and training log that metrics need, with ids as text, as events have them."""
-    features = None if items is None else _text_features(read_items(items))
-    log = None if train is None else _text_log(read_training(train))
-    return Context(log, features)
-
-
-def _text_features(features: Features) -> Features:
-    if features.vocabulary.kind == "string":
-        return features
-    pairs = pl.DataFrame({"item_id": features.items.cast(pl.String), "codes": [
-        features.names.gather(features.codes[begin:end]).to_list()
-        for begin, end in zip(features.offsets[:-1], features.offsets[1:], strict=True)
-    ]}, schema={"item_id": pl.String, "codes": pl.List(pl.String)})  # fmt: skip
-    return Features.from_frame(pairs, columns=["codes"], origin=features.origin)
-
-
-def _text_log(log: Interactions) -> Interactions:
-    if log.item_vocabulary.kind == "string" and log.user_vocabulary.kind == "string":
-        return log
-    frame = log.frame()
-    return read_interactions(frame.with_columns(pl.col("user_id", "item_id").cast(pl.String)))
 
 
 def read_journal(folder: str | Path | None) -> Mapping[str, list[Any]] | None:

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.errors import InternalError
+from recassay.live.attached import AttachedModels
 from recassay.live.clock import END, Clock
 from recassay.live.events.schema import EventBatch, shortened
 from recassay.live.join import Join
@@ -28,7 +29,9 @@ Mask = NDArray[np.bool_]
 
 BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
-SMALL_LOG = 8 << 20  # bytes up to which the log of units is never replaced
+SMALL_LOG = 8 << 20  # bytes up to which a log is never replaced
+SNAPSHOT = "attached models"
+LENGTH = 10  # items in the list of an attached model, if no metric has a cut-off
 
 
 class Watcher:
@@ -36,7 +39,8 @@ class Watcher:
 
     :meth:`take` batches of events, :meth:`step` the clock, then :meth:`commit`; all three belong to one transaction.
     The results do not depend on how events are divided into batches and partitions. ``journal`` holds the events that
-    another live evaluation excluded because of the wall clock; the same ones are then excluded here.
+    another live evaluation excluded because of the wall clock; the same ones are then excluded here. ``models`` are
+    attached models, which make lists for interactions.
     """
 
     def __init__(
@@ -46,8 +50,10 @@ class Watcher:
         *,
         context: Context | None = None,
         journal: Mapping[str, list[Any]] | None = None,
+        models: AttachedModels | None = None,
     ) -> None:
         self.settings = settings
+        self.attached = models or AttachedModels()
         judge = ExposureJudge.of(settings.metrics, context, settings.gains)
         self.clock = Clock(settings.lateness, settings.idle, settings.ahead)
         self.join = Join(settings.window, settings.remember, settings.segments)
@@ -59,15 +65,19 @@ class Watcher:
         self.finished = False
         self.live = False  # whether the sources go on, so that the wall clock says how far behind the results are
         self.versions = 0  # commits so far
+        self.next_snapshot = SMALL_LOG  # bytes of the log of learned interactions before models are stored
         self.state = StateFile(folder)
         try:
             if self.state.begun and self.state.read("settings") is not None:
                 settings.check_same(self.state.read("settings"), self.state.path)
+                self.attached.check_same(self.state.read("models", {}), self.state.path)
                 self._restore()
             else:
                 self.state.begin()
                 self.state.write("settings", settings.to_json())
+                self.state.write("models", self.attached.descriptions())
                 self.state.commit()
+                self.attached.start(deepest(judge), None)
         except BaseException:
             self.state.close()
             raise
@@ -76,6 +86,7 @@ class Watcher:
         self._aside: list[tuple[str, str]] = []
         self._kept: list[tuple[pl.DataFrame, int]] = []
         self._deltas: list[Deltas] = []
+        self._learned: list[pl.DataFrame] = []
         self._advances: list[tuple[int, int]] = []
 
     # taking events ---------------------------------------------------------------------------------------------------
@@ -157,7 +168,10 @@ class Watcher:
         self.counts["feedback"] += released.n_feedback
         interactions = released.interactions
         self.counts["judged"] += released.orphans + interactions.height
-        self.tally.models.add(interactions)
+        listed, learned = self.attached.with_lists(interactions)
+        self.tally.models.add(listed)
+        if learned.height:
+            self._learned.append(learned)
         if released.kept.height:
             self._kept.append((released.kept, int(released.kept["time"][-1])))
         closed = self.join.close()
@@ -200,6 +214,7 @@ class Watcher:
         try:
             self._write_events()
             self._write_units()
+            self._write_learned()
             for name, store in self._stores().items():
                 state.drop_sums(name, sorted(store.dropped))
                 rows = ((period, store.of(period)) for period in sorted(store.changed))
@@ -223,6 +238,7 @@ class Watcher:
             store.dropped.clear()
         join.segments = self.settings.segments
         self._new, self._letters, self._aside, self._kept, self._deltas, self._advances = [], [], [], [], [], []
+        self._learned = []
         self.versions += 1
 
     def _write_events(self) -> None:
@@ -251,6 +267,20 @@ class Watcher:
             self.state.trim("units", END)
             self.state.trim("users", END)
             self.state.append("users", 0, users.snapshot()["users"])
+
+    def _write_learned(self) -> None:
+        """Write what attached models learned to the state file; if that takes much space, the models instead."""
+        for learned in self._learned:
+            self.state.append("learned", int(learned["time"][-1]), learned)
+        size = self.state.log_bytes("learned") if self._learned else 0
+        if size > self.next_snapshot:
+            snapshot = self.attached.snapshot()
+            if snapshot is None:  # such models learn everything again after a restart
+                self.next_snapshot = END
+                return
+            self.state.write_blob(SNAPSHOT, snapshot)
+            self.state.trim("learned", END)
+            self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot))
 
     def _stores(self) -> dict[str, Any]:
         return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned,
@@ -286,6 +316,7 @@ class Watcher:
         state, tally = self.state, self.tally
         small = state.read("watcher")
         if small is None:
+            self.attached.start(deepest(tally.judge), None)
             return
         self.counts, self.reasons, self.positions = Counter(small["counts"]), small["reasons"], small["positions"]
         self.finished, self.versions = small["finished"], small["versions"]
@@ -296,7 +327,13 @@ class Watcher:
             for *key, data in state.sums(name):
                 store.add([period_of(tuple(key))], GroupSums.from_bytes(data, store.columns))  # type: ignore[arg-type]
             store.changed.clear()
-        for name, data in state.blobs().items():
+        blobs = state.blobs()
+        snapshot = blobs.pop(SNAPSHOT, None)
+        self.attached.start(deepest(tally.judge), snapshot)
+        self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot or b""))
+        for learned in state.log("learned"):
+            self.attached.learn(learned)
+        for name, data in blobs.items():
             with np.load(io.BytesIO(data)) as stored:
                 group = dict(stored.items())
             if name == "positions":
@@ -326,6 +363,11 @@ class Watcher:
     def close(self) -> None:
         """Close the state file."""
         self.state.close()
+
+
+def deepest(judge: ExposureJudge) -> int:
+    """Return the largest cut-off of the metrics, which is the length that lists need."""
+    return max((metric.k for metric in judge.job.metrics.values() if metric.k), default=LENGTH)
 
 
 def contents(events: pl.DataFrame) -> list[str]:

@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
@@ -100,12 +100,17 @@ def save_archive(path: Path, value: object, shared: Mapping[str, object] | None 
     ...     load_archive(Path(folder) / "state")
     {'weights': array([0, 1, 2]), (1, 2): 'pair'}
     """
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        write_archive(file, value, shared)
+
+
+def write_archive(file: IO[bytes], value: object, shared: Mapping[str, object] | None = None) -> None:
+    """Write a value as an archive to an open file; raise as :func:`save_archive` does."""
     encoder = _Encoder(shared or {})
     root = encoder.encode(value)
     document = json.dumps({"root": root, "objects": encoder.objects}).encode()
     members = {f"array{number}": array for number, array in enumerate(encoder.arrays)}
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{STATE: np.frombuffer(document, np.uint8)}, **members)
+    np.savez(file, allow_pickle=False, **{STATE: np.frombuffer(document, np.uint8)}, **members)
 
 
 def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
@@ -114,7 +119,13 @@ def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
     ``shared`` has, by name, the objects that were left out of the file.
     """
     # np.load leaves a path open if the archive is damaged; an open file is closed here in any case.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as members:
+    with path.open("rb") as file:
+        return read_archive(file, shared)
+
+
+def read_archive(file: IO[bytes], shared: Mapping[str, object] | None = None) -> Any:
+    """Return the value in an open archive; no code in the file runs, whatever it holds."""
+    with np.load(file, allow_pickle=False) as members:
         document = json.loads(bytes(members[STATE]))
         return _Decoder(document["objects"], members, shared or {}).decode(document["root"])
 

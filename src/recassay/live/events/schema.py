@@ -37,6 +37,8 @@ REASONS = {
     "future": "its time is later than the clock of this machine allows",
     "no-request": "an exposure has no request_id",
     "no-user": "it has no user_id (feedback: neither a user_id nor a request_id)",
+    "no-list": "an interaction has no list of items, and no model is attached that would make one",
+    "model-name": "an interaction has a list of a model that is attached under this name",
     "no-item": "feedback or an interaction has no item_id",
     "null-item": "an item of the list is missing",
     "too-many-items": "the list has more items than --max-items allows",
@@ -90,10 +92,13 @@ def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
     }
 
 
-def read_lines(lines: Sequence[bytes], segments: Sequence[str] = (), max_items: int = 1000) -> EventBatch:
+def read_lines(
+    lines: Sequence[bytes], segments: Sequence[str] = (), max_items: int = 1000, attached: Sequence[str] = ()
+) -> EventBatch:
     """Return the events in lines of JSON; lines that are not events are in ``refused``.
 
-    ``segments`` are additional fields of exposures, and an exposure with more than ``max_items`` items is refused.
+    ``segments`` are additional fields of exposures, and a list with more than ``max_items`` items is refused.
+    ``attached`` are names of models that make lists for interactions, which then need none.
 
     >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}', b"{"])
     >>> batch.events["time"].to_list(), batch.refused[0].reason
@@ -106,7 +111,7 @@ def read_lines(lines: Sequence[bytes], segments: Sequence[str] = (), max_items: 
         [row for row in range(len(lines)) if row not in large] if large else np.arange(len(lines)), np.int64
     )
     frame, rows, bad = _parse(lines, kept, schema)
-    return read_table(frame, segments, max_items, rows=rows, received=len(lines), refused=[*refused, *bad])
+    return read_table(frame, segments, max_items, attached, rows=rows, received=len(lines), refused=[*refused, *bad])
 
 
 def _parse(
@@ -157,6 +162,7 @@ def read_table(
     frame: pl.DataFrame,
     segments: Sequence[str] = (),
     max_items: int = 1000,
+    attached: Sequence[str] = (),
     *,
     rows: NDArray[np.int64] | None = None,
     received: int | None = None,
@@ -164,12 +170,13 @@ def read_table(
 ) -> EventBatch:
     """Return the events of a table with the columns of :data:`RAW`, in any types that can be read as those.
 
-    ``segments`` are additional columns, and an exposure with more than ``max_items`` items is refused. If rows were
-    ``refused`` before, ``rows`` is the position of each row in what was received, and ``received`` the number of all.
+    ``segments`` are additional columns, and a list with more than ``max_items`` items is refused. ``attached`` are
+    names of models that make lists for interactions, which then need none. If rows were ``refused`` before, ``rows`` is
+    the position of each row in what was received, and ``received`` the number of all.
     """
     rows = np.arange(frame.height) if rows is None else rows
     typed, unreadable = _typed(frame, segments)
-    reason = typed.select(_refusal(max_items).alias("reason"))["reason"]
+    reason = typed.select(_refusal(max_items, attached).alias("reason"))["reason"]
     if unreadable is not None:
         reason = pl.select(pl.when(pl.lit(unreadable)).then(pl.lit("wrong-type")).otherwise(pl.lit(reason))).to_series()
     good = reason.is_null()
@@ -289,14 +296,15 @@ def _propensity(frame: pl.DataFrame) -> pl.Expr:
     return pl.when(column.is_not_null()).then(listed)
 
 
-def _refusal(max_items: int) -> pl.Expr:
+def _refusal(max_items: int, attached: Sequence[str]) -> pl.Expr:
     """Return an expression for the reason (a key of ``REASONS``) why a row is not an event; null if it is one.
 
-    ``max_items`` is the largest number of items of an exposure.
+    ``max_items`` is the largest number of items of a list, and ``attached`` are the names of attached models.
     """
     column = pl.col
     exposure = column("event") == EXPOSURE
-    listed = column("event").is_in([EXPOSURE, INTERACTION])  # it has a list of items
+    interaction, missing = column("event") == INTERACTION, column("items").is_null()
+    listed = exposure | interaction  # it has a list of items
     ids = ("request_id", "user_id", "item_id", "event_id", "kind", "arm", "model_version")
     weights = column("propensity")
     bad = weights.list.eval(pl.element().is_null() | ~(pl.element() > 0) | (pl.element() > 1)).list.any()
@@ -307,7 +315,9 @@ def _refusal(max_items: int) -> pl.Expr:
         ("bad-time", column("time").is_null()),
         ("no-request", exposure & column("request_id").is_null()),
         ("no-user", column("user_id").is_null() & (listed | column("request_id").is_null())),
-        ("wrong-type", listed & column("items").is_null()),
+        ("wrong-type", exposure & missing),
+        ("no-list", interaction & missing & pl.lit(not attached)),
+        ("model-name", interaction & ~missing & column("arm").is_in(list(attached))),
         ("too-many-items", listed & (column("items").list.len() > max_items)),
         ("null-item", listed & column("items").list.eval(pl.element().is_null() | (pl.element() == "")).list.any()),
         ("no-item", ~exposure & column("item_id").is_null()),

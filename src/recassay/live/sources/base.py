@@ -21,11 +21,14 @@ class Arrival:
     content: Sequence[bytes] | pl.DataFrame
     position: Any
 
-    def read(self, segments: Sequence[str], max_items: int) -> EventBatch:
-        """Return the parsed events; ``segments`` are further fields, and lists of over ``max_items`` are refused."""
+    def read(self, segments: Sequence[str], max_items: int, attached: Sequence[str] = ()) -> EventBatch:
+        """Return the parsed events; ``segments`` are further fields, and lists of over ``max_items`` are refused.
+
+        ``attached`` are names of models that make lists for interactions, which then need none.
+        """
         if isinstance(self.content, pl.DataFrame):
-            return read_table(self.content, segments, max_items)
-        return read_lines(self.content, segments, max_items)
+            return read_table(self.content, segments, max_items, attached)
+        return read_lines(self.content, segments, max_items, attached)
 
 
 class Source(Protocol):

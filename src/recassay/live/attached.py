@@ -1,0 +1,206 @@
+"""Attached models: recommenders that run inside the live evaluation, and are judged on interactions as they happen.
+
+For each interaction, an attached model first recommends to the user, and then learns the interaction. This is the
+prequential protocol, and :class:`recassay.evaluate.streams.play.Player` carries it out. Interactions are taken in the
+order of release, which depends on their content alone, so the lists do not depend on batches, partitions or restarts.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.data.interactions import Interactions
+from recassay.data.io.archive import NotStorableError, read_archive, write_archive
+from recassay.data.times import row_times
+from recassay.errors import UsageError
+from recassay.evaluate.streams.outcome_chunks import OutcomeChunks
+from recassay.evaluate.streams.play import Player
+from recassay.evaluate.streams.source import Batch, digest
+from recassay.live.context import text_log
+from recassay.live.models import KEY
+from recassay.models.base.capabilities import StartsOnline, UpdatesOnline
+from recassay.models.base.registry import parse
+from recassay.models.base.stored import SUFFIX, load_fitted
+from recassay.protocols.prequential import Prequential
+
+NAMED = re.compile(r"^\s*(?P<name>[\w .-]+?)\s*=\s*(?P<model>.+)$", re.DOTALL)
+
+
+class FittedBefore:
+    """An unfitted model whose ``fit`` returns a model that is already fitted."""
+
+    def __init__(self, fitted: Any) -> None:
+        self.fitted = fitted
+
+    def fit(self, log: Interactions) -> Any:
+        """Return the fitted model."""
+        return self.fitted
+
+
+class AttachedModel:
+    """A model that recommends before each interaction, and then learns it.
+
+    ``model`` is a model, its name with parameters, or a file with a fitted model, which brings its own training log.
+    The model first learns the training log ``log``, if there is one. A model that cannot learn single events is fitted
+    on the log and does not change.
+    """
+
+    def __init__(self, name: str, model: Any, log: Interactions | None) -> None:
+        self.name = name
+        if isinstance(model, str | Path) and str(model).endswith(SUFFIX):
+            self.text, fitted = load_fitted(Path(model))
+            known, log = parse(self.text), text_log(fitted.log)
+            self.model = known if isinstance(known, StartsOnline) else FittedBefore(fitted)
+        else:
+            self.model = parse(model) if isinstance(model, str) else model
+            self.text = str(self.model)
+        self.online = isinstance(self.model, StartsOnline | UpdatesOnline)
+        if log is not None and self.online:
+            log = log.take(np.argsort(row_times(log), kind="stable")) if log.timestamps is not None else log
+        self.log = log if log is not None and len(log) else None
+        if not self.online and self.log is None:
+            hint = "give it a training log: --train LOG; or attach a file that recassay fit wrote"
+            raise UsageError("U191", f"{self.text} cannot learn event by event", where=f"--model {name}", hint=hint)
+        self.player: Player | None = None
+
+    def start(self, length: int) -> None:
+        """Begin with the training log; lists have ``length`` items."""
+        before = 0 if self.log is None else len(self.log)
+        until = None if self.online else before
+        protocol = Prequential(at=length, order="row", warmup=before, learn_until=until)
+        self.player = Player(self.model, protocol, None, self.text, keep=True)
+        if self.log is not None:
+            self._walk(self.log)
+
+    def description(self) -> str:
+        """Return the model with its parameters and training log, as text that tells different ones apart."""
+        if self.log is None:
+            return self.text
+        return f"{self.text} after {len(self.log):,} events ({digest(_batch(self.log, 0)):016x})"
+
+    def lists(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Return the interactions for which a list is due, with a column ``items``; learn all of them.
+
+        As in the prequential protocol, no list is due at a user's first interaction, or where the user had the item
+        before.
+        """
+        assert self.player is not None, "started or restored"
+        first = self.player.reached
+        self._walk(Interactions.from_frame(events.select("user_id", "item_id")), chunks := OutcomeChunks())
+        numbers = np.concatenate(chunks.event) if chunks.event else np.zeros(0, np.int64)
+        due = pl.DataFrame({"event": numbers})
+        if chunks.lists:
+            rows = pl.concat(chunks.lists).group_by("event", maintain_order=True)
+            listed = rows.agg(pl.col("item_id").alias("items"))
+            due = due.join(listed, on="event", how="left", maintain_order="left")
+        else:
+            due = due.with_columns(pl.lit(None, pl.List(pl.String)).alias("items"))
+        found = events[numbers - first]
+        items = due["items"].cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
+        return found.with_columns(items.alias("items"), pl.lit(self.name).alias("arm"))
+
+    def _walk(self, log: Interactions, chunks: OutcomeChunks | None = None) -> None:
+        """Process events; results go to ``chunks``, and are dropped without it, so that memory does not grow."""
+        assert self.player is not None, "started or restored"
+        self.player.chunks = chunks or OutcomeChunks()
+        for _ in self.player.walk(_batch(log, self.player.reached)):
+            pass
+        self.player.chunks = OutcomeChunks()
+
+
+class AttachedModels:
+    """The attached models of a live evaluation, by name; there may be none."""
+
+    def __init__(self, models: Mapping[str, Any] | None = None, log: Interactions | None = None) -> None:
+        self.models = [AttachedModel(name, model, log) for name, model in (models or {}).items()]
+
+    def __bool__(self) -> bool:
+        return bool(self.models)
+
+    def descriptions(self) -> dict[str, str]:
+        """Return each model with its parameters and training log as text, by name."""
+        return {one.name: one.description() for one in self.models}
+
+    def check_same(self, stored: Mapping[str, str], where: str) -> None:
+        """Raise U251 if the models differ from ``stored``, the descriptions in a state folder, named by ``where``."""
+        own = self.descriptions()
+        if dict(stored) != own:
+            before, now = (", ".join("=".join(pair) for pair in one.items()) or "none" for one in (stored, own))
+            raise UsageError(
+                "U251", f"the folder was written with other models ({before}), now they are {now}", where=where,
+                hint="attach the same models, with the same training log, or choose another folder with -o",
+            )  # fmt: skip
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the models."""
+        return tuple(one.name for one in self.models)
+
+    def start(self, length: int, snapshot: bytes | None) -> None:
+        """Continue from a snapshot, or without one begin with the training log; lists have ``length`` items."""
+        if snapshot is None:
+            for one in self.models:
+                one.start(length)
+            return
+        players = read_archive(io.BytesIO(snapshot), self._shared())
+        for one in self.models:
+            one.player = players[one.name]
+
+    def snapshot(self) -> bytes | None:
+        """Return the state of all models; None if there is a model of another package, whose state is not known."""
+        buffer = io.BytesIO()
+        try:
+            write_archive(buffer, {one.name: one.player for one in self.models}, self._shared())
+        except NotStorableError:
+            return None
+        return buffer.getvalue()
+
+    def _shared(self) -> dict[str, object]:
+        return {f"model {one.name}": one.model for one in self.models}
+
+    def learn(self, events: pl.DataFrame) -> None:
+        """Let the models process interactions again that they processed before a restart."""
+        for one in self.models:
+            one.lists(events)
+
+    def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return interactions with a list, of attached models and logged ones, and those that the models learned.
+
+        Interactions must come in order of time, all events of one time together. Those that agree in user, item and
+        time are learned once.
+        """
+        logged = interactions.filter(pl.col("items").is_not_null())
+        taken = interactions.unique(KEY, keep="first", maintain_order=True)
+        if not self.models or not taken.height:
+            return logged, taken[:0].select(KEY)
+        made = [one.lists(taken).select(logged.columns) for one in self.models]
+        return pl.concat([logged, *made]).sort("time", maintain_order=True), taken.select(KEY)
+
+
+def read_models(texts: Sequence[str]) -> dict[str, str]:
+    """Return models by name from texts such as ``new=ISGD(factors=20)``; a text without a name is its own name.
+
+    Raise U254 for a name that is given twice.
+
+    >>> read_models(["new=ISGD(factors=20)", "StreamPopular"])
+    {'new': 'ISGD(factors=20)', 'StreamPopular': 'StreamPopular'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        match = NAMED.match(text)
+        name, model = (match["name"], match["model"]) if match else (text.strip(), text.strip())
+        if name in found:
+            raise UsageError("U254", f"two models have the name '{name}'", where="--model", hint="write NAME=MODEL")
+        found[name] = model
+    return found
+
+
+def _batch(log: Interactions, begin: int) -> Batch:
+    return Batch(log, np.arange(begin, begin + len(log)), None, np.zeros(len(log), np.bool_))
