@@ -283,6 +283,78 @@ def test_every_line_of_a_fuzz_is_in_one_bin(tmp_path):
     watcher.close()
 
 
+SHOWN = {"request_id": "r", "user_id": "u", "items": ["i1", "i2"], "time": 1_700_000_000}
+BROKEN = {  # by the reason why it is malformed
+    "not-json": lambda event: json.dumps(event).encode()[:-1],
+    "wrong-type": lambda event: {**event, "items": "i1"},
+    "unknown-event": lambda event: {**event, "event": "purchase"},
+    "no-time": lambda event: {**event, "time": None},
+    "bad-time": lambda event: {**event, "time": "soon"},
+    "no-request": lambda event: {**event, "request_id": None},
+    "no-user": lambda event: {**event, "user_id": ""},
+    "null-item": lambda event: {**event, "items": ["i1", None]},
+    "too-many-items": lambda event: {**event, "items": ["i1"] * 101},
+    "too-large": lambda event: {**event, "items": ["i" * (1 << 21)] * 2},
+    "long-id": lambda event: {**event, "user_id": "u" * 1025},
+    "bad-propensity": lambda event: {**event, "propensity": 1.5},
+    "future": lambda event: {**event, "time": 1_900_000_000},
+}
+
+
+def labelled(n, draw):
+    """Lines in order of arrival, each with the bin that it belongs to, and the reason if it is not judged."""
+    newest = 1_700_000_000
+    lines = [(json.dumps({**SHOWN, "request_id": "first", "time": newest}).encode(), "judged", None)]
+    unclicked = []
+    for number in range(n):
+        event = {**SHOWN, "request_id": f"r{number}", "user_id": f"u{number % 50}", "time": newest + 10}
+        kind, reason = draw.choice(["new", "new", "click", "early", "again", "late", "broken"]), None
+        if kind == "click" and unclicked:
+            one = unclicked.pop()
+            event = {"request_id": one["request_id"], "item_id": "i1", "time": one["time"] + 1}
+        elif kind == "early":  # out of order, within the lateness
+            event["time"] = newest - draw.randrange(1, 590)
+        elif kind == "again" and unclicked:
+            event = draw.choice(unclicked[-5:])
+        elif kind == "late":
+            event["time"] = newest - draw.randrange(700, 100_000)
+        elif kind == "broken":
+            reason = draw.choice([one for one in BROKEN if one != "too-large" or draw.random() < 0.02])
+            event = BROKEN[reason](event)
+        else:
+            unclicked.append(event)
+            kind = "new"
+        place = {"again": "duplicate", "broken": "malformed"}.get(kind, "judged")
+        if kind != "broken":
+            if event["time"] < newest - 600:
+                place, reason = "late", "late"
+            newest = max(newest, event["time"])
+        lines.append((event if isinstance(event, bytes) else json.dumps(event).encode(), place, reason))
+    return lines
+
+
+@settings(max_examples=2 if LONG else 8)
+@given(st.integers(0, 1 << 30))
+def test_every_event_of_a_fuzz_is_in_the_bin_that_it_was_made_for(seed):
+    draw = random.Random(seed)
+    lines = labelled(50_000 if LONG else 250, draw)
+    watcher = Watcher(WatchSettings(metrics=("hit@5",), lateness=10 * MINUTE, max_items=100))
+    wall, begin = 1_800_000_000_000_000, 0
+    while begin < len(lines):
+        end = begin + draw.choice([1, 7, 100, 3000])
+        watcher.take("a", read_lines([line for line, _, _ in lines[begin:end]], max_items=100), wall)
+        watcher.step(wall)
+        watcher.commit()
+        begin = end
+    watcher.finish()
+    watcher.commit()
+    wanted = Counter(place for _, place, _ in lines)
+    names = ("judged", "duplicate", "late", "malformed")
+    assert watcher.bins() == {"received": len(lines), "pending": 0, **{name: wanted[name] for name in names}}
+    reasons = Counter(reason for _, _, reason in lines if reason)
+    assert {name: n for name, (n, _) in watcher.reasons.items()} == reasons
+
+
 def test_what_becomes_of_a_line_does_not_depend_on_its_neighbours():
     draw = random.Random(6)
     lines = [malformed(draw) for _ in range(300)]

@@ -93,7 +93,8 @@ def test_bits_do_not_depend_on_batches_order_and_restarts(tmp_path, monkeypatch,
         again = ra.watch(str(path), METRICS, output=output, models=models, finish=last, **OPTIONS)
         reached.append(again.watcher.attached.models[0].player.reached)
     assert models_of(again) == models_of(whole)
-    assert reached == sorted(reached) and reached[-1] == log_of(events).height
+    assert reached == sorted(reached)
+    assert reached[-1] == log_of(events).height
     stored = watching.StateFile(output)
     assert (watching.SNAPSHOT in stored.blobs()) == snapshots
     stored.close()
@@ -125,7 +126,7 @@ def test_a_state_folder_keeps_its_models(tmp_path):
     events = interactions(20, seed=7)
     ra.watch(events, METRICS, output=tmp_path, models="new=StreamPopular", finish=False, **OPTIONS)
     for other in ("new=Recent", None):
-        with pytest.raises(ra.UsageError, match="U251.*other models"):
+        with pytest.raises(ra.UsageError, match=r"U251.*other models"):
             ra.watch(events, METRICS, output=tmp_path, models=other, **OPTIONS)
 
 
@@ -147,5 +148,5 @@ def test_models_are_named_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_two_models_of_one_name_are_refused():
-    with pytest.raises(ra.UsageError, match="U254.*two models"):
+    with pytest.raises(ra.UsageError, match=r"U254.*two models"):
         read_models(["new=Recent", "new=StreamPopular"])

@@ -1,6 +1,8 @@
 """The server of a watch: page, updates, metrics, health, documents."""
 
 import json
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -65,6 +67,13 @@ def test_metrics_are_read_by_the_official_parser(server):
     assert {sample.labels["k"] for sample in means} == {"2"}
     events = {sample.labels["bin"]: sample.value for sample in families["recassay_events"].samples}
     assert events["judged"] == len(SHOWN) + len(CLICKS)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool: apt-get install prometheus")
+def test_metrics_follow_the_conventions_that_promtool_checks(server):
+    command = ["promtool", "check", "metrics"]
+    found = subprocess.run(command, input=get(server, "metrics"), capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
 
 
 def test_documents_and_health(server):
