@@ -1,6 +1,8 @@
 """Events as they are read, and why rows are refused."""
 
+import gzip
 import json
+import zlib
 
 import polars as pl
 import pytest
@@ -77,3 +79,11 @@ def test_tables_with_their_own_types():
     assert events["items"].to_list() == [["1", "2"], ["3"]]
     assert events["arm"].to_list() == ["a", "all"]
     assert events["time"][0] == 1_767_571_200_000_000
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zlib.compress, lambda line: zlib.compress(line)[:9]])
+def test_compressed_lines_are_not_decompressed(compress):
+    line = compress(json.dumps(SHOWN).encode()).replace(b"\n", b"")
+    batch = read_lines([line, json.dumps(SHOWN).encode()])
+    assert [(one.row, one.reason) for one in batch.refused] == [(0, "not-json")]
+    assert batch.rows.tolist() == [1]

@@ -138,9 +138,10 @@ def _parse(
 
 def _read_json(lines: list[bytes], schema: dict[str, pl.DataType]) -> pl.DataFrame | None:
     """Return the table of lines of JSON, or None if one of them is not an object with fields of these types."""
+    text = b" " + b"\n".join(lines)  # without the blank, lines that begin like compressed data would be decompressed
     try:
-        frame = pl.read_ndjson(io.BytesIO(b"\n".join(lines)), schema=schema)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, ValueError):
+        frame = pl.read_ndjson(io.BytesIO(text), schema=schema)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, ValueError, OSError):
         return None
     return frame if frame.height == len(lines) else None
 
