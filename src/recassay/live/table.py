@@ -36,7 +36,8 @@ def verdict(document: dict[str, Any]) -> str:
     decided = [rule["decided"] for rule in document["rules"] if rule["decided"]]
     if decided:
         first = min(decided, key=lambda one: one["time"])
-        return f"Decided: {first['rule']}, at {moment(first['time'])} after {first['n']:,} {unit}s."
+        found = f"a difference of {first['estimate']:.4f}, at least {first['low']:.4f}"
+        return f"Decided: {first['rule']}, at {moment(first['time'])} after {first['n']:,} {unit}s: {found}."
     level = document["settings"]["alpha"]
     sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
     if sure:

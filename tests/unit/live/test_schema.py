@@ -48,7 +48,7 @@ def reason(event):
         (TAKEN, None),
         ({**TAKEN, "user_id": None, "request_id": "r"}, "no-user"),
         ({**TAKEN, "item_id": None}, "no-item"),
-        ({**TAKEN, "items": None}, "wrong-type"),
+        ({**TAKEN, "items": None}, "no-list"),
         ({**TAKEN, "items": ["a", ""]}, "null-item"),
         ([1, 2], "not-json"),
     ],
