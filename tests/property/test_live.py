@@ -278,9 +278,9 @@ def test_every_line_of_a_fuzz_is_in_one_bin(tmp_path):
     assert bins["received"] == len(lines) == sum(bins.values()) - bins["received"]
     assert min(bins[name] for name in ("judged", "duplicate", "late", "malformed")) > 10
     assert {"too-large", "future", "not-json", "wrong-type", "bad-time", "late"} <= set(watcher.reasons)
-    letters = (tmp_path / "dead-letters.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(letters) == bins["malformed"] + bins["late"]
     watcher.close()
+    letters = (tmp_path / "dead-letters.jsonl").read_text(encoding="utf-8").split("\n")  # events may have U+2028
+    assert len(letters) - 1 == bins["malformed"] + bins["late"]
 
 
 SHOWN = {"request_id": "r", "user_id": "u", "items": ["i1", "i2"], "time": 1_700_000_000}
