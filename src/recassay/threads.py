@@ -6,10 +6,16 @@ on the number of threads either.
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Progress = Callable[[int], None]  # called with the size of each finished block
@@ -59,3 +65,19 @@ def each_block(
     with ThreadPoolExecutor(threads) as pool:
         results = pool.map(lambda block: work(*block), bounds)
         return [reported(result, *block) for result, block in zip(results, bounds, strict=True)]
+
+
+def one_library_thread(kind: str | None = None) -> AbstractContextManager[object]:
+    """Return a context in which native libraries use one thread; ``kind`` restricts it to a kind, such as "blas".
+
+    It is for sums whose rounding depends on threads, and for work that is already spread over threads.
+    """
+    return _loaded_libraries(len(sys.modules)).limit(limits=1, user_api=kind)
+
+
+@functools.lru_cache(maxsize=1)  # the search takes longer than evaluating a small fold
+def _loaded_libraries(_n_modules: int) -> ThreadpoolController:
+    """Return the native libraries of this process; they are searched again after an import, which may load others."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

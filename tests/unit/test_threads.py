@@ -1,11 +1,15 @@
 """Blocks cover everything once, in order, whatever the number of threads; a failure in one is a failure of all."""
 
+import sys
 import threading
 import time
+import types
 
 import pytest
+import scipy.linalg  # noqa: F401  # brings a library that uses threads
+import threadpoolctl
 
-from recassay.threads import available, blocks, each_block
+from recassay.threads import available, blocks, each_block, one_library_thread
 
 
 @pytest.mark.parametrize(("n", "size"), [(0, 3), (1, 3), (3, 3), (4, 3), (9, 3), (10, 1)])
@@ -48,3 +52,30 @@ def test_a_failure_is_raised(threads):
 
 def test_there_is_a_processor():
     assert available() >= 1
+
+
+def library_threads():
+    return {one["filepath"]: one["num_threads"] for one in threadpoolctl.threadpool_info()}
+
+
+def test_libraries_use_one_thread_and_then_as_many_as_before():
+    with threadpoolctl.threadpool_limits(2):
+        before = library_threads()
+        with one_library_thread():
+            assert set(library_threads().values()) == {1}
+        assert library_threads() == before
+
+
+def test_libraries_are_searched_once_and_again_after_an_import(monkeypatch):
+    searches = []
+    find = threadpoolctl.ThreadpoolController.__init__
+    monkeypatch.setattr(threadpoolctl.ThreadpoolController, "__init__", lambda one: (searches.append(1), find(one))[1])
+    monkeypatch.setitem(sys.modules, "imported_first", types.ModuleType("imported_first"))
+    for _ in range(3):
+        with one_library_thread("blas"):
+            pass
+    assert len(searches) == 1
+    monkeypatch.setitem(sys.modules, "imported_later", types.ModuleType("imported_later"))
+    with one_library_thread("blas"):
+        pass
+    assert len(searches) == 2

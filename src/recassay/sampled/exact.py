@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.columnar.layout import readonly, row_groups
 from recassay.data.run import Run
@@ -25,7 +24,7 @@ from recassay.metrics.credit import counts_pairs
 from recassay.models.base.capabilities import gives_scores
 from recassay.sampled import _successive
 from recassay.sampled.measure import MeasuredSystem, credit_table
-from recassay.threads import each_block
+from recassay.threads import each_block, one_library_thread
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -86,7 +85,7 @@ def measure_exactly(
                 arguments = tuple(readonly(array) for array in (*parts, sample_sizes, credit))
                 kernels.expected_credit(*arguments, auc, mean[pair], variance[pair])
 
-    with threadpool_limits(1):
+    with one_library_thread():
         each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads)
     group = groups[row_groups(standings.offsets)]
     own = iter(range(credit.shape[0]))

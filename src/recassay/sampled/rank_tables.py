@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
@@ -17,6 +16,7 @@ from recassay.sampled.estimators import Estimator, Target
 from recassay.sampled.joint import joint_ranks
 from recassay.sampled.prior import stretch_prior
 from recassay.sampled.ranks import Ranks
+from recassay.threads import one_library_thread
 
 Float = NDArray[np.float64]
 Key = tuple[str, str]  # metric, estimator
@@ -53,7 +53,7 @@ class RankTables:
         keys = list(itertools.product(metrics, estimators))
         tables = {key: np.empty((pools.size, sample + 1)) for key in keys}
         left_out = dict.fromkeys(keys, 0)
-        with threadpool_limits(1):  # the matrices are small: more threads are slower, and may round otherwise
+        with one_library_thread():  # the matrices are small: more threads are slower, and may round otherwise
             for row, pool in enumerate(pools.tolist()):
                 chances = None if prior is None else stretch_prior(prior, pool + 1)
                 joint = joint_ranks(pool, sample, replace=replace, prior=chances)

@@ -12,7 +12,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.columnar.identity import SECOND, id_keys, mix
 from recassay.data.run import Run
@@ -33,7 +32,7 @@ from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, JudgedFormula, PairFormula, formula_of
 from recassay.models.base.capabilities import gives_scores
 from recassay.rng import derive_seed
-from recassay.threads import Progress, each_block
+from recassay.threads import Progress, each_block, one_library_thread
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -109,7 +108,7 @@ def draw_all(
         scores = score_queries(scorer, task.block_rows, begin, end)
         return [sampler.draw(scores, begin, end, hashes) for sampler in samplers]
 
-    with threadpool_limits(1):
+    with one_library_thread():
         checks = each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads, progress=progress)
     return [sum(int(check[number]) for check in checks) % 2**64 for number in range(len(samplers))]
 

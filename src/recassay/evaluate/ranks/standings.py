@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.columnar.layout import readonly, row_groups
 from recassay.columnar.recoding import Recoding
@@ -30,7 +29,7 @@ from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.context import vocabulary_ids
 from recassay.models.base.capabilities import HasFactors, MissesFactors
 from recassay.models.base.model import checked_scores
-from recassay.threads import Progress, each_block
+from recassay.threads import Progress, each_block, one_library_thread
 
 Int32 = NDArray[np.int32]
 Table = NDArray[np.floating]
@@ -139,7 +138,7 @@ def _standings_and_top(
         users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
         return None if progress is None else lambda _: progress(next(users))
 
-    with threadpool_limits(1):
+    with one_library_thread():
         # The first block alone: errors of a system show here, before the threads are busy for hours.
         for some in (blocks[:1], blocks[1:]):
             each_block(partial(work, some), len(some), size=1, threads=threads, progress=block_progress(some))

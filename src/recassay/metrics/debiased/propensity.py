@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,12 @@ def power_law_exponent(counts: NDArray[np.int64]) -> float:
     seen = counts[counts > 0]
     if seen.size == 0:
         return float("nan")
-    mean_log = float(log(np.sort(seen)).mean())
+    return _most_likely_exponent(float(log(np.sort(seen)).mean()))
+
+
+@lru_cache(maxsize=64)  # each part of the users asks for that of the same log, and every metric does
+def _most_likely_exponent(mean_log: float) -> float:
+    """Return the exponent that makes items with this mean logarithm of their counts most likely."""
 
     def cost(gamma: float) -> float:  # convex in gamma
         return float(gamma * mean_log + log(zeta(gamma)))

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
@@ -18,6 +17,7 @@ from recassay.models.base.sums import rounded, step_for
 from recassay.naming.departures import Departure
 from recassay.optional import need
 from recassay.rng import derive_seed
+from recassay.threads import one_library_thread
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +54,7 @@ class ALS(BuiltIn):
         """Solve for user factors and item factors in turn, and return them."""
         require_log(log)
         library = need("implicit.cpu.als", for_="ALS")
-        with threadpool_limits(1, user_api="blas"):  # the library warns on creation if BLAS has several threads
+        with one_library_thread("blas"):  # the library warns on creation if BLAS has several threads
             model = library.AlternatingLeastSquares(
                 factors=self.factors,
                 regularization=self.regularization,
@@ -160,6 +160,6 @@ def _fit_factors(model: Any, log: Interactions) -> FittedFactors:
 
 def fit_quietly(model: Any, matrix: scipy.sparse.csr_matrix) -> None:
     """Fit a model of the library with one BLAS thread: products of several threads round differently."""
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    with one_library_thread("blas"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself
         model.fit(matrix, show_progress=False)

@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.models.base.model import BuiltIn, FittedFactors, user_item_matrix
 from recassay.rng import derive
-from recassay.threads import blocks
+from recassay.threads import blocks, one_library_thread
 
 PAIRS_PER_BLOCK = 65_536
 
@@ -50,7 +49,7 @@ class PLSA(BuiltIn):
         mixtures = _distributions(1 + rng.random((log.n_users, self.factors)), axis=1)
         aspects = _distributions(1 + rng.random((log.n_items, self.factors)), axis=0)
         likelihood = []
-        with threadpool_limits(1):
+        with one_library_thread():
             for _ in range(self.iterations):
                 mixtures, aspects, log_likelihood = _step(matrix, mixtures, aspects)
                 likelihood.append(log_likelihood)

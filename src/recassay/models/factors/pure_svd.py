@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.errors import UsageError
 from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
+from recassay.threads import one_library_thread
 
 SMALL = 200  # users or items up to which the full SVD is used: with repeated values the iterative one restarts randomly
 
@@ -45,7 +45,7 @@ class PureSVD(BuiltIn):
             )
         matrix = user_item_matrix(log)
         start = np.ones(min(matrix.shape))  # a fixed start vector, so the same log gives the same vectors
-        with threadpool_limits(1, user_api="blas"):  # sums of several threads round differently from run to run
+        with one_library_thread("blas"):  # sums of several threads round differently from run to run
             if min(matrix.shape) <= SMALL:
                 vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][: self.factors]
             else:

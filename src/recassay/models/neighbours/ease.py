@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
-from recassay.threads import blocks
+from recassay.threads import blocks, one_library_thread
 
 ITEMS_PER_BLOCK = 512  # rows of the item-to-item matrix that are built or mirrored at a time
 Table = NDArray[np.float32]
@@ -60,7 +59,7 @@ class EASE(BuiltIn):
                 hint=f"filter rare items (core(items=5)), take ItemKNN or ALS, or say EASE(max_items={log.n_items})",
             )
         matrix = user_item_matrix(log).astype(np.float32)
-        with threadpool_limits(1, user_api="blas"):  # several threads round differently from run to run
+        with one_library_thread("blas"):  # several threads round differently from run to run
             weights = inverse(co_counts(matrix, self.l2))
         if weights is None:
             raise self.refuse("l2", "the item-to-item counts are too close to singular in single precision", "l2=500")

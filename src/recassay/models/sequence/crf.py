@@ -10,14 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
 from recassay.errors import UsageError
 from recassay.models.sequence.base import Float, SequenceModel
 from recassay.optional import need
-from recassay.threads import each_block
+from recassay.threads import each_block, one_library_thread
 
 HISTORIES_PER_BLOCK = 256
 
@@ -109,7 +108,7 @@ class FittedCRF:
         def fill(begin: int, end: int) -> None:
             table[order[begin:end, None], self.labels] = self._forward(histories.take(order[begin:end]))
 
-        with threadpool_limits(1, user_api="blas"):  # rounding depends on threads; each block uses one
+        with one_library_thread("blas"):  # rounding depends on threads; each block uses one
             each_block(fill, order.size, size=HISTORIES_PER_BLOCK)
         return (1 - self.mix_uniform) * table + self.mix_uniform / self.n_items
 
