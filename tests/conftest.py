@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import gc
 import os
 import shutil
 import sys
@@ -11,10 +12,26 @@ from hypothesis import settings
 # Java compiles each method once and quickly, since most run a few times: optimising took half of the tests of Spark.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Clearing huge pages for arrays that live for a moment took more time than computing with them.
+os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+
 # `make test` tries the same random input everywhere, so it never fails by chance; `make properties` tries other input.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("same")
+
+gc.set_threshold(50_000)  # as the command line does: tests make few cycles, and a worker holds a million objects
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Collect tests without searching for garbage, and leave what they brought out of later searches: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def of_spark(nodeid):
@@ -22,9 +39,22 @@ def of_spark(nodeid):
     return nodeid.startswith("tests/spark/")
 
 
+LONGEST = (
+    "tests/spark/",
+    "tests/docs/test_docs.py",
+    "tests/unit/study/",
+    "tests/contract/",
+    "tests/property/",
+    "tests/e2e/",
+    "tests/processor/test_same_bits.py",
+    "tests/agreement/",
+    "tests/unit/checks/",
+)
+
+
 def pytest_collection_modifyitems(items):
-    """Put the longest first: Spark, then the examples of the pages."""
-    items.sort(key=lambda item: (not of_spark(item.nodeid), not item.nodeid.startswith("tests/docs/")))
+    """Put the longest first, so that no worker has a long file left when the others end."""
+    items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
 
 
 @pytest.hookimpl(optionalhook=True)

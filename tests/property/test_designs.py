@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -36,6 +37,12 @@ def jk(rank):
 
 def by_hand(heading, ranks, sampled):
     """Return one metric of one target set from the ranks of its relevant items."""
+    return all_by_hand(tuple(ranks), sampled)[heading]
+
+
+@lru_cache(maxsize=1000)
+def all_by_hand(ranks, sampled):
+    """Return every metric of one target set, by its heading."""
     R = len(ranks)
     within = {k: sum(r <= k for r in ranks) for k in (1, 2, 3, R)}
     first = min(ranks)
@@ -58,7 +65,7 @@ def by_hand(heading, ranks, sampled):
         "dcg@2": sum(log2(r) for r in ranks if r <= 2),
         "rprec": within[R] / R,
         "auc": 1 - sum(r - i for i, r in enumerate(sorted(ranks), start=1)) / (R * sampled) if sampled else math.nan,
-    }[heading]
+    }
 
 
 def orders(scores):

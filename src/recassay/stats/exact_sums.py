@@ -65,7 +65,7 @@ class ExactSum:
 def _of_block(doubles: NDArray[np.float64]) -> ExactSum:
     halves, beyond = sum_by_exponent(doubles, doubles.view(np.int64))
     quanta = 0
-    for exponent in np.flatnonzero(halves.any(axis=1)).tolist():
+    for exponent in np.flatnonzero(halves[:, 0] | halves[:, 1]).tolist():
         upper, lower = halves[exponent].tolist()
         quanta += ((upper << 32) + lower) << max(exponent - 1, 0)  # exponents 0 and 1 have the same unit
     return ExactSum(quanta, beyond)
