@@ -108,9 +108,12 @@ def signed_sums(columns: Floats) -> Floats:
     >>> signed_sums(np.array([[1.0], [10.0]])).tolist()
     [[-11.0, -9.0, 9.0, 11.0]]
     """
-    sums = np.zeros((columns.shape[1], 1))
-    for unit in columns:
-        sums = np.concatenate([sums - unit[:, None], sums + unit[:, None]], axis=1)
+    n, m = columns.shape
+    sums = np.zeros((m, 2**n))
+    for place, unit in enumerate(columns[:, :, None]):
+        half = sums[:, : 2**place]
+        np.add(half, unit, out=sums[:, 2**place : 2 ** (place + 1)])
+        half -= unit
     return sums
 
 
