@@ -72,7 +72,8 @@ def one_library_thread(kind: str | None = None) -> AbstractContextManager[object
 
     It is for sums whose rounding depends on threads, and for work that is already spread over threads.
     """
-    return _loaded_libraries(len(sys.modules)).limit(limits=1, user_api=kind)
+    limited: AbstractContextManager[object] = _loaded_libraries(len(sys.modules)).limit(limits=1, user_api=kind)
+    return limited
 
 
 @functools.lru_cache(maxsize=1)  # the search takes longer than evaluating a small fold

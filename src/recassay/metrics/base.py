@@ -21,7 +21,7 @@ from recassay.errors import InternalError, UsageError
 from recassay.metrics.credit import Credit, NoFormula, RankFormula
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value, suggest
-from recassay.naming.named import check_type, parameter_kinds
+from recassay.naming.named import Discovered, check_type, parameter_kinds
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True, repr=False)
-class Metric:
+class Metric(Discovered):
     """A metric with all its parameters. Its name, such as ``ndcg(gain='exp2')@10``, parses back to an equal metric.
 
     A subclass is one file in a folder of ``recassay.metrics``. It sets the class variables below, adds its parameters

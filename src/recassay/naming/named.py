@@ -31,7 +31,18 @@ from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value, suggest
 
 
-class Named:
+class Discovered:
+    """Base of classes that a registry finds from the moment they are defined; it counts the definitions."""
+
+    n_defined: ClassVar[int] = 0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Count a definition, so that registries search the subclasses again."""
+        super().__init_subclass__(**options)
+        Discovered.n_defined += 1
+
+
+class Named(Discovered):
     """Base of objects written as ``name(parameter=value)``: frozen dataclasses whose fields are plain values.
 
     Use ``@dataclass(frozen=True, repr=False)``.

@@ -15,6 +15,7 @@ import inspect
 import pkgutil
 import sys
 import typing
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any, Generic, TypeVar
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import Expression, parse, split, suggest
-from recassay.naming.named import Named
+from recassay.naming.named import Discovered, Named
 
 Thing = TypeVar("Thing")
 OWN = "recassay"
@@ -49,6 +50,8 @@ class Registry(Generic[Thing]):
         self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
         self._modules: list[ModuleType] = []
         self._values: list[tuple[str, str, Thing]] = []  # found in the modules, which are looked through once
+        self._recent: dict[str, weakref.ref[Any]] = {}  # classes that were looked up since the last definition of one
+        self._n_defined = 0  # definitions at that time
         self._packages: dict[str, str] = {}  # top-level module of an installed package -> its name and version
 
     @property
@@ -81,6 +84,7 @@ class Registry(Generic[Thing]):
         if earlier is not None and earlier[0] != module:
             raise self._clash(name, earlier[0], module)
         self._added[name] = module, thing
+        self._recent.clear()
         return thing
 
     def find(self, name: str, *, where: str = "") -> Thing:
@@ -88,6 +92,24 @@ class Registry(Generic[Thing]):
 
         Raise an error that suggests a similar name if there is none.
         """
+        found = self._find_recent(name)
+        if found is None:
+            found = self._search(name, where)
+            if isinstance(found, type) and issubclass(found, Discovered):
+                self._recent[name] = weakref.ref(found)  # a class that nobody else holds may go
+        return found
+
+    def _find_recent(self, name: str) -> Thing | None:
+        """Return the class that was last found under its name, unless a class was defined or renamed since."""
+        if self._n_defined != Discovered.n_defined:
+            self._n_defined = Discovered.n_defined
+            self._recent.clear()
+        reference = self._recent.get(name)
+        kind: Thing | None = reference() if reference else None
+        return kind if getattr(kind, self.key, None) == name else None
+
+    def _search(self, name: str, where: str) -> Thing:
+        """Return the thing with this name among all of its kind."""
         quick = self._find_in_own_module(name)
         if quick is not None:
             return quick

@@ -8,7 +8,11 @@ import pytest
 import recassay as ra
 from recassay.data.io.formats import BUILT_IN, Format
 from recassay.errors import UsageError
+from recassay.metrics.base import Accuracy
+from recassay.metrics.registry import METRICS, metrics
 from recassay.naming.registry import Registry
+from recassay.split import filters
+from recassay.split.filters import Filter
 
 
 def odd_format(name="odd"):
@@ -52,3 +56,36 @@ def test_a_thing_without_a_kind_cannot_be_registered():
     with pytest.raises(UsageError, match="neither a model class") as caught:
         ra.register(7)
     assert caught.value.code == "U241"
+
+
+def define(answer):
+    class Found(Filter):
+        name = "found_at_once"
+        meaning = answer
+
+    return Found
+
+
+def test_a_class_is_found_from_its_definition_until_it_is_renamed():
+    made = []
+    for answer in (1, 2):  # as when a cell of a notebook is run twice
+        made.append(define(answer))
+        assert filters.REGISTRY.find("found_at_once") is made[-1]
+        assert filters.REGISTRY.find("found_at_once").meaning == answer
+    for kind in made:
+        kind.name = ""
+    with pytest.raises(UsageError, match="there is no filter 'found_at_once'"):
+        filters.REGISTRY.find("found_at_once")
+
+
+def test_subclasses_are_searched_again_only_after_a_definition(monkeypatch):
+    searches = []
+    search = Registry._search
+    monkeypatch.setattr(Registry, "_search", lambda *given: (searches.append(given[1]), search(*given))[1])
+    metrics()  # imports all modules
+    for name in ("ndcg", "ndcg", "nDCG"):
+        assert METRICS.find(name).name == "ndcg"
+    assert searches == ["ndcg", "nDCG"]
+    type("Defined", (Accuracy,), {})
+    METRICS.find("ndcg")
+    assert searches == ["ndcg", "nDCG", "ndcg"]
