@@ -206,7 +206,7 @@ def _record_list(
         unknown = next(item for item in listed.tolist() if not (isinstance(item, int) and 0 <= item < known))
         what = f"{name} recommends {unknown!r}, which is not one of the {known:,} items it has learned"
         raise LearnerFailure(query, None, "I373", what, "recommend codes of items from learn(): 0, 1, 2, ...")
-    if np.unique(listed).size < listed.size:
+    if len(set(listed.tolist())) < listed.size:  # for a short list quicker than sorting it
         what = f"{name} recommends an item twice in one list"
         raise LearnerFailure(query, None, "I373", what, "list each item once")
     repeated = np.isin(listed, consumed)
