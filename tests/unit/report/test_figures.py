@@ -123,6 +123,16 @@ def test_dots_are_in_the_order_of_the_table_with_lines_for_bounds():
     assert len(kind(tree, "l")) == 1  # no bound, no line
 
 
+def test_long_names_stay_distinct_and_whole_names_are_tooltips():
+    names = [f"BPR(factors={number}, regularization=0.01, iterations=100)" for number in (16, 18, 160)]
+    table = pl.DataFrame({"system": names, "mean": [0.2, 0.1, 0.3]})
+    [tree] = drawn(Exhibit("d", "t", "c", table, "mean", "system", kind="dot"))
+    labels = [one for one in tree.iter() if one.tag.endswith("text") and (one.text or "").startswith("BPR")]
+    assert len({one.text for one in labels}) == 3
+    assert all("…" in one.text for one in labels)
+    assert sorted(one[0].text for one in labels) == sorted(names)
+
+
 def test_a_cell_is_shaded_by_value_and_shows_its_label():
     table = pl.DataFrame(
         {"a": ["x", "y", "x"], "b": ["p", "p", "q"], "rank": [1, 3, None], "words": ["first", "third", None]}

@@ -100,17 +100,19 @@ def interval(low: float, high: float, digits: int) -> str:
     return f"{number(low, digits)}{between}{number(high, digits)}"
 
 
-def shorten(name: str, width: int) -> str:
+def shorten(name: str, width: int, lean: int = 0) -> str:
     """Return a name, with an ellipsis in its middle if it is wider than ``width`` terminal columns.
 
-    >>> shorten("bert4rec-large-v2", 11), shorten("pop", 11)
-    ('bert4…ge-v2', 'pop')
+    ``lean`` moves the ellipsis to the right by about as many columns, or to the left if it is negative.
+
+    >>> shorten("bert4rec-large-v2", 11), shorten("bert4rec-large-v2", 11, lean=2), shorten("pop", 11)
+    ('bert4…ge-v2', 'bert4re…-v2', 'pop')
     """
     if cell_len(name) <= width:
         return name
     head, tail = name[: len(name) // 2], name[len(name) // 2 :]
     while cell_len(head) + cell_len(tail) >= width and (head or tail):
-        head, tail = (head[:-1], tail) if cell_len(head) > cell_len(tail) else (head, tail[1:])
+        head, tail = (head[:-1], tail) if head and cell_len(head) - cell_len(tail) > 2 * lean else (head, tail[1:])
     return f"{head}…{tail}"
 
 

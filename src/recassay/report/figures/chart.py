@@ -16,6 +16,7 @@ HEIGHT = 230  # of the plot area
 COLOURS = 8  # of the palette in page.css
 DASHES = (None, "6 3", "2 3", "8 3 2 3")
 LONGEST = 26  # characters of a name in a figure
+LONGER = 40  # of names that look alike in fewer characters
 SLANT = 0.82  # share of its width that a rotated name takes horizontally
 LINE = 17  # distance between two lines of text
 
@@ -59,9 +60,9 @@ def picture(*inside: str, width: float, height: float, name: str) -> str:
 
 def plot_area(x: Scale, y: Scale, *, top: float, height: float = HEIGHT, width: float = WIDTH) -> PlotArea:
     """Return the plot area for two scales, with room for the labels of the vertical axis; it begins at ``top``."""
-    left = 12 + max((width_of(short_name(tick.label)) for tick in y.ticks), default=0)
+    left = 12 + max(map(width_of, _short_labels(y).values()), default=0)
     if x.names and _is_rotated(x, width - left - 8):  # the first name must not cross the left edge
-        left = max(left, SLANT * width_of(short_name(x.ticks[0].label)) - (width - left) / len(x.ticks) / 2 + 8)
+        left = max(left, SLANT * width_of(_short_labels(x)[x.ticks[0].label]) - (width - left) / len(x.ticks) / 2 + 8)
     half = width_of(x.ticks[-1].label) / 2 if x.ticks and x.names is None else 0
     return PlotArea(x, y, left, top, width - left - max(8, half * (x.ticks[-1].at > 0.97) if x.ticks else 0), height)
 
@@ -70,11 +71,12 @@ def axes(area: PlotArea, x_title: str, y_title: str) -> tuple[list[str], float]:
     """Return the lines, ticks and titles of both axes as SVG elements, and the lowest position they reach."""
     right = area.left + area.width
     drawn = [text(y_title, 2, area.top - 10, class_="soft")] if y_title else []
+    short = _short_labels(area.y)
     for tick in area.y.ticks:
         at = area.top + area.height * (1 - tick.at)
         if area.y.names is None:
             drawn.append(element("line", class_="grid", x1=area.left, x2=right, y1=at, y2=at))
-        drawn.append(text(short_name(tick.label), area.left - 6, at + 4, text_anchor="end"))
+        drawn.append(text(short[tick.label], area.left - 6, at + 4, whole=tick.label, text_anchor="end"))
     drawn.append(element("line", class_="axis", x1=area.left, x2=right, y1=area.bottom, y2=area.bottom))
     marks, reach = _horizontal_ticks(area)
     drawn += marks
@@ -91,7 +93,8 @@ def _horizontal_ticks(area: PlotArea) -> tuple[list[str], float]:
     """
     ticks = list(area.x.ticks)
     room = area.width / max(1, len(ticks))
-    wide = max((width_of(short_name(tick.label)) for tick in ticks), default=0)
+    short = _short_labels(area.x)
+    wide = max(map(width_of, short.values()), default=0)
     if area.x.names is None and wide > room:
         ticks = ticks[:: math.ceil(wide / room)]
     if area.x.names is not None and room < LINE * 0.8:
@@ -101,13 +104,13 @@ def _horizontal_ticks(area: PlotArea) -> tuple[list[str], float]:
     for tick in ticks:
         x, y = area.left + area.width * tick.at, area.bottom + 16
         rotation = {"transform": f"rotate(-38 {x:.1f} {y - 4:.1f})", "text_anchor": "end"} if rotated else {}
-        drawn.append(text(short_name(tick.label), x, y, **({"text_anchor": "middle"} | rotation)))
+        drawn.append(text(short[tick.label], x, y, whole=tick.label, **({"text_anchor": "middle"} | rotation)))
     return drawn, area.bottom + (16 if not rotated else 12 + 0.62 * wide)
 
 
 def _is_rotated(scale: Scale, width: float) -> bool:
     """Return whether the names of a scale would touch each other if they were horizontal."""
-    wide = max((width_of(short_name(tick.label)) for tick in scale.ticks), default=0)
+    wide = max(map(width_of, _short_labels(scale).values()), default=0)
     return scale.names is not None and wide > width / max(1, len(scale.ticks)) - 4
 
 
@@ -116,14 +119,15 @@ def legend(names: Sequence[str], *, width: float = WIDTH, lines: bool = True) ->
 
     With ``lines``, the markers are on lines.
     """
-    drawn, x, y = [], 2.0, float(SIZE)
+    drawn, x, y, short = [], 2.0, float(SIZE), short_names(names)
     for number, name in enumerate(names):
-        label = short_name(name)
+        label = short[name]
         wide = 30 + width_of(label)
         if x > 2 and x + wide > width:
             x, y = 2.0, y + LINE
         inside = [stroke(number, [(x, y - 4), (x + 20, y - 4)])] if lines else []
-        drawn += [element("g", *inside, marker(number, x + 10, y - 4), class_=colour(number)), text(label, x + 25, y)]
+        drawn.append(element("g", *inside, marker(number, x + 10, y - 4), class_=colour(number)))
+        drawn.append(text(label, x + 25, y, whole=name))
         x += wide + 8
     return drawn, y + 8
 
@@ -150,6 +154,23 @@ def colour(number: int) -> str:
     return f"c{number % COLOURS}"
 
 
-def short_name(name: str) -> str:
-    """Return a name, shortened in the middle if a figure has no room for it."""
-    return shorten(name, LONGEST)
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a short form of each name: long names lose their middle, or another part if two would look alike.
+
+    >>> list(short_names(["pop", "BPR(factors=16, regularization=0.01)"]).values())
+    ['pop', 'BPR(factors=1…ation=0.01)']
+    >>> list(short_names([f"BPR(factors={number}, regularization=0.01)" for number in (16, 18)]).values())
+    ['BPR(factors=16…tion=0.01)', 'BPR(factors=18…tion=0.01)']
+    """
+    distinct = list(dict.fromkeys(names))
+    for width in (LONGEST, LONGER):
+        for lean in sorted(range(-width // 2, width // 2), key=abs):
+            short = {name: shorten(name, width, lean) for name in distinct}
+            if len(set(short.values())) == len(distinct):
+                return short
+    return {name: f"{number}: {shorten(name, LONGEST)}" for number, name in enumerate(distinct, start=1)}
+
+
+def _short_labels(scale: Scale) -> dict[str, str]:
+    """Return the short forms of the labels along a scale."""
+    return short_names([tick.label for tick in scale.ticks])

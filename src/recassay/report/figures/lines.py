@@ -17,7 +17,7 @@ from recassay.report.figures.chart import (
     marker,
     picture,
     plot_area,
-    short_name,
+    short_names,
     stroke,
 )
 from recassay.report.figures.scale import Scale, categories, is_number, linear, logarithmic, scale_of
@@ -113,9 +113,9 @@ def _line(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, _of: i
     if alone or len(points) <= MAX_MARKERS:
         drawn += [marker(number, x, y, _tooltip(exhibit, row)) for row, (x, y) in zip(rows, points, strict=True)]
     if exhibit.kind == "point" and exhibit.label:
-        drawn += [
-            text(short_name(str(row[exhibit.label])), x + 7, y + 4) for row, (x, y) in zip(rows, points, strict=True)
-        ]
+        labels = [str(row[exhibit.label]) for row in rows]
+        short = short_names(labels)
+        drawn += [text(short[name], x + 7, y + 4, whole=name) for name, (x, y) in zip(labels, points, strict=True)]
     return drawn
 
 
@@ -169,6 +169,7 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
     edges = [area.across(xs[0])]
     edges += [(area.across(a) + area.across(b)) / 2 for a, b in itertools.pairwise(xs)] + [area.across(xs[-1])]
     labelled: list[str] = []
+    short = short_names(names)
     for name, group in itertools.groupby(range(len(xs)), key=lambda at: band_at[xs[at]]):
         at = list(group)
         start, end = edges[at[0]], edges[at[-1] + 1]
@@ -178,7 +179,8 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
         drawn.append(element("rect", tooltip(name), class_=f"g{names.index(name) % 3}", **box))
         if name not in labelled:
             labelled.append(name)
-            drawn.append(text(short_name(name), start + 3, area.bottom - 4 - 13 * names.index(name), class_="soft"))
+            y = area.bottom - 4 - 13 * names.index(name)
+            drawn.append(text(short[name], start + 3, y, whole=name, class_="soft"))
     return drawn
 
 
@@ -186,13 +188,13 @@ def _marks(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
     """Return a vertical line as SVG elements where the exhibit's mark column has a text."""
     assert exhibit.mark is not None
     events = dict.fromkeys((row[exhibit.x], str(row[exhibit.mark])) for row in rows if row[exhibit.mark])
-    drawn = []
+    drawn, short = [], short_names([what for _, what in events])
     for x, what in events:
         at = area.across(x)
         line = element("path", tooltip(f"{what} at {x!s}"), class_="k", d=path([(at, area.top), (at, area.bottom)]))
         drawn.append(line)
         if len(events) <= 3:
-            drawn.append(text(short_name(what), at + 3, area.top + 10, class_="soft"))
+            drawn.append(text(short[what], at + 3, area.top + 10, whole=what, class_="soft"))
     return drawn
 
 

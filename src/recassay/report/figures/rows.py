@@ -15,7 +15,7 @@ from recassay.report.figures.chart import (
     legend,
     marker,
     picture,
-    short_name,
+    short_names,
     stroke,
 )
 from recassay.report.figures.lines import Row, finite
@@ -39,7 +39,7 @@ def dots(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Seq
     bounds = [row[column] for row in whole for column in (exhibit.x, exhibit.low, exhibit.high) if column]
     values = [float(value) for value in bounds if finite(value)]
     margin = 0.06 * (max(values) - min(values)) or 0.05
-    left = max(width_of(short_name(name)) for name in ys) + 14
+    left = max(map(width_of, short_names(ys).values())) + 14
     x = linear(min(values) - margin, max(values) + margin)
     area = PlotArea(x, _top_down(ys), left, top + 6, WIDTH - left - 14, height)
     grid_lines = [
@@ -79,17 +79,20 @@ def heat(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], _names: Se
     low, high = (min(values), max(values)) if values else (0.0, 0.0)  # all may be infinite or undefined
     labels = [_cell_text(exhibit, row) for row in rows]
     room = max(width_of(label) for label in labels) + 12
-    left = max(width_of(short_name(name)) for name in ys) + 12
+    above, beside = short_names(xs), short_names(ys)
+    left = max(map(width_of, beside.values())) + 12
     wide = max(room, min(84.0, (WIDTH - left - 4) / len(xs)))
-    rotated = max(width_of(short_name(name)) for name in xs) > wide - 4
-    top = 18 + (0.62 * max(width_of(short_name(name)) for name in xs) + 8 if rotated else 16)
+    widest = max(map(width_of, above.values()))
+    rotated = widest > wide - 4
+    top = 18 + (0.62 * widest + 8 if rotated else 16)
     drawn = [text(f"{exhibit.y} ↓   {exhibit.x} →", 2, 12, class_="soft")]
     for at, name in enumerate(xs):
         x, y = left + wide * (at + 0.5), top - 6
         rotation = {"transform": f"rotate(-38 {x:.1f} {y:.1f})"} if rotated else {"text_anchor": "middle"}
-        drawn.append(text(short_name(name), x, y, **rotation))
+        drawn.append(text(above[name], x, y, whole=name, **rotation))
     drawn += [
-        text(short_name(name), left - 6, top + ROW * (at + 0.5) + 4, text_anchor="end") for at, name in enumerate(ys)
+        text(beside[name], left - 6, top + ROW * (at + 0.5) + 4, whole=name, text_anchor="end")
+        for at, name in enumerate(ys)
     ]
     for row, label in zip(rows, labels, strict=True):
         x, y = left + wide * xs.index(str(row[exhibit.x])), top + ROW * ys.index(str(row[exhibit.y]))
@@ -99,7 +102,7 @@ def heat(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], _names: Se
         words = f"{row[exhibit.y]}, {row[exhibit.x]}: {label}"
         drawn.append(element("rect", tooltip(words), class_="h", fill_opacity=f"{shade:.2f}", **box))
         drawn.append(text(label, x + wide / 2, y + ROW / 2 + 4, text_anchor="middle"))
-    over = max(wide * (at + 0.5) + SLANT * width_of(short_name(name)) * rotated for at, name in enumerate(xs))
+    over = max(wide * (at + 0.5) + SLANT * width_of(above[name]) * rotated for at, name in enumerate(xs))
     width = left + max(wide * len(xs), over + 8) + 4
     return picture(*drawn, width=max(width, WIDTH), height=top + ROW * len(ys) + 4, name=title)
 
@@ -122,8 +125,10 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
     xs = list(dict.fromkeys(str(row[exhibit.x]) for row in rows))
     scales = {name: _scale_of_axis(exhibit, whole, name) for name in xs}
     wide = max(float(WIDTH), 64.0 * len(xs))
-    rotated = max(width_of(short_name(name)) for name in xs) > wide / len(xs) - 4
-    left = max(4.0, SLANT * rotated * width_of(short_name(xs[0])) - wide / len(xs) / 2 + 4)
+    short = short_names(xs)
+    widest = max(map(width_of, short.values()))
+    rotated = widest > wide / len(xs) - 4
+    left = max(4.0, SLANT * rotated * width_of(short[xs[0]]) - wide / len(xs) / 2 + 4)
     area = PlotArea(categories(xs), linear(0, 1), left, top + 22, wide - left - 4, HEIGHT)
     drawn = []
     for name in xs:
@@ -133,7 +138,7 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
             drawn.append(text(tick.label, at + 4, area.up(tick.at) + 4, class_="soft"))
         y = area.bottom + 18
         rotation = {"transform": f"rotate(-38 {at:.1f} {y - 4:.1f})", "text_anchor": "end"} if rotated else {}
-        drawn.append(text(short_name(name), at, y, **({"text_anchor": "middle"} | rotation)))
+        drawn.append(text(short[name], at, y, whole=name, **({"text_anchor": "middle"} | rotation)))
     for number, series in enumerate(names):
         series_rows = [row for row in rows if exhibit.series is None or str(row[exhibit.series]) == series]
         points = [(area.across(str(row[exhibit.x])), area.up(_position(scales, exhibit, row))) for row in series_rows]
@@ -142,7 +147,7 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
             for row, (x, y) in zip(series_rows, points, strict=True)
         ]
         drawn.append(element("g", stroke(number, points), *signs, class_=colour(number)))
-    reach = area.bottom + 24 + 0.62 * max(width_of(short_name(name)) for name in xs) * rotated
+    reach = area.bottom + 24 + 0.62 * widest * rotated
     return picture(*keys, *drawn, width=wide, height=reach, name=title)
 
 

@@ -30,13 +30,16 @@ def element(tag: str, *inside: str, **attributes: object) -> str:
     return f"<{tag}{given}>{''.join(inside)}</{tag}>" if inside else f"<{tag}{given}/>"
 
 
-def text(words: object, x: float, y: float, **attributes: object) -> str:
-    """Return an SVG element with words at a position.
+def text(words: object, x: float, y: float, *, whole: str | None = None, **attributes: object) -> str:
+    """Return an SVG element with words at a position; its tooltip is ``whole``, if the words are a short form of it.
 
     >>> text("<b>", 1, 2)
     '<text x="1" y="2">&lt;b&gt;</text>'
+    >>> text("b…5", 1, 2, whole="bm25")
+    '<text x="1" y="2">b…5<title>bm25</title></text>'
     """
-    return element("text", escape(printable(str(words))), x=x, y=y, **attributes)
+    full = () if whole is None or whole == words else (tooltip(whole),)
+    return element("text", escape(printable(str(words))), *full, x=x, y=y, **attributes)
 
 
 def tooltip(words: str) -> str:

@@ -57,11 +57,11 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
         for system in _order(grids):
             if (system, design) in grid.rows:
                 numbers = {name: grid.value(system, design, name) for name in ("mean", "low", "high")}
-                rows.append({"place": names[lead.place._replace(design=GIVEN)], "system": system, **numbers})
+                rows.append({"setting": names[lead.place._replace(design=GIVEN)], "system": system, **numbers})
     if not rows:
         return None
     kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
-    table = pl.DataFrame(rows, schema={"place": pl.String, "system": pl.String, **kinds})
+    table = pl.DataFrame(rows, schema={"setting": pl.String, "system": pl.String, **kinds})
     left_out = f" The first {MAX_PICTURES} of {len(grids)} settings are shown." if len(grids) > MAX_PICTURES else ""
     return Exhibit(
         "systems",
@@ -71,7 +71,7 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
         table,
         "mean",
         "system",
-        facet="place" if len(set(table["place"])) > 1 else None,
+        facet="setting" if len(set(table["setting"])) > 1 else None,
         low="low",
         high="high",
         kind="dot",

@@ -26,7 +26,7 @@ def leads_table(verdict: Verdict, *, digits: int = 4) -> Table:
     names = place_names(dict.fromkeys(lead.place for lead in leads))
     places, metrics = len(names) > 1, len({lead.metric for lead in leads}) > 1
     table = bare_table()
-    for heading in ("place",) * places + ("metric",) * metrics + ("best", "runner-up"):
+    for heading in ("setting",) * places + ("metric",) * metrics + ("best", "runner-up"):
         table.add_column(heading, no_wrap=True)
     for heading in ("lead", f"{100 * verdict.level:.4g} % interval", "p"):
         table.add_column(heading, justify="right", no_wrap=True)
