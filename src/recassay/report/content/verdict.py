@@ -270,7 +270,7 @@ def _contradictions(verdict: Verdict) -> Iterable[str]:
         some = " in some settings" if len(verdict.leads) > 1 else ""
         yield f"{by}, another system leads{some}, {'but nowhere significantly' if tested else 'which was not tested'}."
     if agree and agree < len(metrics):
-        yield f"{agree} of the {len(metrics)} other metrics {'has' if agree == 1 else 'have'} the same leader."
+        yield f"only {agree} of the {len(metrics)} other metrics {'has' if agree == 1 else 'have'} the same leader."
 
 
 def _other_leaders(other: Sequence[Lead], leads: Sequence[Lead]) -> str:

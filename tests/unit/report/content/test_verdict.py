@@ -104,7 +104,7 @@ def test_metrics_and_designs_that_contradict_are_listed_certain_ones_one_by_one(
         "By recall@10, bpr leads instead (0.0200 ahead of als, significantly, p = 0.0060).",
         "Under P1R, bpr leads instead (0.0200 ahead of als, significantly, p = 0.0060).",
         "By mrr and hit@10, another system leads, but nowhere significantly.",
-        "1 of the 4 other metrics has the same leader.",
+        "only 1 of the 4 other metrics has the same leader.",
     )
 
 
