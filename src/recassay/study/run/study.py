@@ -76,8 +76,9 @@ def run_study(
     Fitted models of recassay are stored as arrays and JSON. Models of other packages may need a pickle, which can run
     any code when it is read: a pickle that another process wrote is refused (U236) unless ``trust``.
 
-    Results that were damaged since they were stored are computed again. A run that somebody else wrote into ``runs`` is
-    scored as it is (R010). One process at a time uses a folder: another one gets U237, or waits with ``wait``.
+    An unchanged study is answered from its folder. Results that were damaged since they were stored are computed again.
+    A run that somebody else wrote into ``runs`` is scored as it is (R010). One process at a time uses a folder: another
+    one gets U237, or waits with ``wait``..
 
     With ``engine="spark"`` tasks of Spark compute the answers, each on ``threads`` threads (default 1), and write them
     into ``out``, which all nodes must see. Scoring is local, and all files are the same, bit for bit.
@@ -100,6 +101,8 @@ def run_study(
         raise UsageError("U102", f"values must be a dict of parameters, got {values!r:.80}")
     backend = choose(execution=Execution(engine=engine))
     request = state.request(path, data=data, quick=quick, values=values)
+    if engine == "local" and (found := state.stored_results(out, request)) is not None:
+        return found
     plan = read_plan(path, data=data, quick=quick, values=values)
     folder = None if data is None else Path(data)
     runner = RUNNERS[type(plan)](plan, Path(out), folder, threads, progress or _silent, trust, wait)

@@ -205,6 +205,14 @@ def test_stored_results_are_not_computed_again(study, tmp_path, monkeypatch):
     assert counts == {"fit": 2 * rehearsal, "answer": 6}
 
 
+def test_an_unchanged_study_is_answered_without_reading_its_data(study, tmp_path, monkeypatch):
+    path = study()
+    first = ra.run_study(path, tmp_path / "out")
+    monkeypatch.setattr("recassay.study.run.study.read_plan", None)
+    again = ra.run_study(path, tmp_path / "out")
+    assert (again.rows, again.comparisons, again.verdict) == (first.rows, first.comparisons, first.verdict)
+
+
 def test_a_model_without_a_text_form_is_named_after_its_expression(study, tmp_path, monkeypatch):
     text = "from recassay.models import Popular\n\n\nclass Mine:\n    fit = staticmethod(Popular().fit)\n"
     (tmp_path / "mine.py").write_text(text)
