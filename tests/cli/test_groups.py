@@ -49,6 +49,14 @@ def test_the_terminal_shows_gaps_then_groups(recassay, shop):
     assert "2 more metrics by group: -o FOLDER or --json" in answer.out
 
 
+def test_the_table_of_users_may_have_other_column_names(recassay, shop):
+    expected = by_country(recassay).out
+    pl.read_csv("users.csv").rename(lambda name: "wer" if name != "country" else name).write_csv("users.csv")
+    refused = by_country(recassay)
+    assert (refused.code, "--users-columns user=wer" in refused.err) == (2, True)
+    assert by_country(recassay, "--users-columns", "user=wer").out == expected
+
+
 def test_the_folder_has_groups_as_parquet_csv_and_json(recassay, shop):
     assert by_country(recassay, "-o", "out").code == 0
     rows = pl.read_parquet("out/groups.parquet")

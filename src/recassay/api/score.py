@@ -35,6 +35,7 @@ def score(
     columns: Columns = None,
     truth_columns: Columns = None,
     train_columns: Columns = None,
+    users_columns: Columns = None,
     run_columns: Mapping[str, Columns] | None = None,
     format: str | None = None,
     nan: str = "error",
@@ -71,9 +72,10 @@ def score(
     data frames, dicts. Runs are read and scored one after another. A fold as ``truth`` gives its test part, and its
     training part and items where none are given; ratings of a test part are gains. ``columns`` names columns of the
     runs, and of the other tables where they have them; ``truth_columns`` names those of the truth, ``train_columns``
-    those of the training log, and ``run_columns`` those of single runs by name, if they differ. ``format`` and ``nan``
-    apply to the runs; ``negative`` says how negative gains of the truth are read. ``distances`` is a matrix with a row
-    and a column for each item of ``train``, ascending by id, for metrics with ``distance='given'``.
+    those of the training log, ``users_columns`` those of ``users``, and ``run_columns`` those of single runs by name,
+    if they differ. ``format`` and ``nan`` apply to the runs; ``negative`` says how negative gains of the truth are
+    read. ``distances`` is a matrix with a row and a column for each item of ``train``, ascending by id, for metrics
+    with ``distance='given'``.
 
     ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own;
     ``missing="error"`` refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how
@@ -117,7 +119,7 @@ def score(
     1.0
     """
     execution = one_of("execution", execution, Execution(engine, memory, work, threads, progress))
-    tables = ReadOptions(columns, truth_columns, format, nan, negative, train_columns, run_columns or {})
+    tables = ReadOptions(columns, truth_columns, format, nan, negative, train_columns, run_columns or {}, users_columns)
     reading = one_of("reading", reading, tables)
     stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
     uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))

@@ -82,6 +82,15 @@ def score(
             metavar=COLUMNS,
         ),
     ] = None,
+    users_columns: Annotated[
+        str | None,
+        option(
+            "--users-columns",
+            "Column names of the table of users, if they differ from those of the runs.",
+            INPUT,
+            metavar=COLUMNS,
+        ),
+    ] = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
@@ -280,7 +289,7 @@ def score(
             until=until,
             strata=strata,
             first_hits=output is not None,
-            reading=ReadOptions(shared, truth_columns, input_format, nan, negative, train_columns, own),
+            reading=ReadOptions(shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns),
             conventions=ConventionOptions(
                 profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates
             ),

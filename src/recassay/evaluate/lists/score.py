@@ -208,8 +208,12 @@ def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
 
 
 def _memberships(request: ScoreRequest, source: Any, by: str, role: str) -> Memberships:
+    given = request.reading
+    own, option = None, "--columns"
+    if role == "users" and source is request.inputs.users:
+        own, option = given.users_columns, "--users-columns"
     return read_with_shared_names(
-        lambda names: read_memberships(source, by, role, columns=names), request.reading.columns
+        lambda names: read_memberships(source, by, role, columns=names), given.columns, own, option=option
     )
 
 

@@ -14,7 +14,7 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import table_files
 from recassay.data.memberships import Memberships
-from recassay.data.read import read_interactions, read_items, read_memberships
+from recassay.data.read import read_interactions, read_items, read_memberships, read_with_shared_names
 from recassay.data.synthetic import tastes as synthetic
 from recassay.data.synthetic.drifting import drifting
 from recassay.data.synthetic.power_law import power_law
@@ -78,7 +78,10 @@ def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
     ``data`` is an entry under ``data`` of a study. Raise U105 for a generated log without a table of users.
     """
     if data.users is not None:
-        return read_memberships(file_beside(data.users, data, study_folder, data_folder), by, "users")
+        path = file_beside(data.users, data, study_folder, data_folder)
+        return read_with_shared_names(
+            lambda names: read_memberships(path, by, "users", columns=names), data.columns or None, option="columns:"
+        )
     if data.generate:
         what = f"groups by '{by}' need a table of users, and a generated log has none"
         raise UsageError("U105", what, hint="add `users: users.csv` to the data")

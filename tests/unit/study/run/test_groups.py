@@ -54,6 +54,14 @@ def test_a_study_shows_groups_at_every_place(home):
     assert found.low <= found.mean <= found.high
 
 
+def test_the_table_of_users_may_have_the_column_names_of_the_log(home):
+    expected = ra.run_study(home / "study.yaml", home / "out").groups
+    for name in ("log.csv", "users.csv"):
+        pl.read_csv(home / name).rename({"user_id": "wer"}).write_csv(home / name)
+    (home / "study.yaml").write_text(STUDY.replace("users: users.csv}", "users: users.csv, columns: {user: wer}}"))
+    assert ra.run_study(home / "study.yaml", home / "again").groups == expected
+
+
 def test_the_log_itself_may_have_the_column(home):
     expected = ra.run_study(home / "study.yaml", home / "out").groups
     log = pl.read_csv(home / "log.csv").join(pl.read_csv(home / "users.csv"), on="user_id", maintain_order="left")
