@@ -18,7 +18,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "user_id user uid user_idx user_index userno username",
         "query_id query qid q_id topic topic_id request_id",
         "session_id session sid session_key customer_id customer visitor_id visitor member_id account_id reviewer_id "
-        "profile_id buyer_id",
+        "profile_id buyer_id household_id",
     ),
     ITEM: (
         "item_id item iid item_idx item_index itemno",
@@ -29,8 +29,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     TIMESTAMP: (
         "timestamp",
-        "datetime time ts unix_timestamp unixtime unix_review_time event_time timestamp_ms event_timestamp",
-        "date created_at",
+        "datetime time ts unix_timestamp unixtime unix_review_time event_time timestamp_ms event_timestamp "
+        "transaction_timestamp transaction_time",
+        "date created_at transaction_date order_date purchase_date",
     ),
     RATING: (
         "rating",
@@ -211,9 +212,15 @@ def _choice(
     if values and not any(meaning in found for meaning in values):
         chosen |= dict(zip(values[-1:], numeric_columns(free), strict=False))
     if TIMESTAMP in role.optional and TIMESTAMP not in found:
-        chosen |= dict(zip((TIMESTAMP,), time_columns(free), strict=False))
+        times = sorted(time_columns(free), key=lambda name: not _names_a_time(name))
+        chosen |= dict(zip((TIMESTAMP,), times, strict=False))
     option = "--truth-columns" if role.name == "truth" else "--columns"
     return f"{option} {','.join(f'{short[meaning]}={name}' for meaning, name in chosen.items())}"
+
+
+def _names_a_time(name: str) -> bool:
+    """Return whether a column's name says that it holds times; large numbers may be ids as well."""
+    return any(word in normalised_name(name) for word in ("time", "date"))
 
 
 def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: str) -> InputError:
@@ -222,7 +229,10 @@ def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: s
     close = [
         guess for word in known for guess in difflib.get_close_matches(normalised_name(word), guesses, n=1, cutoff=0.75)
     ]
-    guess = f"did you mean {guesses[close[0]]!r}? " if close else ""
+    near = guesses[close[0]] if close else ""
+    # A guess from known names is not shown beside an example that takes another column.
+    example = {key for key, meaning in SHORT_NAMES.items() if meaning == wanted and f"{key}={near}" in choice}
+    guess = f"did you mean {near!r}? " if near and (wanted not in ALIASES or example) else ""
     return InputError(
         "I201",
         f"{what}; the {len(names)} columns found are {_listed(names)}",

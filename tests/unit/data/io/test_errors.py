@@ -271,6 +271,10 @@ def test_a_missing_column_error_suggests_the_option(tmp_path: Path) -> None:
     assert "no column for user_id and item_id; the 3 columns found are 'usr_id', 'thing', 'score'" in error.what
     assert "did you mean 'usr_id'?" in error.hint
     assert "--columns user=usr_id,item=thing" in error.hint
+    (tmp_path / "y.csv").write_text("house,store_id,thing\n1,2,0.5\n")
+    error = error_of(tmp_path / "y.csv")
+    assert "did you mean" not in error.hint  # the example takes another column
+    assert "--columns user=house,item=store_id" in error.hint
     error = error_of(tmp_path / "x.csv", columns="user=user_id,item=thing")
     assert (error.code, "there is no column 'user_id'" in error.what) == ("I201", True)
     assert read_table(tmp_path / "x.csv", "run", columns="user=usr_id,item=thing").rows() == [(1, 2, 0.5)]
