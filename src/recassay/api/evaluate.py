@@ -109,13 +109,19 @@ def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> 
         fold, how = log, f"{log.how.get('split', 'given')}, given as a fold"
     else:
         whole: Interactions = read_interactions(log, columns=columns)
-        chosen: Split = SPLITS.parse(split or BY_TIMES[whole.times])
+        chosen: Split = SPLITS.parse(split or _split_of(whole))
         folds = chosen(whole)
         if len(folds) > 1:
             hint = "give one of the folds: ra.evaluate(folds[0], models), or run a study, which pools all of them"
             raise UsageError("U124", f"{chosen} gives {len(folds)} folds, but one is needed", where="split", hint=hint)
         fold, how = folds[0], str(chosen) if split else f"{chosen}, chosen by the times of the log"
     return (fold if items is None else replace(fold, items=read_items(items))), how
+
+
+def _split_of(log: Interactions) -> str:
+    """Return the split that the times of a log allow; times that are all the same order nothing."""
+    same = log.timestamps is not None and log.timestamps.n_unique() == 1
+    return BY_TIMES[None if same else log.times]
 
 
 def _named(models: Any) -> Iterable[tuple[str, Any]]:

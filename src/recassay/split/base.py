@@ -224,5 +224,6 @@ def empty_part_error(split: Split, rows: int, users: int, part: str) -> UsageErr
         "U116",
         f"none of the {rows:,} rows of {users:,} users is left for {part}",
         where=str(split),
-        hint="choose other shares or times, or look at the log: recassay stats LOG",
+        hint="choose other shares or times, or a split without times such as random(test=0.2); "
+        "recassay stats LOG shows which times the log has",
     )

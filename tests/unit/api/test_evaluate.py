@@ -7,6 +7,7 @@ from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 
 LOG = log(users=80, items=60, events=2000, seed=1)
+SAME = ra.read_interactions({"user_id": list("aabbcc") * 6, "item_id": list("uvwxyz") * 6, "timestamp": [7] * 36})
 FOUND = ra.evaluate(LOG, ["PureSVD(factors=4)", ra.models.Random()])
 
 
@@ -32,6 +33,7 @@ def test_references_are_added_once_and_marked():
         (LOG, "global_time(quantile=0.8), chosen"),
         ({user: ["x", "y", "z"] for user in "abc"}, "last, chosen"),
         ([(user, item) for user in "abcdef" for item in "uvwxyz"], "random(test=0.2), chosen"),
+        (SAME, "random(test=0.2), chosen"),
         (ra.split.leave_out(n=1)(LOG)[0], "leave_out, given as a fold"),
     ],
 )

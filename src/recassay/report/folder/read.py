@@ -190,6 +190,8 @@ def _malformed(path: Path, why: str) -> InputError:
 
 def _hint(home: Path) -> str:
     """Return a hint that names a folder of results near the given one, or says which folders are accepted."""
+    if home.suffix in (".yaml", ".yml"):
+        return f"a study is checked by recassay run {home} -o FOLDER, before anything is computed"
     parent = home if home.is_dir() else home.parent
     others = sorted(path.parent.name for path in parent.glob(f"*/{SUMMARY}")) if parent.is_dir() else []
     if others:

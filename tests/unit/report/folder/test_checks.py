@@ -123,6 +123,9 @@ def test_a_folder_without_results_is_an_error_that_names_one_nearby(tmp_path):
     with pytest.raises(InputError, match="I317") as caught:
         read_results(tmp_path / "frist")
     assert "first" in caught.value.hint
+    with pytest.raises(InputError, match="I317") as caught:
+        read_results(tmp_path / "study.yaml")
+    assert "recassay run" in caught.value.hint
     for text in ("[]", "{", '{"rows": 3}', '{"rows": [{"system": "a"}]}'):
         (tmp_path / "first" / "summary.json").write_text(text)
         with pytest.raises(InputError, match="I318"):
