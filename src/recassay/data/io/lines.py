@@ -111,7 +111,10 @@ def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: st
             return _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
         for position, name in positions:
             if not _is_number(line.fields[position]):
-                return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number")
+                again = (
+                    " (a second line of headers? then remove it)" if 0 < layout.header_lines == line.number - 1 else ""
+                )
+                return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number{again}")
         if layout.quotes and any('"' in field for field in line.fields) and line.text.count('"') % 2:
             return _broken(head, line, "has an unpaired quotation mark")
     return InputError(

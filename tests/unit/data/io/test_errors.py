@@ -167,6 +167,12 @@ BROKEN_LINES = {
     "short": ("x.csv", GOOD + b"2,c\n3,d,0.5\n", 4, "has 2 fields, but 3 are expected: '2,c'"),
     "long": ("x.csv", GOOD + b"2,c,0.5,9\n", 4, "has 4 fields, but 3 are expected"),
     "word": ("x.csv", GOOD + b"2,c,high\n", 4, "has 'high' where score needs a number: '2,c,high'"),
+    "two headers": (
+        "x.csv",
+        b"user,item,score\nc,c,c\n1,2,3\n",
+        2,
+        "has 'c' where score needs a number (a second line of headers? then remove it)",
+    ),
     "header again": ("x.csv", GOOD + GOOD, 4, "has 'score' where score needs a number"),
     "late": ("x.csv", GOOD + b"1,a,0.5\n" * 50_000 + b"2,c\n", 50_004, "has 2 fields"),
     "after blank": ("x.csv", GOOD + b"\n2,c\n", 5, "has 2 fields"),
