@@ -78,7 +78,7 @@ def run_study(
 
     An unchanged study is answered from its folder. Results that were damaged since they were stored are computed again.
     A run that somebody else wrote into ``runs`` is scored as it is (R010). One process at a time uses a folder: another
-    one gets U237, or waits with ``wait``..
+    one gets U237, or waits with ``wait``.
 
     With ``engine="spark"`` tasks of Spark compute the answers, each on ``threads`` threads (default 1), and write them
     into ``out``, which all nodes must see. Scoring is local, and all files are the same, bit for bit.
