@@ -24,31 +24,44 @@ def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArra
     """
     size = 1024
     slots = np.zeros(2 * size, np.uint64)
-    first_row = np.empty(size, np.int64)
+    first_row = np.empty(size // 2, np.int64)
     codes = np.empty(keys.size, np.int32)
-    count = 0
-    for row in range(keys.size):
+    row, count = _number_until_half_full(keys, checks, 0, 0, slots, codes, first_row)
+    while row < keys.size:  # make a larger table and insert every number again
+        size *= 4 if size < LARGE_TABLE else 2
+        old, slots = slots, np.zeros(2 * size, np.uint64)
+        for place in range(0, old.size, 2):
+            if old[place + 1] != 0:
+                slot = _slot_of(slots, old[place], old[place + 1] & UPPER)
+                slots[slot], slots[slot + ONE] = old[place], old[place + 1]
+        known, first_row = first_row, np.empty(size // 2, np.int64)
+        first_row[:count] = known
+        row, count = _number_until_half_full(keys, checks, row, count, slots, codes, first_row)
+    return codes, first_row[:count].copy()
+
+
+@njit(nogil=True, cache=True)
+def _number_until_half_full(
+    keys: NDArray[np.uint64], checks: NDArray[np.uint64], row: int, count: int,
+    slots: NDArray[np.uint64], codes: NDArray[np.int32], first_row: NDArray[np.int64],
+) -> tuple[int, int]:  # fmt: skip
+    """Assign numbers from row ``row`` on until the hash table is half full; return the next row and the new count.
+
+    ``count`` numbers are in the table already. This loop is a function of its own because its arrays stay the same: in
+    a loop that may replace an array, numba counts the references to it in every row, which takes twice the time.
+    """
+    while row < keys.size and count < first_row.size:
         key, check = keys[row], checks[row] & UPPER
         slot = _slot_of(slots, key, check)
-        if slots[slot + ONE] == 0:
+        number = slots[slot + ONE] & LOWER
+        if number == 0:
             first_row[count] = row
             count += 1
-            slots[slot], slots[slot + ONE] = key, check | np.uint64(count)
-            codes[row] = count - 1
-            if 2 * count >= size:  # half full: make a larger table and insert every number again
-                old = slots
-                size *= 4 if size < LARGE_TABLE else 2
-                slots = np.zeros(2 * size, np.uint64)
-                for place in range(0, old.size, 2):
-                    if old[place + 1] != 0:
-                        slot = _slot_of(slots, old[place], old[place + 1] & UPPER)
-                        slots[slot], slots[slot + ONE] = old[place], old[place + 1]
-                grown = np.empty(size, np.int64)
-                grown[:count] = first_row[:count]
-                first_row = grown
-        else:
-            codes[row] = np.int32((slots[slot + ONE] & LOWER) - ONE)
-    return codes, first_row[:count].copy()
+            number = np.uint64(count)
+            slots[slot], slots[slot + ONE] = key, check | number
+        codes[row] = number - ONE
+        row += 1
+    return row, count
 
 
 @njit(nogil=True, cache=True, inline="always")
