@@ -19,7 +19,12 @@ HEADER = r"(?i)^(user_?id|user|uid|query_?id|qid)$"
 MOST_USERS = 10_000  # unmatched users that are kept, the first ones by id
 LETTERS = 0.1  # share of the unmatched ids; fewer that differ only in letter case may be different ids
 COMMON = 0.01  # share of the rows of a run
+LINES = 1 << 20  # ids in one text
 FIRST_LOOK = 1 << 14  # rows, or a 32nd of all if that is more: enough to see that a run is sound
+
+# An id that matches NOTHING lies between two of these texts: blanks and "#" are below "0", and some are not ASCII.
+BOUNDS = pl.Series(["", "0", "<", "=", "N", "O", "n", "o", "\x7f"])
+LONGEST_HEADER = 16  # bytes; no letter takes more than two
 
 # Only ids that match can have a key that is not the id, letter case aside.
 REWRITTEN = r"""^[\s"'0]|[\s"']$|\.0+$"""
@@ -48,11 +53,23 @@ def _empty(given: CheckInput) -> MissingIds:
     run, truth = given.alignment.run, given.alignment.truth
     users = {"run": _texts(run.queries), "truth": _texts(truth.queries)}
     items = {"run": _texts(run.vocabulary.ids), "truth": _texts(truth.vocabulary.ids)}
-    words = {table: ids.filter(ids.str.contains(NOTHING) | ids.str.contains(HEADER)) for table, ids in users.items()}
-    things = {table: ids.filter(ids.str.contains(NOTHING)) for table, ids in items.items()}
+    words = {table: pl.concat([_nothing(ids), _headers(ids)]) for table, ids in users.items()}
+    things = {table: _nothing(ids) for table, ids in items.items()}
     found = [(table, id) for part in (words, things) for table, ids in part.items() for id in ids.to_list()]
     users_found, items_found = (sum(ids.len() for ids in part.values()) for part in (words, things))
     return MissingIds(users_found, items_found, min(found) if found else None)
+
+
+def _nothing(ids: pl.Series) -> pl.Series:
+    """Return the ids that stand for a missing value; ``ids`` ascend, so few of them need a look."""
+    begins, ends = np.append(ids.search_sorted(BOUNDS).to_numpy(), ids.len()).reshape(-1, 2).T
+    few = ids.gather(np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)]))
+    return few.filter(few.str.contains(NOTHING))
+
+
+def _headers(ids: pl.Series) -> pl.Series:
+    few = ids.filter(ids.str.len_bytes() <= LONGEST_HEADER)
+    return few.filter(few.str.contains(HEADER))
 
 
 @check("R006", "Ids that stand for a missing value", "warning", count=_empty)
@@ -127,8 +144,9 @@ def _pairs(noun: str, judged: pl.Series, listed: pl.Series) -> Iterator[str]:
     if not judged.len() or not listed.len():
         return
     # if every key is its id, different ids have different keys
-    rewritten = any(bool(ids.str.contains(REWRITTEN).any()) for ids in (judged, listed))
-    capital = rewritten or any(bool((ids != ids.str.to_lowercase()).any()) for ids in (judged, listed))
+    lines = [_lines(ids) for ids in (judged, listed)]
+    rewritten = any(bool(text.str.contains("(?m)" + REWRITTEN).any()) for text in lines)
+    capital = rewritten or any(bool((text != text.str.to_lowercase()).any()) for text in lines)
     if not capital:
         return
     unknown = _unknown(judged, listed), _unknown(listed, judged)
@@ -143,6 +161,11 @@ def _pairs(noun: str, judged: pl.Series, listed: pl.Series) -> Iterator[str]:
                 f"written, such as {first['judged']!r} in the truth and {first['listed']!r} in the run"
             )
             return
+
+
+def _lines(ids: pl.Series) -> pl.Series:
+    """Return ids as a few long texts with an id per line: a search in them takes a third of one in every id."""
+    return pl.Series([ids.slice(begin, LINES).str.join("\n").item() for begin in range(0, ids.len(), LINES)])
 
 
 def _unknown(ids: pl.Series, to: pl.Series) -> pl.Series:

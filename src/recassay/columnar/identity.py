@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -34,8 +35,8 @@ def id_keys(ids: pl.Series) -> Keys:
     if ids.dtype.is_integer():
         wide = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
         return wide.to_numpy().view(np.uint64)
-    text = ids.cast(pl.String).to_list()
-    digests = b"".join(hashlib.blake2b(str(value).encode(), digest_size=8).digest() for value in text)
+    texts = map(str.encode, ids.cast(pl.String).fill_null("None").to_list())
+    digests = b"".join([made.digest() for made in map(partial(hashlib.blake2b, digest_size=8), texts)])
     return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 

@@ -15,7 +15,7 @@ from recassay.columnar._kernels import mark_repeated_items, order_state
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
-TEXTS_PER_BLOCK = 1 << 19
+TEXTS_PER_BLOCK = 1 << 16  # the second hash then finds the texts in the processor's cache
 ROWS_PER_BLOCK = 1 << 18
 
 

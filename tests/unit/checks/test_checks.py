@@ -9,6 +9,7 @@ import pytest
 import recassay as ra
 from recassay.checks import diagnose
 from recassay.checks.base import Check, Facts, check, format_count, format_share, load
+from recassay.checks.ids import _nothing, _pairs
 from recassay.errors import InputError, UsageError
 from recassay.results.finding import SEVERITIES, Finding
 
@@ -242,3 +243,34 @@ def test_shares_as_text(part, whole, said):
 
 def test_counts_as_text():
     assert [format_count(n, "row") for n in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
+
+
+def test_ids_that_stand_for_nothing_are_found_wherever_they_are_sorted():
+    texts = [
+        "",
+        " ",
+        "\u2003NaN",
+        "0",
+        "#N/A",
+        "<na>",
+        "<x>",
+        "NIL",
+        "Nan",
+        "nano",
+        "none ",
+        "null\n",
+        "zone",
+        "É",
+        "\x7f",
+    ]
+    found = _nothing(pl.Series(sorted(texts, key=str.encode)))
+    assert set(found.to_list()) == {"", " ", "\u2003NaN", "#N/A", "<na>", "NIL", "Nan", "none ", "null\n"}
+    assert _nothing(pl.Series(["a", "b"])).is_empty()
+    assert _nothing(pl.Series([], dtype=pl.String)).is_empty()
+
+
+def test_ids_of_many_lines_are_searched_as_one_by_one(monkeypatch):
+    monkeypatch.setattr("recassay.checks.ids.LINES", 2)
+    judged, listed = pl.Series(["a", "b", "c", "d", "ab\n0"]), pl.Series(["a", "b", "c", "D", "e"])
+    assert len(list(_pairs("item", judged, listed))) == 1
+    assert not list(_pairs("item", judged, listed.head(3)))
