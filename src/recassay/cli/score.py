@@ -331,24 +331,31 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
 def _show(
     scores: Scores, comparison: Comparison | None, truth: str, output: Path | None, table: str, as_json: bool
 ) -> None:
-    from recassay.report.folder.write import document, verdict_of_scores, write_results
     from recassay.report.tables import formats as tables
-    from recassay.report.tables.groups import groups_text
-    from recassay.report.tables.verdict import verdict_block
 
     where = {"dataset": Path(truth).stem}
     if output is not None:
+        from recassay.report.folder.write import write_results
+
         write_results(scores, comparison, output, where, command=_common.command_line())
     if as_json:
+        from recassay.report.folder.write import document
+
         _common.print_json(document(scores, comparison, where))
         return
     if table == "text":
         screen = _common.console()
         if len(scores.systems) > 1:
+            from recassay.report.folder.write import verdict_of_scores
+            from recassay.report.tables.verdict import verdict_block
+
             screen.print(verdict_block(verdict_of_scores(scores, comparison, where)))
         screen.print(tables.text_table(scores, comparison, width=screen.width))
-        for groups in scores.groups:
-            screen.print(groups_text(groups))
+        if scores.groups:
+            from recassay.report.tables.groups import groups_text
+
+            for groups in scores.groups:
+                screen.print(groups_text(groups))
         screen.print(tables.findings_table(scores))
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}

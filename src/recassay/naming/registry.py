@@ -222,10 +222,14 @@ class Registry(Generic[Thing]):
             self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
 
 
-@functools.cache  # it looks through every installed package
 def _installed(group: str) -> EntryPoints:
     """Return what installed packages contribute to a group."""
-    return entry_points(group=group)
+    return _all_installed().select(group=group)
+
+
+@functools.cache  # it looks through every installed package
+def _all_installed() -> EntryPoints:
+    return typing.cast("EntryPoints", entry_points())  # a subclass of dict on Python 3.11
 
 
 def build(kind: Any, expression: Expression) -> Any:
