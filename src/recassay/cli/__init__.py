@@ -98,7 +98,7 @@ def main() -> None:
     """Run the command line; errors of the user are printed with their code and exit with their status."""
     # Nearly all objects live to the end of the process. Looking for garbage after every 700 new ones would cost a sixth
     # of scoring a small file, and looking through all of them at exit a quarter.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     try:
         try:
