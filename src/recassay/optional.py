@@ -39,5 +39,14 @@ def need(library: str, for_: str) -> Any:
         package = library.partition(".")[0]
         if error.name != package:
             raise  # the library is installed, but one of its own dependencies is missing
-        command = f"pip install 'recassay[{EXTRAS[package]}]'" if package in EXTRAS else f"pip install {package}"
-        raise UsageError("U112", f"{for_} needs {package}, which is not installed", hint=command) from None
+        what = f"{for_} needs {package}, which is not installed"
+        raise UsageError("U112", what, hint=install_command(package)) from None
+
+
+def install_command(library: str) -> str:
+    """Return the command that installs an optional library, with the extra of recassay if there is one.
+
+    >>> install_command("torch"), install_command("cornac")
+    ("pip install 'recassay[neural]'", 'pip install cornac')
+    """
+    return f"pip install 'recassay[{EXTRAS[library]}]'" if library in EXTRAS else f"pip install {library}"

@@ -28,6 +28,7 @@ from recassay.metrics.registry import METRICS, metrics, names
 from recassay.naming.grammar import suggest
 from recassay.naming.named import parameter_kinds
 from recassay.naming.registry import OWN, Registry
+from recassay.optional import install_command
 from recassay.profiles import Profile, profiles
 from recassay.profiles.base import PROFILES
 from recassay.report.departures import Declared, declared, departures_of
@@ -125,7 +126,8 @@ def entries(kind: str) -> list[Entry]:
         registry = named.registry
         titles = {name: _title(registry.title(name)) for name in registry.kinds}
         return [
-            Entry(name, named.group(one), titles[name], registry.source(name)) for name, one in registry.kinds.items()
+            Entry(name, named.group(one), " ".join([titles[name], *_needs(one)]), registry.source(name))
+            for name, one in registry.kinds.items()
         ]
     if kind == "metrics":
         found = sorted((describe(metric) for metric in metrics().values()), key=lambda one: (one.family, one.name))
@@ -141,6 +143,12 @@ def entries(kind: str) -> list[Entry]:
     if kind == "formats":
         return [Entry(one.name, " ".join(one.suffixes), one.description, FORMATS.source(one.name)) for one in formats()]
     return [Entry(one.code, one.severity, one.title, CHECKS.source(one.code)) for one in checks().values()]
+
+
+def _needs(kind: type) -> list[str]:
+    """Return a sentence on the library that a class needs and that is installed on request; none for most classes."""
+    library = getattr(kind, "library", "")
+    return [f"Needs {install_command(library)}."] if library else []
 
 
 def _heading(metric: Description) -> str:
@@ -199,6 +207,8 @@ def _named_page(named: Listed, name: str) -> Explanation:
     facts: dict[str, Any] = {} if named.column == "parameters" else {named.column: named.group(kind)}
     if hasattr(kind, "reads_ratings"):
         facts["ratings"] = READS_RATINGS[kind.reads_ratings]
+    if library := getattr(kind, "library", ""):
+        facts["needs"] = install_command(library)
     sections = {"What": "\n\n".join(" ".join(one.split()) for one in rest.split("\n\n"))} if rest else {}
     sections |= departures_section(departures_of(kind))
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)

@@ -53,6 +53,7 @@ class BuiltIn(CheckedParameters):
     """
 
     reads_ratings: ClassVar[bool | None] = False
+    library: ClassVar[str] = ""  # the optional library that it needs
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
 
     @classmethod

@@ -30,6 +30,7 @@ class ALS(BuiltIn):
     """
 
     name: ClassVar[str] = "ALS"
+    library: ClassVar[str] = "implicit"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "target-sets",
@@ -75,6 +76,7 @@ class BPR(BuiltIn):
     """
 
     name: ClassVar[str] = "BPR"
+    library: ClassVar[str] = "implicit"
 
     factors: int = 64
     learning_rate: float = 0.01
@@ -111,6 +113,7 @@ class ItemKNN(BuiltIn):
     """
 
     name: ClassVar[str] = "ItemKNN"
+    library: ClassVar[str] = "implicit"
 
     neighbours: int = 100
     similarity: Literal["cosine", "tfidf", "bm25"] = "cosine"

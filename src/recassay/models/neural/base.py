@@ -33,6 +33,7 @@ class Neural(BuiltIn):
     """
 
     trains_in_epochs: ClassVar[bool] = True
+    library: ClassVar[str] = "torch"
 
     dim: int = 50
     length: int = 50

@@ -29,6 +29,7 @@ class SequenceModel(CheckedParameters):
     """Base of unfitted models that learn from sequences, which have no ratings."""
 
     reads_ratings: ClassVar[bool] = False
+    library: ClassVar[str] = ""  # the optional library that it needs
 
     def fit(self, sequences: Sequences) -> NextProbabilities:
         """Return the model fitted on sequences."""

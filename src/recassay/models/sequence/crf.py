@@ -39,6 +39,7 @@ class CRF(SequenceModel):
     """
 
     name: ClassVar[str] = "CRF"
+    library: ClassVar[str] = "pycrfsuite"
 
     iterations: int = 100
     c2: float = 1.0
