@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -13,12 +14,15 @@ from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.models.base.model import BuiltIn
 from recassay.models.base.training import Training
-from recassay.models.neural import layers
-from recassay.models.neural.batches import NONE, Codes, HistoryWindows, NegativeSampler, PaddedWindows, TrainingBatch
+from recassay.models.neural import losses
+from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
+from recassay.models.neural.candidates import Proposal
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 
 if TYPE_CHECKING:
     from recassay.models.neural.fitted import FittedNeural
+
+Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,10 +34,19 @@ class Neural(BuiltIn):
     history or from ``all``. ``batch`` is the number of windows in a gradient step, and ``rate`` the learning rate.
     Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
     ``device="auto"`` uses a GPU if there is one.
+
+    The learning rate grows over the first ``warmup`` steps; with ``schedule="cosine"`` it then falls to 0 at the end of
+    ``epochs``. Gradients longer than ``clip`` are shortened to it (0: never). Validation takes ``validation_users``
+    random users, the same ones after every epoch.
+
+    ``loss`` is "softmax" over all items, "sampled" (softmax over ``negatives`` sampled items, drawn by ``proposal``),
+    "gbce" (binary cross-entropy with ``negatives`` uniform items and ``calibration``) or "binary" (one item that the
+    user never had); see :mod:`recassay.models.neural.losses`. "auto" is "softmax" up to 5,000 items, then "sampled".
     """
 
     trains_in_epochs: ClassVar[bool] = True
     library: ClassVar[str] = "torch"
+    item_tables: ClassVar[tuple[str, ...]] = ("items",)  # names of weights with a row per item
 
     dim: int = 50
     length: int = 50
@@ -45,11 +58,22 @@ class Neural(BuiltIn):
     patience: int = 20
     seed: int = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    loss: Loss = "auto"
+    negatives: int = 1024
+    proposal: Proposal = "popularity"
+    calibration: float = 0.75
+    warmup: int = 0
+    schedule: Literal["constant", "cosine"] = "constant"
+    clip: float = 0.0
+    validation_users: int = 5_000
 
     def validate(self) -> None:
-        """Raise U102 if a count is too small, the dropout not below 1 or the rate not positive."""
-        self.at_least(1, "dim", "batch", "epochs", "patience")
+        """Raise U102 if a parameter is out of its range."""
+        self.at_least(1, "dim", "batch", "epochs", "patience", "negatives", "validation_users")
         self.at_least(2, "length")
+        self.at_least(0, "warmup", "clip", "calibration")
+        if self.calibration > 1:
+            raise self.refuse("calibration", "it must be at most 1", "calibration=0.75")
         self.below_one("dropout")
         if self.rate <= 0:
             raise self.refuse("rate", "it must be above 0", "rate=0.001")
@@ -83,17 +107,15 @@ class Neural(BuiltIn):
         """
         return lengths - 1
 
-    def training_batch(
-        self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
-    ) -> TrainingBatch:
+    def training_batch(self, windows: PaddedWindows, padding: int, rng: np.random.Generator) -> TrainingBatch:
         """Return the input and the targets of a gradient step; by default each item is predicted from those before it.
 
-        ``sampler`` draws items that a user never had, for losses that need them.
+        ``padding`` is the token of no item.
         """
         width = windows.tokens.shape[1] - 1
         row, place = np.nonzero(np.arange(width) < windows.lengths[:, None] - 1)
         return TrainingBatch(
-            windows.tokens[:, :-1], windows.lengths - 1, row * width + place, windows.tokens[row, place + 1], NONE
+            windows.tokens[:, :-1], windows.lengths - 1, row * width + place, windows.tokens[row, place + 1]
         )
 
     def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
@@ -104,9 +126,12 @@ class Neural(BuiltIn):
         """
         return last_items(histories, self.length, padding, least=1)
 
-    def learning_rate(self, step: int) -> float:
-        """Return the learning rate of a gradient step; ``step`` counts from 1 over all epochs."""
-        return self.rate
+    def learning_rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of a gradient step; ``step`` counts from 1 over all ``steps`` of all epochs."""
+        rate = self.rate * min(1.0, step / max(self.warmup, 1))
+        if self.schedule == "constant" or step <= self.warmup:
+            return rate
+        return rate * (1 + math.cos(math.pi * (step - self.warmup) / max(steps - self.warmup, 1))) / 2
 
     # --- the network --------------------------------------------------------------------------------------------------
 
@@ -132,13 +157,9 @@ class Neural(BuiltIn):
         """
         return weights["items"][:-1]
 
-    def total_loss(self, weights: Weights, states: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
-        """Return the loss of ``states`` (p, width), summed over them.
-
-        By default it is the cross-entropy of a softmax over all items. ``targets`` (p,) are the items to predict, and
-        ``negatives`` an item for each target that the user never had, or empty if the network does not need them.
-        """
-        return layers.softmax_loss(states, self.outputs(weights), targets)
+    def loss_for(self, items: int) -> str:
+        """Return the loss for a catalogue of ``items`` items; "auto" depends on it."""
+        return losses.default_loss(items) if self.loss == "auto" else self.loss
 
 
 def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tuple[Codes, Codes]:

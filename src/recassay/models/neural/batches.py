@@ -35,23 +35,13 @@ class TrainingBatch:
     """The input and the targets of a gradient step.
 
     ``tokens`` (n, t) are sequences of ``lengths`` items. The network predicts ``targets`` (p,) at ``places`` (p,), flat
-    indices into the table of tokens: row times width plus column. ``negatives`` (p,) are items that the users never
-    had, empty if the loss does not need them.
+    indices into the table of tokens: row times width plus column.
     """
 
     tokens: Codes  # (n, t)
     lengths: Codes  # (n,)
     places: Codes  # (p,)
     targets: Codes  # (p,)
-    negatives: Codes  # (p,), or empty
-
-    @property
-    def arrays(self) -> tuple[Codes, ...]:
-        """Return the fields as a tuple: tokens, lengths, places, targets and negatives."""
-        return self.tokens, self.lengths, self.places, self.targets, self.negatives
-
-
-NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)

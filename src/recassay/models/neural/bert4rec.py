@@ -11,7 +11,7 @@ import numpy as np
 from recassay.data.histories import Histories
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural, last_items
-from recassay.models.neural.batches import NONE, Codes, HistoryWindows, NegativeSampler, PaddedWindows, TrainingBatch
+from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
@@ -23,13 +23,14 @@ class BERT4Rec(Neural):
 
     The network is that of ``SASRec``, but attention is bidirectional, GELU replaces ReLU, and the inner width is
     ``inner``. Of a window of n items, max(1, mask n) random ones, at most ``predictions``, are replaced by a mask. The
-    state at each mask scores all items (softmax cross-entropy with the masked item). An epoch masks each window
+    state at each mask scores the items, and the masked one is the target of the loss. An epoch masks each window
     ``copies`` times at random, and once more only its last item; windows overlap by half. To predict, a mask is
     appended to the last ``length`` - 1 items.
 
-    The rate grows over the first ``warmup`` steps. Edges: an empty history is read as a single mask. Defaults are the
-    authors' for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (also as "games"), "steam". Differences to the paper:
-    no layer and bias before the softmax, and LayerNorm before each layer instead of after it.
+    The authors' loss is ``loss="softmax"``, cross-entropy over all items, which presets have; the default ``"auto"`` is
+    that up to 5,000 items, and above it "sampled". Edges: an empty history is read as a single mask. Other defaults
+    are the authors' for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (also as "games"), "steam". Differences to
+    the paper: no layer and bias before the softmax, and LayerNorm before each layer instead of after it.
 
     Reference: Sun et al., BERT4Rec: sequential recommendation with bidirectional encoder representations from
     transformer, CIKM 2019.
@@ -44,11 +45,18 @@ class BERT4Rec(Neural):
         ),
     )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
-        "ml-1m": {},
-        "ml-20m": {"dropout": 0.1, "dropout_attention": 0.1, "predictions": 20},
-        "beauty": {"length": 50, "dropout": 0.5, "mask": 0.6, "predictions": 30},
-        "games": {"length": 50, "dropout": 0.5, "mask": 0.6, "predictions": 30},
-        "steam": {"length": 50, "dropout": 0.1, "dropout_attention": 0.1, "mask": 0.4, "predictions": 20},
+        "ml-1m": {"loss": "softmax"},
+        "ml-20m": {"dropout": 0.1, "dropout_attention": 0.1, "predictions": 20, "loss": "softmax"},
+        "beauty": {"length": 50, "dropout": 0.5, "mask": 0.6, "predictions": 30, "loss": "softmax"},
+        "games": {"length": 50, "dropout": 0.5, "mask": 0.6, "predictions": 30, "loss": "softmax"},
+        "steam": {
+            "length": 50,
+            "dropout": 0.1,
+            "dropout_attention": 0.1,
+            "mask": 0.4,
+            "predictions": 20,
+            "loss": "softmax",
+        },
     }
 
     dim: int = 64
@@ -69,7 +77,6 @@ class BERT4Rec(Neural):
         """Raise U102 if heads do not divide ``dim``, a count is too small or a share is not below 1."""
         super().validate()
         self.at_least(1, "blocks", "heads", "inner", "predictions", "copies")
-        self.at_least(0, "warmup")
         self.below_one("dropout_attention", "mask")
         if self.dim % self.heads:
             raise self.refuse("heads", f"it must divide dim={self.dim}")
@@ -94,9 +101,7 @@ class BERT4Rec(Neural):
         n_masked = np.maximum(1, np.minimum(np.round(self.mask * lengths), self.predictions)).astype(np.int64)
         return np.where(pass_number < self.copies, n_masked, 1)
 
-    def training_batch(
-        self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
-    ) -> TrainingBatch:
+    def training_batch(self, windows: PaddedWindows, padding: int, rng: np.random.Generator) -> TrainingBatch:
         """Return windows with some items replaced by a mask; the targets are the masked items."""
         n, t = windows.tokens.shape
         places = np.arange(t)
@@ -104,8 +109,8 @@ class BERT4Rec(Neural):
         keys[np.arange(n), windows.lengths - 1] -= windows.pass_number == self.copies
         largest = np.sort(keys, axis=1)[np.arange(n), self.n_targets(windows.lengths, windows.pass_number) - 1]
         masked = keys <= largest[:, None]
-        tokens = np.where(masked, sampler.n_items, windows.tokens)
-        return TrainingBatch(tokens, windows.lengths, np.flatnonzero(masked), windows.tokens[masked], NONE)
+        tokens = np.where(masked, padding, windows.tokens)
+        return TrainingBatch(tokens, windows.lengths, np.flatnonzero(masked), windows.tokens[masked])
 
     def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
         """Return the last items of each history followed by a mask (n, t), and the lengths, the mask included.
@@ -114,10 +119,6 @@ class BERT4Rec(Neural):
         """
         tokens, lengths = last_items(histories, self.length - 1, padding, least=0)
         return np.pad(tokens, ((0, 0), (0, 1)), constant_values=padding), lengths + 1
-
-    def learning_rate(self, step: int) -> float:
-        """Return the learning rate of a step, counted from 1: it grows over the first ``warmup`` steps."""
-        return self.rate * min(1.0, step / max(self.warmup, 1))
 
     def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
         """Return small normal weights; the padding row of the embeddings is the mask."""
@@ -141,4 +142,4 @@ class BERT4Rec(Neural):
                 x, weights, f"block{number}", heads=self.heads, activation="gelu", drop=drop, rate=self.dropout,
                 within=self.dropout_attention, seen=seen,
             )  # fmt: skip
-        return layers.norm(x.reshape(-1, self.dim)[places], weights["norm"])
+        return layers.norm(layers.embed(x.reshape(-1, self.dim), places), weights["norm"])

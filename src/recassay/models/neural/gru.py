@@ -21,7 +21,7 @@ class GRU(Neural):
 
     With e_t the embedding of item t (dropout is applied to it) and h_0 = 0, r_t = sig(W_R e_t + R_R h_{t-1}),
     z_t = sig(W_Z e_t + R_Z h_{t-1}) and h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1})). Then
-    o_t = W_S h_t scores the item after t, trained at every t by softmax cross-entropy. This is PyTorch's form: other
+    o_t = W_S h_t scores the item after t, trained at every t. This is PyTorch's form: other
     definitions swap z and 1 - z, and apply r inside the product with R_H. With a ``depth`` above 1, further layers read
     the states of the layer before, also with dropout.
 
@@ -29,6 +29,9 @@ class GRU(Neural):
     from h_0 every ``length`` items. The paper is about sessions, so settings for long histories (presets "ml-1m",
     "ml-20m", "beauty", "games", "steam") are those of the models it is usually compared with. "sequeval" is the network
     that generates sequences in Monti et al.; its units, batch size and optimiser are not published.
+
+    The paper's loss is ``loss="softmax"``, cross-entropy over all items, which presets have; the default ``"auto"`` is
+    that up to 5,000 items, and above it "sampled", a softmax over ``negatives`` sampled items.
 
     Reference: Tan, Xu and Liu, Improved recurrent neural networks for session-based recommendations, DLRS 2016. Monti,
     Palumbo, Rizzo and Morisio, Sequeval: an offline evaluation framework for sequence-based recommender systems,
@@ -49,11 +52,11 @@ class GRU(Neural):
         ),
     )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
-        "ml-1m": {"length": 200},
-        "ml-20m": {"length": 200},
-        "beauty": {},
-        "games": {},
-        "steam": {},
+        "ml-1m": {"length": 200, "loss": "softmax"},
+        "ml-20m": {"length": 200, "loss": "softmax"},
+        "beauty": {"loss": "softmax"},
+        "games": {"loss": "softmax"},
+        "steam": {"loss": "softmax"},
         "sequeval": {
             "depth": 3,
             "dim": 64,
@@ -63,8 +66,11 @@ class GRU(Neural):
             "rate": 0.0001,
             "batch": 64,
             "epochs": 10,
+            "loss": "softmax",
         },
     }
+
+    item_tables: ClassVar[tuple[str, ...]] = ("items", "outputs")
 
     batch: int = 512
     hidden: int = 100
@@ -92,7 +98,7 @@ class GRU(Neural):
         x = layers.embed(weights["items"], tokens)  # (n, t, d)
         for name in self.layer_names:
             x = layers.gru(drop(x, self.dropout), weights, name)  # (n, t, h)
-        return x.reshape(-1, self.hidden)[places]
+        return layers.embed(x.reshape(-1, self.hidden), places)
 
     def outputs(self, weights: Weights) -> Tensor:
         """Return the vectors of items (items, h), whose products with a state are the scores.

@@ -13,9 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.optional import need
-from recassay.threads import blocks
-
-SCORES_PER_BLOCK = 1 << 20  # scores of all items in a block: few enough to stay in cache
 
 Tensor = Any  # a PyTorch tensor; importing PyTorch for its types would be slow
 Weights = Mapping[str, Tensor]
@@ -184,35 +181,3 @@ def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within
         mask = logits.new_ones(t, t, dtype=torch_module().bool).tril() if seen is None else seen
         found = drop(logits.masked_fill_(~mask, -float("inf")).softmax(-1), within) @ values
     return found.transpose(1, 2).reshape(n, t, width // 3)
-
-
-def softmax_loss(states: Tensor, items: Tensor, targets: Tensor) -> Tensor:
-    """Return the summed cross-entropy -log softmax(states items')[target], from (p, d), (n, d) and (p,).
-
-    Scores of all items would not fit in memory, so they are computed block by block. The gradient of the loss has a
-    closed form, probability minus target, and is computed in the same pass. The result has the value of the loss and
-    the gradient of ``surrogate``, a linear function of ``states`` and ``items`` with these gradients as coefficients.
-    """
-    torch = torch_module()
-    with torch.no_grad():
-        value, states_gradient, items_gradient = 0.0, torch.empty_like(states), torch.zeros_like(items)
-        for begin, end in blocks(states.shape[0], max(1, SCORES_PER_BLOCK // items.shape[0])):
-            some, target = states[begin:end], targets[begin:end, None]
-            logs = torch.nn.functional.log_softmax(some @ items.T, dim=1)
-            value -= logs.gather(1, target).double().sum()
-            error = logs.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=logs.dtype))
-            torch.mm(error, items, out=states_gradient[begin:end])
-            items_gradient.addmm_(error.T, some)
-    surrogate = (states * states_gradient).sum() + (items * items_gradient).sum()
-    return surrogate + (value - surrogate.detach())
-
-
-def binary_loss(states: Tensor, rows: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
-    """Return the sum of -log sig(score of the target) - log(1 - sig(score of the negative)), for states (p, d).
-
-    ``rows`` (items + 1, d) are item embeddings; the last row means that there is no negative, and gets no gradient.
-    """
-    functional = torch_module().nn.functional
-    positive_scores = (states * functional.embedding(targets, rows)).sum(-1)
-    negative_scores = (states * functional.embedding(negatives, rows, padding_idx=rows.shape[0] - 1)).sum(-1)
-    return functional.softplus(-positive_scores).sum() + functional.softplus(negative_scores).sum()

@@ -23,7 +23,7 @@ class NARM(Neural):
 
     With g_t and h_t the states of two ``GRU`` (dropout is applied to embeddings), a_tj = v . sig(A1 h_t + A2 h_j)
     for j <= t (weights do not sum to 1), c_t = Dropout([g_t; sum_j a_tj h_j]), and M the embeddings of all items,
-    o_t = M B c_t scores the item after t, trained at every t by softmax cross-entropy.
+    o_t = M B c_t scores the item after t, trained at every t; the loss is that of ``GRU``.
 
     Edges and settings as for ``GRU``, with presets "ml-1m", "ml-20m", "beauty", "games", "steam". The time of an epoch
     grows with the square of ``length``.
@@ -33,11 +33,11 @@ class NARM(Neural):
 
     name: ClassVar[str] = "NARM"
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
-        "ml-1m": {"length": 200},
-        "ml-20m": {"length": 200},
-        "beauty": {},
-        "games": {},
-        "steam": {},
+        "ml-1m": {"length": 200, "loss": "softmax"},
+        "ml-20m": {"length": 200, "loss": "softmax"},
+        "beauty": {"loss": "softmax"},
+        "games": {"loss": "softmax"},
+        "steam": {"loss": "softmax"},
     }
 
     batch: int = 512

@@ -6,21 +6,20 @@ own thread and random numbers, and gradients are added in the order of chunks.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 from recassay.models.base.training import Training
 from recassay.models.neural import checkpoint, layers
 from recassay.models.neural.base import Neural
-from recassay.models.neural.batches import Codes, NegativeSampler, shuffled_batches
+from recassay.models.neural.batches import Codes, shuffled_batches
 from recassay.models.neural.compute import device_of, enough_memory, map_chunks, one_thread
 from recassay.models.neural.fitted import FittedNeural
+from recassay.models.neural.gradients import ChunkGradients, ChunkLoss, summed
 from recassay.models.neural.layers import Array, Tensor
 from recassay.models.neural.validation import K, ValidationEvents
 from recassay.optional import need
@@ -53,7 +52,8 @@ class TrainingRun:
     def __init__(self, model: Neural, log: Interactions, validation: Interactions | None) -> None:
         torch = layers.torch_module()
         self.model, self.device, self.n_items = model, device_of(model), log.n_items
-        self.windows, self.sampler = model.windows_of(Histories.of(log)), NegativeSampler(log)
+        self.chunks = ChunkLoss(model, log, self.device)
+        self.windows = self.chunks.windows
         if not len(self.windows):
             raise InputError(
                 "I321",
@@ -61,7 +61,10 @@ class TrainingRun:
                 where=log.origin,
                 hint="use another split, or a model that does not read histories, such as Popular",
             )
-        self.validation = ValidationEvents(log, validation) if validation is not None and len(validation) else None
+        self.validation = None
+        if validation is not None and len(validation):
+            rng = derive(model.seed, model.name, "validation")
+            self.validation = ValidationEvents(log, validation, model.validation_users, rng)
         initial = model.initial_weights(log.n_items, derive(model.seed, model.name, "weights"))
         self.weights = {name: weight.requires_grad_() for name, weight in layers.tensors(initial, self.device).items()}
         self.optimiser = torch.optim.Adam(self.weights.values(), lr=model.rate, fused=True)
@@ -84,12 +87,14 @@ class TrainingRun:
 
     @property
     def last_line(self) -> str:
-        """Return a line of text about the last epoch: its loss, and with validation its hit rate and the best one."""
+        """Return a line about the last epoch: its loss; with validation its hit rate (95 % interval) and the best."""
         loss, hits = self.epoch_results[-1]
-        hit_rate = (
-            f", HR@{K} {hits:.4f}, best {self.epoch_results[self.best_epoch - 1][1]:.4f} in epoch {self.best_epoch}"
-        )
-        return f"epoch {len(self.epoch_results)}: loss {loss:.4f}{hit_rate if self.validation else ''}"
+        line = f"epoch {len(self.epoch_results)}: loss {loss:.4f}"
+        if self.validation is None:
+            return line
+        best = self.epoch_results[self.best_epoch - 1][1]
+        interval, users = f"±{self.validation.half_width(hits):.4f}", f"{len(self.validation.events):,} users"
+        return f"{line}, HR@{K} {hits:.4f} {interval} ({users}), best {best:.4f} in epoch {self.best_epoch}"
 
     @property
     def best_weights(self) -> dict[str, Array]:
@@ -125,7 +130,7 @@ class TrainingRun:
         for step, batch in enumerate(
             shuffled_batches(lengths, model.batch, derive(model.seed, model.name, "deal", number))
         ):
-            rate = model.learning_rate((number - 1) * steps + step + 1)
+            rate = model.learning_rate((number - 1) * steps + step + 1, model.epochs * steps)
             # Batches have windows of similar length, so their numbers of targets differ; each target weighs the same.
             loss += self.step(batch, number, step, rate, n_targets / steps)
         hits = float("nan")
@@ -142,33 +147,22 @@ class TrainingRun:
         ``batch`` has the numbers of the windows; ``epoch`` and ``step`` seed the random draws. ``rate`` is the learning
         rate, and ``n_targets`` divides the gradient.
         """
-        torch, model = layers.torch_module(), self.model
+        model, candidates = self.model, self.chunks.draw(epoch, step)
 
-        def chunk(begin: int, end: int) -> tuple[float, tuple[Tensor, ...]]:
+        def chunk(begin: int, end: int) -> ChunkGradients:
             rng = derive(model.seed, model.name, "part", epoch, step, begin)
-            inputs = model.training_batch(self.windows.padded(batch[begin:end], pad=self.n_items), self.sampler, rng)
-            generator = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
-            tokens, lengths, places, targets, negatives = (self.to_device(array) for array in inputs.arrays)
-            # Own handles of the same memory: threads that share a leaf tensor of PyTorch can block each other.
-            weights = {name: weight.detach().requires_grad_() for name, weight in self.weights.items()}
-            states = model.states(weights, tokens, lengths, places, layers.dropout(generator))
-            loss = model.total_loss(weights, states, targets, negatives)
-            return loss.item(), torch.autograd.grad(loss, [*weights.values()])
+            return self.chunks.gradients(self.weights, batch[begin:end], candidates, rng)
 
-        losses, gradients = zip(
-            *map_chunks(chunk, batch.size, size=SEQUENCES_PER_CHUNK, device=self.device), strict=True
-        )
-        total: float = sum(losses)
+        found = map_chunks(chunk, batch.size, size=SEQUENCES_PER_CHUNK, device=self.device)
+        total: float = sum(one.loss for one in found)
         self.require_finite(total, epoch)
-        for weights, several in zip(self.weights.values(), zip(*gradients, strict=True), strict=True):
-            weights.grad = functools.reduce(torch.add, several) / n_targets
+        for name, weight in self.weights.items():
+            weight.grad = summed(found, name, weight, is_table=name in model.item_tables) / n_targets
+        if model.clip:
+            layers.torch_module().nn.utils.clip_grad_norm_(self.weights.values(), model.clip)
         self.optimiser.param_groups[0]["lr"] = rate
         self.optimiser.step()
         return total
-
-    def to_device(self, array: Codes) -> Tensor:
-        """Return a copy of an array as a tensor on the device of the weights."""
-        return layers.torch_module().from_numpy(array).to(self.device)
 
     def require_finite(self, found: float, epoch: int) -> None:
         """Raise U142 if ``found``, a loss or hit rate, is not finite: the weights are useless then."""

@@ -48,7 +48,7 @@ def test_windows_predict_every_item_after_the_first_once(length):
         model = GRU(length=length, windows=kept)
         windows = model.windows_of(HISTORIES)
         padded = windows.padded(np.arange(len(windows)), pad=99)
-        batch = model.training_batch(padded, NegativeSampler(LOG), derive(0, "x"))
+        batch = model.training_batch(padded, 40, derive(0, "x"))
         most = (1 << 30) if kept == "all" else length
         counts = np.minimum(HISTORIES.lengths - 1, most)
         users = padded.users[batch.places // batch.tokens.shape[1]]
@@ -77,15 +77,16 @@ def test_batches_contain_every_window_once_with_similar_lengths():
     assert all(np.array_equal(one, other) for one, other in zip(batches, again, strict=True))
 
 
-def test_sasrec_trains_on_targets_the_user_had_and_negatives_the_user_never_had():
+def test_targets_are_items_the_user_had_and_negatives_items_the_user_never_had():
     model = SASRec(length=5)
     windows = model.windows_of(HISTORIES)
     padded = windows.padded(np.arange(len(windows)), pad=40)
-    batch = model.training_batch(padded, NegativeSampler(LOG), derive(0, "x"))
+    batch = model.training_batch(padded, 40, derive(0, "x"))
     users = padded.users[batch.places // batch.tokens.shape[1]]
     had = {(u, i) for u, row in enumerate(HISTORIES.rows()) for i in row}
     assert {*zip(users.tolist(), batch.targets.tolist(), strict=True)} <= had
-    assert not {*zip(users.tolist(), batch.negatives.tolist(), strict=True)} & had
+    negatives = NegativeSampler(LOG).draw(users, derive(0, "x"))
+    assert not {*zip(users.tolist(), negatives.tolist(), strict=True)} & had
 
 
 def test_bert4rec_masks_random_items_and_once_the_last_item():
@@ -95,7 +96,7 @@ def test_bert4rec_masks_random_items_and_once_the_last_item():
     which = np.arange(3 * len(windows))
     padded = windows.padded(which, pad=40)
     assert padded.pass_number.tolist() == [0] * len(windows) + [1] * len(windows) + [2] * len(windows)
-    batch = model.training_batch(padded, NegativeSampler(LOG), derive(0, "x"))
+    batch = model.training_batch(padded, 40, derive(0, "x"))
     n, t = batch.tokens.shape
     masked = np.zeros(n * t, bool)
     masked[batch.places] = True
@@ -115,8 +116,13 @@ def test_bert4rec_masks_random_items_and_once_the_last_item():
     assert (masked[full].sum(axis=0) > 0.1 * full.sum()).all()
 
 
-def test_the_rate_of_bert4rec_grows_over_the_first_steps():
+def test_the_rate_grows_over_the_first_steps():
     model = BERT4Rec(rate=0.5, warmup=4)
-    assert [model.learning_rate(step) for step in (1, 2, 4, 5, 900)] == [0.125, 0.25, 0.5, 0.5, 0.5]
-    assert BERT4Rec(rate=0.5, warmup=0).learning_rate(1) == 0.5
-    assert SASRec(rate=0.5).learning_rate(1) == 0.5
+    assert [model.learning_rate(step, 900) for step in (1, 2, 4, 5, 900)] == [0.125, 0.25, 0.5, 0.5, 0.5]
+    assert BERT4Rec(rate=0.5, warmup=0).learning_rate(1, 900) == 0.5
+    assert SASRec(rate=0.5).learning_rate(1, 900) == 0.5
+
+
+def test_the_cosine_schedule_ends_at_zero():
+    model = SASRec(rate=0.5, warmup=2, schedule="cosine")
+    assert [round(model.learning_rate(step, 10), 6) for step in (1, 2, 6, 10)] == [0.25, 0.5, 0.25, 0.0]

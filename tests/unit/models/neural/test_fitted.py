@@ -117,7 +117,7 @@ def test_the_error_of_missing_pytorch_has_the_command_that_installs_it(monkeypat
 def test_presets_have_the_published_parameters():
     model = SASRec.preset("ml-1m", seed=3)
     assert (model.length, model.dropout, model.batch, model.rate, model.seed) == (200, 0.2, 128, 0.001, 3)
-    assert SASRec.preset("beauty") == SASRec()
+    assert SASRec.preset("beauty") == SASRec(loss="binary") == SASRec.preset("authors")
     beauty = BERT4Rec.preset("beauty")
     assert (beauty.length, beauty.mask, beauty.predictions, beauty.dropout, beauty.dropout_attention) == (
         50, 0.6, 30, 0.5, 0.2,

@@ -185,32 +185,6 @@ def test_narm_does_not_depend_on_the_chunk_size_of_attention(monkeypatch):
         assert all(torch.allclose(one, several[0], atol=1e-4) for one in several)
 
 
-@pytest.mark.parametrize("logits", [1, 1 << 20])
-def test_the_blockwise_softmax_loss_equals_that_of_pytorch(monkeypatch, logits):
-    monkeypatch.setattr(layers, "SCORES_PER_BLOCK", logits)
-    generator = torch.Generator().manual_seed(3)
-    states, items = (torch.randn(many, 4, generator=generator, requires_grad=True) for many in (7, 9))
-    targets = torch.tensor([0, 8, 3, 3, 1, 2, 0])
-    ours = layers.softmax_loss(2 * states, items, targets)
-    theirs = torch.nn.functional.cross_entropy(2 * states @ items.T, targets, reduction="sum")
-    assert torch.isclose(ours.float(), theirs, rtol=1e-6)
-    for mine, wanted in zip(*(torch.autograd.grad(one, [states, items]) for one in (ours, theirs)), strict=True):
-        assert torch.allclose(mine, wanted, atol=1e-5)
-
-
-def test_the_binary_loss_equals_a_value_by_hand():
-    """Targets score 1, 2 and 1, negatives 0 and -2; the last row is padding and gets no gradient."""
-    rows = torch.tensor([[1.0], [0.0], [-1.0], [0.0]], requires_grad=True)
-    states = torch.tensor([[1.0], [2.0], [1.0]])
-    right, other = torch.tensor([0, 0, 0]), torch.tensor([1, 2, 3])
-    loss = layers.binary_loss(states, rows, right, other)
-    wanted = [-np.log(sig(right)) - np.log(1 - sig(wrong)) for right, wrong in ((1, 0), (2, -2), (1, 0))]
-    assert np.isclose(loss.item(), sum(wanted))
-    loss.backward()
-    assert rows.grad[3] == 0
-    assert np.isclose(rows.grad[1].item(), sig(0))
-
-
 def test_dropout_drops_the_given_share_and_keeps_the_mean():
     x = torch.ones(200_003)
     for rate in (0.2, 0.5, 0.75):
