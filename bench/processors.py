@@ -24,7 +24,7 @@ LOG = {"users": 2_000, "items": 800, "events": 60_000, "seed": 11}
 MODELS = (
     "Popular", "ItemKNN", "UserKNN", "PureSVD(factors=32)", "PLSA(factors=16, iterations=20)",
     "ALS(factors=32, iterations=10)", "BPR(factors=32, iterations=20)", "GRU(dim=16, hidden=16, epochs=3)",
-    "SASRec(dim=16, epochs=3)",
+    "SASRec(dim=16, epochs=3, loss='binary')",
 )  # fmt: skip
 METRIC = "ndcg@10"
 

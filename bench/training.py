@@ -1,15 +1,21 @@
 """Training and full ranking of sequential models beside RecBole's: same model, data and batch size, on one CPU.
 
     python bench/training.py [--quick]
+    python bench/training.py --losses [--data DIR] [--seconds 120] [--quick]
 
 RecBole makes an example of every prefix of a history, recassay learns all prefixes of a history at once, so what is
 compared is targets learnt a second, and what has been learnt after the same time. Both train on one thread, as recassay
 always does on a CPU, so that a seed gives the same bits on any machine; RecBole runs in an environment of its own
 (``make agreement`` makes it). Writes its section of bench/RESULTS.md.
+
+``--losses`` compares the losses of each network after equal processor seconds, and writes another section. ``--data``
+is a folder with tables ``ml-1m/sequences_items5.parquet`` and ``amazon-beauty-bert4rec/sequences.parquet`` (user, item,
+pos); without it a log is generated. All networks have their defaults, except for the loss.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -19,11 +25,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 import recassay as ra
+from recassay.data.histories import Histories
 from recassay.data.synthetic.tastes import log
 from recassay.models.base.capabilities import fitted_on_fold
+from recassay.models.base.training import Training
 from standings import write_section
 
 HERE = Path(__file__).resolve().parent
@@ -57,6 +66,72 @@ def ours(fold: ra.Fold, model: str, batch: int, epochs: int = EPOCHS) -> dict[st
     seconds = min(end - start for start, end in itertools.pairwise(ends))
     targets = len(fold.train) - int(fold.train.user_vocabulary.size)
     return {"epoch": seconds, "evaluation": whole, "targets": targets, "hit": hit}
+
+
+NETWORKS = (ra.models.SASRec, ra.models.GRU, ra.models.NARM, ra.models.BERT4Rec)
+LOSSES = ("softmax", "sampled", "gbce", "binary")
+TABLES = {
+    "Amazon Beauty": "amazon-beauty-bert4rec/sequences.parquet",
+    "MovieLens 1M": "ml-1m/sequences_items5.parquet",
+}
+LARGE, SMALL = {"users": 10_000, "items": 20_000, "events": 100_000}, {"users": 300, "items": 500, "events": 9_000}
+
+
+class SpentError(Exception):
+    """The processor seconds of a training are spent."""
+
+
+def after(model: object, fold: ra.Fold, seconds: float) -> tuple[int, float, float]:
+    """Epochs, processor seconds an epoch, and HR@10 on validation, of a training of so many processor seconds."""
+    best, spent = [0.0], [time.process_time()]
+
+    def listener(text: str, *_: int) -> None:
+        spent.append(time.process_time())
+        best.append(float(text.split("best ")[1].split(maxsplit=1)[0]))
+        if spent[-1] - spent[0] >= seconds:
+            raise SpentError
+
+    with contextlib.suppress(SpentError):
+        model.fit(fold.train, training=Training(fold.validation, listener=listener))
+    epochs = len(spent) - 1
+    each = sorted(end - start for start, end in itertools.pairwise(spent))
+    return epochs, each[epochs // 2], best[-1]
+
+
+def losses() -> None:
+    """Compare the losses of each network after equal processor seconds."""
+    quick, options = "--quick" in sys.argv, dict(itertools.pairwise(sys.argv))
+    seconds = 5.0 if quick else float(options.get("--seconds", "120"))
+    if "--data" in options:
+        names = {"user_id": "user", "item_id": "item", "timestamp": "pos"}
+        frames = {name: pl.read_parquet(Path(options["--data"]) / path) for name, path in TABLES.items()}
+        logs = {name: ra.Interactions.from_frame(frame.select(**names)) for name, frame in frames.items()}
+    else:
+        logs = {"generated": log(**(SMALL if quick else LARGE), seed=1)}
+    lines = [
+        "## Losses", "",
+        f"`python bench/training.py --losses`: each network with its defaults but for the loss, for {seconds:.0f} "
+        "processor seconds on one machine; an epoch includes the full ranking of at most 5,000 users of the validation "
+        "part.", "",
+        "| data | network | loss | epochs | processor s an epoch | targets a second | HR@10 |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    for name, made in logs.items():
+        fold = ra.split.last(n=1, validation=1)(made)[0]
+        for model, loss in itertools.product(
+            (ra.models.SASRec, ra.models.GRU, ra.models.NARM, ra.models.BERT4Rec), LOSSES
+        ):
+            network = model(loss=loss)
+            windows = network.windows_of(Histories.of(fold.train))
+            lengths = np.tile(windows.lengths, network.passes)
+            targets = int(network.n_targets(lengths, np.arange(lengths.size) // len(windows)).sum())
+            epochs, each, hit = after(network, fold, seconds)
+            size = f"{name}, {made.n_items:,} items"
+            row = (size, network.name, loss, epochs, f"{each:.1f}", f"{targets / each:,.0f}", f"{hit:.4f}")
+            lines.append(f"| {' | '.join(map(str, row))} |")
+            print(lines[-1], flush=True)
+    if not quick:
+        write_section("Losses", "\n".join([*lines, ""]))
 
 
 def main() -> None:
@@ -101,4 +176,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    losses() if "--losses" in sys.argv else main()

@@ -88,22 +88,22 @@ def sampled_softmax_loss(states: Tensor, items: Tensor, targets: Tensor, candida
 
 
 def gbce_loss(states: Tensor, items: Tensor, targets: Tensor, candidates: CandidateTensors, beta: float) -> Tensor:
-    """Return the summed -(beta log sig(o) + sum_j w_j log(1 - sig(o_j))) / (1 + negatives) (gBCE).
+    """Return the summed -beta log sig(o) - sum_j w_j log(1 - sig(o_j)) (gBCE).
 
-    o is the score of the target, o_j that of candidate j, and w_j = ``candidates.counts`` how often it was drawn;
-    ``negatives`` is the sum of w_j. A candidate that is the target does not count. With ``beta`` = 1 this is binary
-    cross-entropy.
+    o is the score of the target, o_j that of candidate j, and w_j = ``candidates.counts`` how often it was drawn. A
+    candidate that is the target does not count. With ``beta`` = 1 this is binary cross-entropy. The paper divides by
+    1 + the number of negatives; Adam would undo that, except that rare items' gradients would fall below its epsilon.
 
     Reference: Petrov and Macdonald, gSASRec: reducing overconfidence in sequential recommendation trained with negative
     sampling, RecSys 2023.
     """
     torch = torch_module()
-    softplus, share = torch.nn.functional.softplus, 1 / (1 + candidates.counts.sum())
+    softplus = torch.nn.functional.softplus
 
     def errors(own: Tensor, scores: Tensor, same: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        weights = (candidates.counts * share).expand_as(scores).masked_fill(same, 0.0)
-        value = (beta * share * softplus(-own)).double().sum() + (weights * softplus(scores)).double().sum()
-        return value, -beta * share * torch.sigmoid(-own), scores.sigmoid_().mul_(weights)
+        weights = candidates.counts.expand_as(scores).masked_fill(same, 0.0)
+        value = beta * softplus(-own).double().sum() + (weights * softplus(scores)).double().sum()
+        return value, -beta * torch.sigmoid(-own), scores.sigmoid_().mul_(weights)
 
     return _shared_loss(states, items, targets, candidates.items, errors)
 
