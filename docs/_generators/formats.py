@@ -56,6 +56,7 @@ A run is named by its file without the suffixes: `runs/als.parquet` is `als`.
 - `{{user: [item, ...]}}`: best first in a run; oldest first in a log, which then has an order within each user
 - `[(user, item, number), ...]`, or a list of dicts with column names
 - a dict of columns: `{{"user_id": [...], "item_id": [...]}}`
+- `{{item: [features]}}` or `{{item: {{column: value}}}}`: features of items
 
 ## Ids
 

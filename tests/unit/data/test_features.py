@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from recassay.data.features import Features, feature_columns
+from recassay.data.read import read_items
 from recassay.errors import InputError
 
 
@@ -22,6 +23,17 @@ def test_lists_joined_text_and_rows_give_the_same_features():
     wanted = {"a": ["Drama"], "b": ["Drama", "War"], "c": []}
     for frame in (lists, joined, rows):
         assert by_item(Features.from_frame(frame)) == wanted
+
+
+def test_a_dict_of_items_and_their_features():
+    assert by_item(read_items({"b": ["War", "Drama"], "a": {"Drama"}, "c": []})) == {
+        "a": ["Drama"], "b": ["Drama", "War"], "c": []
+    }  # fmt: skip
+    assert by_item(read_items({2: [1970, "War"]})) == {2: ["1970", "War"]}
+    with pytest.raises(InputError, match=r"holds a str \(for 'b'\)") as caught:
+        read_items({"a": ["War"], "b": "Drama"})
+    assert caught.value.code == "I108"
+    assert "{id: [features]}" in caught.value.hint
 
 
 def test_blank_and_empty_names_are_not_features():

@@ -19,6 +19,7 @@ from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
 from recassay.errors import InputError, RecassayError
 
+DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
 
 LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
@@ -110,6 +111,9 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         return table_of_frame(
             _frame_of_records([{role.required[0]: one, **features} for one, features in source.items()], where), where
         )
+    if role.describes and values and all(map(_is_list, values)):
+        lists = pl.Series("features", [[str(one) for one in features] for features in values], pl.List(pl.String))
+        return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), lists]), where)
     if not role.describes and of_dicts:
         numbers = list(chain.from_iterable(value.values() for value in values))
         return table_of_frame(
@@ -125,9 +129,9 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
     key, value = next(iter((odd or source).items()))
     raise InputError(
         "I108",
-        f"cannot read a {role.name} table from a dict that holds a {type(value).__name__} (for {key!r})",
+        f"cannot read a table of {role.name} from a dict that holds a {type(value).__name__} (for {key!r})",
         where=where,
-        hint=f"give {ACCEPTED}",
+        hint=f"give {DESCRIBING if role.describes else ACCEPTED}",
     )
 
 
