@@ -13,22 +13,30 @@ from recassay.errors import UsageError
 from recassay.evaluate.finished.conclude import RESAMPLES
 from recassay.evaluate.finished.read import METRIC, FinishedScores, means_table
 from recassay.naming.grammar import suggest
-from recassay.stats.agreement import kendall_taus
-from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
+from recassay.stats.agreement import kendall, kendall_interval, kendall_taus
+from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 
 def order_agreement(
-    finished: FinishedScores, along: str, *, level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+    finished: FinishedScores,
+    along: str,
+    *,
+    each_dataset: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> pl.DataFrame:
     """Return how far orders of systems agree between values of a setting, or between metrics (``along="metric"``).
 
     There is a row for each pair of values: Kendall's tau-b between the two orders on a data set, averaged over data
-    sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same.
+    sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same. With
+    ``each_dataset`` there is a row for each pair and data set, with the interval of tau over the systems (jackknife):
+    it says how far tau depends on which systems, or settings of systems, are in the table.
     """
     if along not in (*finished.settings, METRIC):
         known = [*finished.settings, METRIC]
         raise UsageError("U215", f"orders cannot be compared along {along!r}", hint=suggest(along, known))
-    rows = []
+    rows: list[dict[str, Any]] = []
     key = [METRIC, *finished.settings]
     parts = {
         tuple(map(str, where)): means_table(part)
@@ -41,19 +49,20 @@ def order_agreement(
         higher = (finished.higher[where[0]], finished.higher[other[0]])
         if None in higher:
             continue
-        found = _agree(left, right, (higher[0] is not False, higher[1] is not False), level, seed, resamples)
-        if found is not None:
+        pair = _aligned(left, right, (higher[0] is not False, higher[1] is not False))
+        if pair is not None:
             rest = {name: value for name, value in zip(key, where, strict=True) if name != along}
-            rows.append({**rest, "along": along, "a": where[position], "b": other[position], **found})
+            about = {**rest, "along": along, "a": where[position], "b": other[position]}
+            found = _each_dataset(*pair, level) if each_dataset else [_agree(*pair, level, seed, resamples)]
+            rows.extend({**about, **row} for row in found)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _agree(
-    left: MeansTable, right: MeansTable, higher: tuple[bool, bool], level: float, seed: int, resamples: int
-) -> dict[str, Any] | None:
-    """Return the mean tau-b of two tables of means, with its interval; None if they share fewer than two systems.
+def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Floats, Floats] | None:
+    """Return the data sets that two tables of means share, and the values of the systems that they share.
 
-    ``higher`` says for each table whether more is better. Data sets and systems that only one table has are left out.
+    ``higher`` says for each table whether more is better; in what is returned more always is. The result is None if
+    they share fewer than two systems.
     """
     systems = [name for name in left.systems if name in right.systems]
     datasets = [name for name in left.datasets if name in right.datasets]
@@ -64,6 +73,11 @@ def _agree(
         * (1.0 if up else -1.0)
         for table, up in zip((left, right), higher, strict=True)
     )
+    return datasets, a, b
+
+
+def _agree(datasets: list[str], a: Floats, b: Floats, level: float, seed: int, resamples: int) -> dict[str, Any]:
+    """Return the mean tau-b of two tables (data sets, systems), with its interval over resampled data sets."""
     taus = kendall_taus(a, b)[1]
     known = taus[~np.isnan(taus)]
     low = high = float("nan")
@@ -74,6 +88,16 @@ def _agree(
         low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
     tau = float(known.mean()) if len(known) else float("nan")
     same = int((np.argmax(a, axis=1) == np.argmax(b, axis=1)).sum())
-    return {
-        "systems": len(systems), "datasets": len(datasets), "tau": tau, "low": low, "high": high, "same_winner": same,
-    }  # fmt: skip
+    about = {"systems": a.shape[1], "datasets": len(datasets)}
+    return {**about, "tau": tau, "low": low, "high": high, "same_winner": same}
+
+
+def _each_dataset(datasets: list[str], a: Floats, b: Floats, level: float) -> list[dict[str, Any]]:
+    """Return a row per data set: tau-b of two tables (data sets, systems), with its interval over the systems."""
+    rows = []
+    for name, left, right in zip(datasets, a, b, strict=True):
+        low, high = kendall_interval(left, right, level=level)
+        same = bool(np.argmax(left) == np.argmax(right))
+        about = {"dataset": name, "systems": len(left), "tau": kendall(left, right)}
+        rows.append({**about, "low": low, "high": high, "same_winner": same})
+    return rows

@@ -121,3 +121,23 @@ def test_orders_agree_as_kendalls_tau_says():
     assert found["tau"] == pytest.approx(np.mean(taus))
     assert found["low"] <= found["tau"] <= found["high"]
     assert found["same_winner"] == int((left.argmax(axis=1) == right.argmax(axis=1)).sum())
+
+
+def test_orders_of_each_data_set_have_an_interval_over_systems():
+    table = pl.DataFrame(
+        {
+            "system": [f"s{n}" for n in range(12)] * 4,
+            "dataset": (["x"] * 12 + ["y"] * 12) * 2,
+            "split": ["random"] * 24 + ["time"] * 24,
+            "mrr": [*range(24), *range(12), *range(12, 18), *range(23, 17, -1)],
+        }
+    ).with_columns(pl.col("mrr").cast(pl.Float64))
+    found = ra.order_agreement(ra.read_finished(table), "split", each_dataset=True)
+    assert found["dataset"].to_list() == ["x", "y"]
+    assert found["tau"].to_list() == [
+        1.0,
+        pytest.approx(kendalltau(table["mrr"][12:24], table["mrr"][36:48]).statistic),
+    ]
+    assert found["same_winner"].to_list() == [True, False]
+    assert (found["low"][0], found["high"][0]) == (1.0, 1.0)
+    assert found["low"][1] < found["tau"][1] < found["high"][1]
