@@ -10,7 +10,8 @@ import scipy
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.errors import UsageError
+from recassay.data.io.memory import available_memory
+from recassay.errors import UsageError, out_of_memory
 from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
 from recassay.threads import blocks, one_library_thread
 
@@ -24,7 +25,8 @@ class EASE(BuiltIn):
 
     X is the 0/1 matrix of users and items. With P the inverse of X'X + ``l2`` I, B[i, j] is -P[i, j] / P[j, j]. The
     whole matrix of items x items is kept in single precision: 4 bytes for each pair of items, 1.6 GB for 20,000 items.
-    ``max_items`` is the largest catalogue that is accepted.
+    ``max_items`` is the largest catalogue that is accepted. Before anything is computed, the memory that is free is
+    compared with what the matrix needs.
 
     Edges: a user without items has scores of 0. The inverse is computed on one thread, so that its bits do not depend
     on the number of threads: about four minutes for 20,000 items.
@@ -58,6 +60,7 @@ class EASE(BuiltIn):
                 where=str(self),
                 hint=f"filter rare items (core(items=5)), take ItemKNN or ALS, or say EASE(max_items={log.n_items})",
             )
+        _require_memory(log.n_items, str(self))
         matrix = user_item_matrix(log).astype(np.float32)
         with one_library_thread("blas"):  # several threads round differently from run to run
             weights = inverse(co_counts(matrix, self.l2))
@@ -67,6 +70,17 @@ class EASE(BuiltIn):
         weights /= -diagonal
         np.fill_diagonal(weights, 0.0)
         return FittedEASE(log, matrix, weights)
+
+
+def _require_memory(n_items: int, where: str) -> None:
+    """Raise U143 if the matrix of items x items, and a block of rows beside it, do not fit into the free memory."""
+    needed, free = 4 * n_items * (n_items + ITEMS_PER_BLOCK), available_memory()
+    if needed > free:
+        raise out_of_memory(
+            f"EASE needs {needed / 1e9:,.1f} GB for {n_items:,} items, and {free / 1e9:,.1f} GB are free",
+            where=where,
+            hint="filter rare items (core(items=5)), or take ItemKNN or ALS",
+        )
 
 
 def co_counts(matrix: scipy.sparse.csr_array, l2: float) -> Table:

@@ -46,6 +46,15 @@ def test_a_catalogue_above_the_limit_is_refused_with_its_memory():
     assert "EASE(max_items=17)" in refused.value.hint
 
 
+def test_a_matrix_that_does_not_fit_into_the_free_memory_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("recassay.models.neighbours.ease.available_memory", lambda: 1_000)
+    monkeypatch.setattr("recassay.models.neighbours.ease.co_counts", lambda *_: pytest.fail("too late"))
+    with pytest.raises(UsageError, match=r"for 17 items, and 0\.0 GB are free") as refused:
+        EASE().fit(LOG)
+    assert refused.value.code == "U143"
+    assert "ItemKNN" in refused.value.hint
+
+
 @pytest.mark.parametrize("wrong", [{"l2": 0.0}, {"l2": -1.0}, {"l2": float("nan")}, {"max_items": 0}])
 def test_parameters_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match="U102"):
