@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,29 @@ class MeansTable:
     systems: tuple[str, ...]
     values: Floats
     left_out: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class FinishedMeans(Protocol):
+    """Means of systems on data sets without values per unit, as ``ra.read_finished`` returns them.
+
+    ``higher`` says for each metric whether more is better; None for metrics that only describe.
+    """
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Return the metrics."""
+
+    @property
+    def settings(self) -> Sequence[str]:
+        """Return the names of the columns that tell settings apart."""
+
+    @property
+    def higher(self) -> Mapping[str, bool | None]:
+        """Return for each metric whether more is better."""
+
+    def tables(self, metric: str) -> Mapping[tuple[str, ...], MeansTable]:
+        """Return the means by one metric for each setting."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +178,7 @@ class Across(Displayable):
 
 
 def across(
-    scores: ScoreSet | DesignScores | Mapping[str, Scores],
+    scores: ScoreSet | DesignScores | FinishedMeans | Mapping[str, Scores],
     *,
     over: str = "dataset",
     metrics: Sequence[str] | None = None,
@@ -166,7 +189,8 @@ def across(
 ) -> Across:
     """Rank systems over data sets with Friedman's test, Nemenyi's test, and a Bayesian signed-rank test for every pair.
 
-    ``scores`` come from ``ra.read_scores``, or are a mapping from data set to scores. Means that differ by at most
+    ``scores`` come from ``ra.read_scores``, from ``ra.read_finished`` (a table of means), or are a mapping from data
+    set to scores. Means that differ by at most
     ``rope`` count as practically equal; choose it for your metric. Systems that are missing on a data set are left out
     and named. ``over`` may be another coordinate, but designs, splits and seeds of one data set are not independent
     blocks: read the ranks then, and ignore the tests.
@@ -182,6 +206,8 @@ def across(
     (('a', 'b', 'c'), [1.333, 2.0, 2.667], (('a', 'b', 'c'),))
     """
     check_rope(rope)
+    if isinstance(scores, FinishedMeans):
+        return Across(_of_means(scores, over, metrics, level, rope, seed, samples), over, level, rope, seed)
     given = score_set(scores).only(metrics)
     joined = (over,) if over == "seed" else (over, "seed")
     rankings = []
@@ -202,6 +228,35 @@ def across(
         what = f"a ranking over {over}s needs two of them with the same systems and metrics, and {there}"
         raise UsageError("U211", what, hint=f"scores of several {over}s, or compare within this one")
     return Across(tuple(rankings), over, level, rope, seed)
+
+
+def _of_means(
+    given: FinishedMeans,
+    over: str,
+    metrics: Sequence[str] | None,
+    level: float,
+    rope: float,
+    seed: int,
+    samples: int,
+) -> tuple[MeanRanks, ...]:
+    """Return the rankings over the data sets of a table of means; raise U211 if there is none."""
+    if over != "dataset":
+        raise UsageError("U211", f"a table of means is ranked over data sets, not over {over!r}", hint="leave out over")
+    alpha, found = round(1 - level, 12), []
+    for metric in given.metrics if metrics is None else metrics:
+        tables, higher = given.tables(metric), given.higher[metric]
+        for key, table in tables.items():
+            if higher is not None and min(table.values.shape) > 1:
+                setting = dict(zip(given.settings, key, strict=True))
+                found.append(
+                    rank_means(
+                        metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed, samples=samples
+                    )
+                )
+    if not found:
+        what = "a ranking over data sets needs two of them with the same systems, by a metric with a better direction"
+        raise UsageError("U211", what, hint="ra.read_finished(..., larger=[...]) says that more of a metric is better")
+    return tuple(found)
 
 
 def _ranking(

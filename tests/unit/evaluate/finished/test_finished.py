@@ -141,3 +141,21 @@ def test_orders_of_each_data_set_have_an_interval_over_systems():
     assert found["same_winner"].to_list() == [True, False]
     assert (found["low"][0], found["high"][0]) == (1.0, 1.0)
     assert found["low"][1] < found["tau"][1] < found["high"][1]
+
+
+def test_across_takes_a_table_of_means():
+    finished = ra.read_finished(WIDE)
+    ranked = ra.across(finished, metrics=["RMSE"])
+    concluded = ra.conclude(finished, metrics=["RMSE"])
+    assert [one.setting for one in ranked.rankings] == [{"split": "random"}, {"split": "time"}]
+    assert [one.to_dict() for one in ranked.rankings] == [one.ranking.to_dict() for one in concluded.rankings]
+    assert len(ra.across(finished).rankings) == 4
+    assert ranked.exhibit().table.height == 8
+
+
+def test_across_refuses_a_table_of_means_that_cannot_be_ranked():
+    one = ra.read_finished(pl.DataFrame({"system": ["a", "b"], "mrr": [0.1, 0.2], "coverage": [0.5, 0.6]}))
+    with pytest.raises(ra.UsageError, match="needs two of them with the same systems"):
+        ra.across(one)
+    with pytest.raises(ra.UsageError, match="not over 'split'"):
+        ra.across(ra.read_finished(WIDE), over="split")
