@@ -43,8 +43,9 @@ def written() -> list[Path]:
 
 
 def generated_paths() -> set[Path]:
-    """Pages that carry the mark of a generated page."""
-    return {path for path in DOCS.rglob("*.md") if path.read_text(encoding="utf-8").startswith(MARK.rstrip())}
+    """Pages and figures that carry the mark of a generated page."""
+    files = [path for kind in ("*.md", "*.svg") for path in DOCS.rglob(kind)]
+    return {path for path in files if path.read_text(encoding="utf-8").startswith(MARK.rstrip())}
 
 
 def fresh(places: list[Path]) -> Iterator[tuple[Path, str]]:

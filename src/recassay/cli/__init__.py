@@ -28,6 +28,7 @@ COMMANDS = {
     "recommend": "recommend.recommend",
     "score": "score.score",
     "run": "run.run",
+    "reproduce": "reproduce.reproduce",
     "compare": "compare.compare",
     "check": "check.check",
     "report": "report.report",

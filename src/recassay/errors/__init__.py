@@ -100,6 +100,7 @@ CODES: dict[str, str] = {
     "I392": "run has no scores to weigh against diversity",
     "I393": "given distances cannot be used",
     "I394": "items of unknown distance",
+    "I395": "results of a paper cannot be read",
     # ids across tables
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
@@ -197,6 +198,10 @@ CODES: dict[str, str] = {
     "U253": "state of a watch cannot be read",
     "U254": "source of events cannot be used",
     "U255": "rule of a watch cannot be read",
+    "U261": "there is no such paper",
+    "U262": "file of a paper is wrong",
+    "U263": "query of a paper fails",
+    "U264": "study of a paper fails",
     # internal
     "X101": "metric value outside its range",
     "X102": "precision is outside the bounds of the lemma",

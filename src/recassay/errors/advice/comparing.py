@@ -143,4 +143,22 @@ ADVICE: dict[str, Advice] = {
         "Another version of recassay wrote the folder, in a layout that this one does not know.",
         "Read it with that version, or choose a new folder.",
     ),
+    "U261": Advice(
+        "No file of that name is in the folder `reproductions` of the working directory or of the sources.",
+        "`recassay reproduce --list` has the names; the path of a YAML file is taken too.",
+    ),
+    "U262": Advice(
+        "The file of a paper has an unknown key or a value of the wrong kind, lacks a key, or keeps a table that is "
+        "not a summary.",
+        "[Reproduce a paper](../howto/reproduce-a-paper.md) has the keys.",
+    ),
+    "U263": Advice(
+        "A query of a source, claim or figure is not SQL that Polars knows, names a table or column that does not "
+        "exist, or returns no row with a `value`.",
+        "The tables of a query are the sources above it; the hint lists them.",
+    ),
+    "U264": Advice(
+        "A study of a paper ended with a model that failed, so claims about it cannot be checked.",
+        "Mend what the traceback shows and start the same command again: the study resumes.",
+    ),
 }

@@ -279,6 +279,10 @@ ADVICE: dict[str, Advice] = {
         "items of the training log.",
         "Give the log that the lists were made from, or use distances between features.",
     ),
+    "I395": Advice(
+        "The folder of a paper's results lacks its verdicts or its lock, or a file in it was changed or cut off.",
+        "Make them again with `recassay reproduce`; the studies resume.",
+    ),
     "I401": Advice(
         "No user of the truth has a list. The files are from different data, or number users differently; scoring "
         "them would print zeros.",

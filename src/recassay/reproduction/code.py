@@ -1,0 +1,86 @@
+"""The fingerprint of the code that results depend on: a digest of each module, without its comments and docstrings."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import recassay
+from recassay import models
+
+ROOT = Path(recassay.__file__).parent
+# What conclusions from published tables depend on.
+TABLES = (
+    "comparison/across.py", "evaluate/finished", "portable", "reproduction/claims.py", "reproduction/sources.py",
+    "rng.py", "stats",
+)  # fmt: skip
+# What a study of ranked lists depends on too; its models are named by its lock.
+STUDIES = (
+    "columnar", "comparison", "data", "designs", "evaluate/lists", "evaluate/ranks", "experiments", "metrics",
+    "models/base", "protocols", "sampled", "split", "study/run",
+)  # fmt: skip
+
+
+def fingerprint(parts: Iterable[str]) -> dict[str, str]:
+    """Return the digest of every module below the given files and folders of the package, by path."""
+    files = {file for part in parts for file in _modules(ROOT / part)}
+    return {file.relative_to(ROOT).as_posix(): digest(file.read_text(encoding="utf-8")) for file in sorted(files)}
+
+
+def _modules(path: Path) -> Iterator[Path]:
+    if path.suffix == ".py":
+        yield path
+    else:
+        yield from path.rglob("*.py")
+
+
+def model_modules(texts: Iterable[str]) -> list[str]:
+    """Return the paths of the modules that define models, from their texts in a study.
+
+    >>> model_modules(["ALS(factors=50)", "Popular"])
+    ['models/baselines/popular.py', 'models/factors/implicit.py']
+    """
+    names = {text.partition("(")[0].strip() for text in texts}
+    modules = {getattr(models, name).__module__ for name in names if hasattr(models, name)}
+    return sorted("/".join(one.split(".")[1:]) + ".py" for one in modules if one.startswith("recassay."))
+
+
+def changed(before: Mapping[str, str]) -> list[str]:
+    """Return the modules of a stored fingerprint whose code is different now, or gone."""
+    return [path for path, known in before.items() if _digest_now(path) != known]
+
+
+def _digest_now(path: str) -> str:
+    file = ROOT / path
+    return digest(file.read_text(encoding="utf-8")) if file.is_file() else ""
+
+
+def digest(source: str) -> str:
+    """Return a digest of Python source that comments, docstrings and blank lines do not change.
+
+    >>> digest("x = 1  # one") == digest("x = 1")
+    True
+    """
+    lines = source.splitlines(keepends=True)
+    for start, end in sorted(_left_out(source), reverse=True):
+        (first, begin), (last, stop) = start, end
+        lines[first - 1 : last] = [lines[first - 1][:begin] + lines[last - 1][stop:]]
+    text = "\n".join(stripped for line in lines if (stripped := line.rstrip()))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _left_out(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield the start and end (line, column) of every comment and docstring."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start, token.end
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            value = first.value if isinstance(first, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield (value.lineno, value.col_offset), (value.end_lineno or 0, value.end_col_offset or 0)

@@ -1,0 +1,179 @@
+"""The page of the gallery for a paper, and its verdicts for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from recassay.errors import printable
+from recassay.report.tables.text import bare_table
+from recassay.reproduction.claims import Case, ClaimVerdict
+from recassay.reproduction.paper import Claim
+from recassay.reproduction.results import Reproduction
+
+MOST_CASES = 16  # that the page lists of one claim
+
+
+def verdicts_text(found: Reproduction) -> RenderableType:
+    """Return the verdict on every claim with our number and the paper's, for a terminal."""
+    table = bare_table()
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("claim")
+    table.add_column("ours", justify="right", no_wrap=True)
+    table.add_column("paper", justify="right")
+    for one in found.verdicts:
+        claim = found.file.paper.claims[one.name]
+        table.add_row(one.word, printable(claim.claim), ours(one), printable(_paper(claim)))
+    parts: list[RenderableType] = [Text(printable(found.file.paper.title), style="bold"), table]
+    if found.lock["quick"]:
+        parts.append(Text("These numbers are of generated data: they show that everything works, and nothing else."))
+    return Group(*parts)
+
+
+def ours(verdict: ClaimVerdict) -> str:
+    """Return our number with its interval, or how many of several cases hold."""
+    if not verdict.cases:
+        return "–"
+    if len(verdict.cases) == 1:
+        return number(verdict.cases[0])
+    held = sum(case.holds is True for case in verdict.cases)
+    return f"{held} of {len(verdict.cases)} cases"
+
+
+def number(case: Case) -> str:
+    """Return a value with its interval.
+
+    >>> number(Case("", 0.7143, 0.67, 0.7588, True))
+    '0.714 [0.670, 0.759]'
+    """
+    text = _digits(case.value)
+    if case.low is None or case.high is None:
+        return text
+    return f"{text} [{_digits(case.low)}, {_digits(case.high)}]"
+
+
+def _digits(value: float) -> str:
+    if value == round(value) and abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"
+
+
+def _paper(claim: Claim) -> str:
+    return "–" if claim.paper is None else str(claim.paper)
+
+
+def gallery_page(found: Reproduction) -> str:
+    """Return the page of a paper in Markdown; its figures ``PAPER-FIGURE.svg`` are beside it."""
+    paper, name = found.file.paper, found.file.name
+    seconds = sum(found.seconds.values())
+    lines = [f"# {paper.title}", "", paper.reference, "", paper.about.strip(), "", f"**{_tally(found.verdicts)}**", ""]
+    lines += ["| verdict | claim | ours | paper |", "| --- | --- | --- | --- |"]
+    for one in found.verdicts:
+        claim = paper.claims[one.name]
+        link = f"[{_cell(claim.claim)}](#{one.name.replace('_', '-')})"
+        lines.append(f"| **{one.word}** | {link} | {_cell(ours(one))} | {_cell(_paper(claim))} |")
+    lines += ["", "```text", f"recassay reproduce {name} --data DIR -o {name}", "```", ""]
+    lines += [f"{paper.needs.strip()} The stored results took {_duration(seconds)} to make.", ""]
+    for one in found.verdicts:
+        lines += _section(one, paper.claims[one.name])
+    for key, figure in paper.figures.items():
+        lines += [f"## {figure.title}", "", f"![{figure.title}]({name}-{key}.svg)", "", figure.caption, ""]
+    lines += _made_from(found)
+    return "\n".join(lines)
+
+
+def _section(verdict: ClaimVerdict, claim: Claim) -> list[str]:
+    lines = [f"## {verdict.name.replace('_', ' ').capitalize()}", "", f"{claim.claim} ({claim.where})", ""]
+    lines += [f"**{verdict.word[:1].upper()}{verdict.word[1:]}.** {claim.unchecked or claim.why}".strip(), ""]
+    if claim.value is None:
+        return lines
+    lines += [f"Stated before: {accepted(claim)}. {claim.tolerance}".strip(), ""]
+    if claim.paper is not None:
+        lines += [f"The paper: {claim.paper}.", ""]
+    several, published = len(verdict.cases) > 1, any(case.paper is not None for case in verdict.cases)
+    heads = ["case"] * several + ["ours"] + ["paper"] * published + ["holds"]
+    lines += [_row(heads), _row(["---"] * len(heads))]
+    for case in verdict.cases[:MOST_CASES]:
+        lines.append(_row([case.what] * several + [number(case)] + [f"{case.paper}"] * published + [_holds(case)]))
+    if len(verdict.cases) > MOST_CASES:
+        held = sum(case.holds is True for case in verdict.cases)
+        lines += ["", f"These are the first {MOST_CASES} of {len(verdict.cases)} cases, of which {held} hold."]
+    return [*lines, ""]
+
+
+def accepted(claim: Claim) -> str:
+    """Return which values confirm a claim, in words.
+
+    >>> accepted(Claim(claim="c", where="w", value="SELECT", at_least=0.5))
+    'confirmed if it is at least 0.5'
+    """
+    if claim.within is not None:
+        return f"confirmed if it is within {claim.within:g} of the paper's number"
+    bounds = [("at least", claim.at_least), ("at most", claim.at_most)]
+    told = [f"{words} {value:g}" for words, value in bounds if value is not None]
+    return f"confirmed if it is {' and '.join(told)}"
+
+
+def _holds(case: Case) -> str:
+    return {True: "yes", False: "no", None: "the interval crosses the bound"}[case.holds]
+
+
+def _tally(verdicts: Sequence[ClaimVerdict]) -> str:
+    words = [one.word for one in verdicts]
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) + "."
+
+
+def _made_from(found: Reproduction) -> list[str]:
+    """Return the data, versions and code that the results were made from."""
+    lines = ["## What the numbers were made from", "", "| source | what | seconds |", "| --- | --- | --- |"]
+    for name, seconds in found.seconds.items():
+        lines.append(f"| {name} | {_source(found, name)} | {seconds:g} |")
+    versions = ", ".join(f"{library} {number}" for library, number in found.lock["versions"].items())
+    modules = len(found.lock["code"])
+    said = f"{versions}; {modules} modules of recassay, whose digests are in the lock beside the results:"
+    command = f"`recassay reproduce {found.file.name} --check` says which of them changed since."
+    return [*lines, "", f"{said} {command}", ""]
+
+
+def _source(found: Reproduction, name: str) -> str:
+    lock, source = found.lock["sources"].get(name), found.file.paper.sources[name]
+    if lock is None:
+        return f"computed ({source.kind})"
+    if "file" in lock:
+        return f"`{lock['file']}`, {lock['rows']:,} rows, digest `{lock['fingerprint'][:12]}`"
+    if "study" in lock:
+        logs = ", ".join(
+            f"{one['name']} ({one['events']:,} events, `{one['fingerprint'][:12]}`)" for one in lock["data"]
+        )
+        return f"`studies/{lock['study']}` on {logs}"
+    return "generated"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def gallery_index(papers: Sequence[Reproduction]) -> str:
+    """Return the first page of the gallery: a row per paper."""
+    lines = [
+        "# Gallery", "",
+        "Published claims, checked: every number here was made by the command on its page. Tolerances are part of the "
+        "paper's file in `reproductions/`, where a claim is added. [Reproduce a paper](../howto/reproduce-a-paper.md) "
+        "says how verdicts are made. Times are wall times on two cores that did other work too.", "",
+        "| paper | confirmed | partly | refuted | not checkable |", "| --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    for one in papers:
+        words = [verdict.word for verdict in one.verdicts]
+        counts = [str(words.count(word)) for word in ("confirmed", "partly", "refuted", "not checkable")]
+        lines.append(f"| [{one.file.paper.title}]({one.file.name}.md) | {' | '.join(counts)} |")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,198 @@
+"""The file of a paper: what its claims are, from which sources each is computed, and which values would confirm it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+import recassay
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.study.config.reading import Document, read_document
+from recassay.study.config.schema import ConfigSection
+
+FOLDER = "reproductions"
+Number = int | float
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class Made(ConfigSection):
+    """A generated table for ``--quick``: every combination of the ``columns``, with random ``values`` in (0, 1)."""
+
+    columns: dict[str, list[str | int] | int]
+    values: list[str]
+
+
+class Agreement(ConfigSection):
+    """Kendall's tau between the orders of systems under each two values of a setting, by ``ra.order_agreement``."""
+
+    of: str
+    along: str
+    each_dataset: bool = False
+
+
+class Conclusions(ConfigSection):
+    """The order of systems under each rule that combines data sets, by ``ra.conclude``."""
+
+    of: str
+    metrics: list[str] | None = None
+    resamples: Annotated[int, Field(gt=0)] = 2_000
+
+
+KINDS = ("file", "study", "sql", "agreement", "conclude")
+
+
+class Source(ConfigSection):
+    """A table that claims are computed from, made in exactly one way: one of the keys in ``KINDS``."""
+
+    file: str | None = None  # in the data folder, without its suffix
+    # column of text: regular expression whose named groups become columns
+    capture: Annotated[dict[str, str], Field(default_factory=dict)]
+    study: str | None = None  # a study file, relative to the paper's file
+    sql: str | None = None  # of the tables above it
+    agreement: Agreement | None = None
+    conclude: Conclusions | None = None
+    quick: Made | None = None  # in place of ``file``
+    keep: bool = False  # whether the table is part of the results that are committed
+
+    @property
+    def kind(self) -> str:
+        """Return which key says how the table is made."""
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Source:
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(KINDS)}")
+        if (self.quick is not None) != (self.file is not None):
+            raise ValueError("quick goes with file: it is generated in its place")
+        return self
+
+
+class Claim(ConfigSection):
+    """A claim of the paper, its place there, and the values that confirm it.
+
+    ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
+    ``what`` (the case), and ``paper`` if the paper has a number for each case. A claim that cannot be checked has
+    ``unchecked``, the reason, in place of ``value``.
+    """
+
+    claim: str
+    where: str
+    paper: str | Number | None = None
+    value: str | None = None
+    at_least: Number | None = None
+    at_most: Number | None = None
+    within: Annotated[Number | None, Field(ge=0)] = None
+    tolerance: str = ""
+    why: str = ""
+    unchecked: str | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return the smallest and largest value that confirm the claim."""
+        if self.within is not None and not isinstance(self.paper, str | None):
+            return self.paper - self.within, self.paper + self.within
+        low = float("-inf") if self.at_least is None else float(self.at_least)
+        return low, float("inf") if self.at_most is None else float(self.at_most)
+
+    @model_validator(mode="after")
+    def _has_a_tolerance(self) -> Claim:
+        if (self.value is None) == (self.unchecked is None):
+            raise ValueError("needs either value, a query, or unchecked, the reason")
+        if self.value is not None and self.within is None and self.bounds == (float("-inf"), float("inf")):
+            raise ValueError("needs at_least, at_most or within")
+        return self
+
+
+class Figure(ConfigSection):
+    """A picture of a query of the sources; the keys are those of an exhibit."""
+
+    title: str
+    caption: str
+    sql: str
+    x: str
+    y: str
+    kind: Literal["line", "point", "bar", "dot", "heat"] = "line"
+    series: str | None = None
+    facet: str | None = None
+    low: str | None = None
+    high: str | None = None
+    value: str | None = None
+    log_x: bool = False
+
+
+class Paper(ConfigSection):
+    """A paper: its reference, the sources of its numbers, its claims and figures."""
+
+    title: str
+    reference: str
+    about: str
+    needs: str
+    sources: dict[Name, Source]
+    claims: Annotated[dict[Name, Claim], Field(min_length=1)]
+    figures: Annotated[dict[Name, Figure], Field(default_factory=dict)]
+
+
+@dataclass(frozen=True)
+class PaperFile:
+    """A paper with its name and its file."""
+
+    name: str
+    path: Path
+    paper: Paper
+
+    @property
+    def results(self) -> Path:
+        """Return the folder of the results that are kept beside the file."""
+        return self.path.with_suffix("")
+
+
+def paper_files() -> list[Path]:
+    """Return the files of all papers: in ``reproductions`` of the working directory, or else of the source tree."""
+    source = Path(recassay.__file__).parents[2]
+    for home in (Path.cwd(), source):
+        if found := sorted((home / FOLDER).glob("*.yaml")):
+            return found
+    return []
+
+
+def find_paper(name: str) -> PaperFile:
+    """Return the paper of a name, or of the path of its file; raise U261 if there is none."""
+    if name.endswith((".yaml", ".yml")):
+        return read_paper(Path(name))
+    files = {path.stem: path for path in paper_files()}
+    if name not in files:
+        raise UsageError(
+            "U261",
+            f"there is no paper '{name}'",
+            hint=suggest(name, files) if files else f"run this in a copy of the sources, which has {FOLDER}/",
+        )
+    return read_paper(files[name])
+
+
+def read_paper(path: Path) -> PaperFile:
+    """Return the paper in a YAML file; raise U262 for the first key or value that is wrong."""
+    document = read_document(path)
+    try:
+        return PaperFile(path.stem, path, Paper.model_validate(document.content))
+    except ValidationError as error:
+        raise _refusal(document, error.errors()[0]) from None
+
+
+def _refusal(document: Document, problem: Any) -> UsageError:
+    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[", "function-")))
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    hint = "" if problem["type"] != "extra_forbidden" else f"remove `{key[-1]}`"
+    what = f"the file of the paper is wrong: {message[:1].lower()}{message[1:]}"
+    return UsageError("U262", what, where=document.where(key), hint=hint or "see docs/howto/reproduce-a-paper.md")
+
+
+def queries(paper: Paper) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of every query of the claims and figures of a paper."""
+    yield from ((f"claims.{name}", one.value) for name, one in paper.claims.items() if one.value is not None)
+    yield from ((f"figures.{name}", one.sql) for name, one in paper.figures.items())

@@ -1,0 +1,117 @@
+"""The small folder of a reproduction: verdicts, kept tables, figures, and a lock with what they were made from."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay._version import __version__
+from recassay.data.io import make_folder, write_json, write_text
+from recassay.errors import InputError, UsageError
+from recassay.report.content.csv_text import csv_text
+from recassay.reproduction.claims import ClaimVerdict
+from recassay.reproduction.code import changed
+from recassay.reproduction.paper import PaperFile
+from recassay.study.store.folder import digest_of
+
+VERDICTS, LOCK, TABLES, FIGURES = "verdicts.json", "lock.json", "tables", "figures"
+LIBRARIES = ("numpy", "scipy", "polars")
+PERSONAL = ("user", "user_id", "item", "item_id", "session")  # columns that no kept table may have
+MOST_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The results of a paper: a verdict on each claim, the seconds of each source, and the lock."""
+
+    file: PaperFile
+    verdicts: tuple[ClaimVerdict, ...]
+    seconds: Mapping[str, float]
+    lock: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain values for JSON."""
+        return {
+            "paper": self.file.name,
+            "quick": self.lock["quick"],
+            "claims": {one.name: one.to_dict() for one in self.verdicts},
+            "seconds": {name: round(seconds, 1) for name, seconds in self.seconds.items()},
+        }
+
+
+def claims_digest(file: PaperFile) -> str:
+    """Return a digest of all that the numbers and verdicts of a paper depend on; explanations may change."""
+    paper = file.paper
+    texts = ("why", "tolerance", "claim", "where")
+    claims = {name: one.model_dump(exclude=set(texts)) for name, one in paper.claims.items()}
+    sources = {name: one.model_dump() for name, one in paper.sources.items()}
+    return digest_of(sources, claims, {name: one.model_dump() for name, one in paper.figures.items()})
+
+
+def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, str], *, quick: bool) -> dict[str, Any]:
+    """Return what the results depend on: versions, the claims, the data of each source, and the code."""
+    return {
+        "paper": file.name,
+        "quick": quick,
+        "claims": claims_digest(file),
+        "versions": {"recassay": __version__, "python": platform.python_version()}
+        | {library: version(library) for library in LIBRARIES},
+        "sources": dict(sources),
+        "code": dict(code),
+    }
+
+
+def write_reproduction(
+    found: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
+) -> None:
+    """Write the results into a folder; the lock is last, because it makes them valid."""
+    home = make_folder(folder)
+    (home / LOCK).unlink(missing_ok=True)
+    for name, table in tables.items():
+        _require_small(name, table)
+        write_text(csv_text(table), make_folder(home / TABLES) / f"{name}.csv")
+    for name, picture in figures.items():
+        write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
+    write_json(found.to_dict(), home / VERDICTS)
+    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+
+
+def _require_small(name: str, table: pl.DataFrame) -> None:
+    """Raise U262 for a kept table with ids of users or items, or with more rows than a summary has."""
+    personal = [column for column in table.columns if column.lower() in PERSONAL]
+    if personal or table.height > MOST_ROWS:
+        what = f"has a column '{personal[0]}'" if personal else f"has {table.height:,} rows, more than {MOST_ROWS:,}"
+        hint = "keep a summary of it: a query with GROUP BY"
+        raise UsageError("U262", f"the kept table {name} {what}", where=f"sources.{name}.keep", hint=hint)
+
+
+def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
+    """Return the results in a folder; raise I395 if there are none, or if they cannot be read."""
+    try:
+        lock, content = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (LOCK, VERDICTS))
+        verdicts = tuple(ClaimVerdict.from_dict(name, one) for name, one in content["claims"].items())
+        return Reproduction(file, verdicts, content["seconds"], lock)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "I395",
+            f"there are no results of {file.name} that can be read: {type(error).__name__}: {error}",
+            where=str(folder),
+            hint=f"make them: recassay reproduce {file.name} --data DIR -o FOLDER",
+        ) from None
+
+
+def outdated(found: Reproduction) -> list[str]:
+    """Return why stored results are not those that the paper's file and the code would give now; empty if they are."""
+    why = [] if found.lock["claims"] == claims_digest(found.file) else ["the sources or claims in its file changed"]
+    modules = changed(found.lock["code"])
+    if modules:
+        more = f" and {len(modules) - 3} more" if len(modules) > 3 else ""
+        why.append(f"code changed: {', '.join(modules[:3])}{more}")
+    return why

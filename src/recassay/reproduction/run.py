@@ -1,0 +1,62 @@
+"""A reproduction from the data to the verdicts; what was stored and still fits is not computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from recassay.report.figures.draw import panels
+from recassay.report.figures.export import standalone
+from recassay.reproduction.claims import verdict_on
+from recassay.reproduction.code import STUDIES, TABLES, fingerprint, model_modules
+from recassay.reproduction.paper import Figure, PaperFile
+from recassay.reproduction.results import Reproduction, build_lock, write_reproduction
+from recassay.reproduction.sources import Sources
+from recassay.results.exhibit import Exhibit
+
+RESULT = "result"  # the folder, below that of a reproduction, with what is small enough to be kept
+
+
+def reproduce(
+    file: PaperFile,
+    out: Path,
+    *,
+    data: Path | None = None,
+    quick: bool = False,
+    threads: int | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Reproduction:
+    """Run the studies of a paper and return the verdict on each of its claims, written to ``out/result`` too.
+
+    Studies are in ``out/studies`` and resume there. ``data`` is the folder that holds the data by name. ``quick`` runs
+    the small versions of studies and generates published tables: it shows that everything works, and its verdicts say
+    nothing about the paper. ``report`` is called with the name of each source before it is made.
+    """
+    sources = Sources(file, out, data, quick, threads)
+    sources.make(report)
+    paper = file.paper
+    verdicts = tuple(
+        verdict_on(name, claim, None if claim.value is None else sources.query(f"claims.{name}", claim.value))
+        for name, claim in paper.claims.items()
+    )
+    lock = build_lock(file, sources.locks, fingerprint(_code(sources)), quick=quick)
+    found = Reproduction(file, verdicts, sources.seconds, lock)
+    kept = {name: sources.tables[name] for name, source in paper.sources.items() if source.keep}
+    drawn = {name: _picture(name, figure, sources) for name, figure in paper.figures.items()}
+    write_reproduction(found, out / RESULT, kept, drawn)
+    return found
+
+
+def _code(sources: Sources) -> list[str]:
+    """Return the files and folders of the package that the results of a paper depend on."""
+    models = [text for lock in sources.locks.values() for text in lock.get("models", {}).values()]
+    studies = [*STUDIES, *model_modules(models)] if any("study" in lock for lock in sources.locks.values()) else []
+    return [*TABLES, *studies]
+
+
+def _picture(name: str, figure: Figure, sources: Sources) -> str:
+    """Return a figure as SVG."""
+    table = sources.query(f"figures.{name}", figure.sql)
+    axes = figure.model_dump(exclude={"title", "caption", "sql"})
+    exhibit = Exhibit(name, figure.title, figure.caption, table, **axes)
+    return standalone(panels(exhibit)[0].svg)

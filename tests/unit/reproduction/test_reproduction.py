@@ -1,0 +1,227 @@
+"""Papers: their files, sources, verdicts, stored results, and the fingerprint of the code that those depend on."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from recassay.errors import InputError, UsageError
+from recassay.reproduction import code
+from recassay.reproduction.claims import verdict_on
+from recassay.reproduction.page import gallery_index, gallery_page, number
+from recassay.reproduction.paper import Claim, find_paper, read_paper
+from recassay.reproduction.results import PERSONAL, outdated, read_reproduction
+from recassay.reproduction.run import reproduce
+from recassay.reproduction.sources import Sources
+
+PAPERS = sorted((Path(__file__).parents[3] / "reproductions").glob("*.yaml"))
+STORED = [path for path in PAPERS if path.with_suffix("").is_dir()]
+SMALL = """
+title: Small
+reference: Nobody, 2026.
+about: Two systems on two data sets.
+needs: Nothing.
+sources:
+  scores:
+    file: scores
+    quick: {columns: {system: [a, b], dataset: 3, split: [random, time]}, values: ["ndcg@10"]}
+  agreement:
+    agreement: {of: scores, along: split, each_dataset: true}
+  counts:
+    keep: true
+    sql: SELECT system, COUNT(*) AS n, AVG("ndcg@10") AS mean FROM scores GROUP BY system
+claims:
+  six:
+    claim: There are six values of each system
+    where: page 1
+    paper: 6
+    value: SELECT system AS what, n AS value FROM counts
+    within: 0
+  tau:
+    claim: Orders agree
+    where: page 2
+    value: SELECT AVG(tau) AS value FROM agreement
+    at_least: -1
+  unknown:
+    claim: It is known
+    where: page 3
+    unchecked: The data are gone.
+figures:
+  means: {title: Means, caption: All means., sql: "SELECT system, mean FROM counts", x: mean, y: system, kind: dot}
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return tmp_path / "small.yaml"
+
+
+def claim(**bounds):
+    return Claim(claim="c", where="w", value="SELECT 1 AS value", **bounds)
+
+
+def word(rows, **bounds):
+    return verdict_on("c", claim(**bounds), pl.DataFrame(rows)).word
+
+
+def test_a_claim_holds_if_its_whole_interval_is_within_the_bounds():
+    inside, across, outside = {"value": [0.5], "low": [0.4], "high": [0.6]}, {"at_least": 0.45}, {"at_least": 0.7}
+    assert word(inside, at_least=0.4, at_most=0.6) == "confirmed"
+    assert word(inside, **across) == "partly"
+    assert word(inside, **outside) == "refuted"
+
+
+def test_a_tolerance_around_the_papers_number_looks_at_the_value_alone():
+    assert word({"value": [0.71], "low": [0.1], "high": [0.9]}, within=0.01, paper=0.7) == "confirmed"
+    assert word({"value": [0.71, 0.4], "paper": [0.7, 0.5]}, within=0.01, paper="two numbers") == "partly"
+
+
+def test_a_claim_is_refuted_only_if_every_case_fails():
+    assert word({"value": [1.0, 0.0]}, at_least=1) == "partly"
+    assert word({"value": [0.0, 0.0]}, at_least=1) == "refuted"
+    assert word({"value": [float("nan")]}, at_least=1) == "refuted"
+
+
+def test_a_reproduction_writes_verdicts_tables_figures_and_a_lock(small, tmp_path):
+    found = reproduce(read_paper(small), tmp_path / "out", quick=True)
+    assert [one.word for one in found.verdicts] == ["confirmed", "confirmed", "not checkable"]
+    result = tmp_path / "out" / "result"
+    assert pl.read_csv(result / "tables" / "counts.csv")["n"].to_list() == [6, 6]
+    assert (result / "figures" / "means.svg").read_text().startswith("<svg")
+    again = read_reproduction(read_paper(small), result)
+    assert again.to_dict() == found.to_dict()
+    assert outdated(again) == []
+    page = gallery_page(again)
+    assert "**2 confirmed, 1 not checkable.**" in page
+    assert "The data are gone." in page
+    assert "| [Small](small.md) | 2 | 0 | 0 | 1 |" in gallery_index([again])
+
+
+def test_results_are_outdated_when_claims_or_code_change_but_not_when_an_explanation_does(small, tmp_path):
+    reproduce(read_paper(small), tmp_path / "out", quick=True)
+    result = tmp_path / "out" / "result"
+    small.write_text(SMALL.replace("    at_least: -1", "    at_least: -1\n    why: Because."))
+    assert outdated(read_reproduction(read_paper(small), result)) == []
+    small.write_text(SMALL.replace("at_least: -1", "at_least: 0"))
+    assert outdated(read_reproduction(read_paper(small), result)) == ["the sources or claims in its file changed"]
+    small.write_text(SMALL)
+    lock = json.loads((result / "lock.json").read_text())
+    lock["code"]["stats/ranks.py"] = "another"
+    (result / "lock.json").write_text(json.dumps(lock))
+    assert outdated(read_reproduction(read_paper(small), result)) == ["code changed: stats/ranks.py"]
+
+
+def test_comments_and_docstrings_do_not_change_the_fingerprint():
+    plain = 'def f(x):\n    "Add."\n    return x + 1\n'
+    commented = 'def f(x):  # f\n    """Return x + 1,\n\n    é."""\n\n    # one more\n    return x + 1\n'
+    assert code.digest(plain) == code.digest(commented)
+    assert code.digest(plain) != code.digest(plain.replace("1", "2"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("title: Small", "titel: Small", "field required"),
+        ("    where: page 2\n", "", "line 22, claims.tau.where"),
+        ("    at_least: -1\n", "", "needs at_least, at_most or within"),
+        ("    sql: SELECT system", "    study: x\n    sql: SELECT system", "needs exactly one of"),
+        ("    file: scores\n", "    sql: SELECT 1\n", "quick goes with file"),
+        ("    unchecked: The data are gone.\n", "", "needs either value, a query, or unchecked"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_key(small, old, new, says):
+    small.write_text(SMALL.replace(old, new))
+    with pytest.raises(UsageError) as error:
+        read_paper(small)
+    assert error.value.code == "U262"
+    assert says in str(error.value)
+
+
+def test_an_unknown_paper_is_refused():
+    with pytest.raises(UsageError, match=r"\[U261\] there is no paper 'time-to-spilt'[\s\S]*time-to-split"):
+        find_paper("time-to-spilt")
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [("SELECT x FROM", "the query of claims.tau fails"), ("SELECT 1 AS v", "no column value"),
+     ("SELECT tau AS value FROM agreement WHERE tau > 2", "returns no row")],
+)  # fmt: skip
+def test_a_query_that_fails_names_its_claim(small, tmp_path, new, says):
+    small.write_text(SMALL.replace("SELECT AVG(tau) AS value FROM agreement", new))
+    with pytest.raises(UsageError, match=says) as error:
+        reproduce(read_paper(small), tmp_path / "out", quick=True)
+    assert error.value.code == "U263"
+
+
+def test_a_kept_table_has_no_ids_of_users(small, tmp_path):
+    small.write_text(SMALL.replace("SELECT system, COUNT", "SELECT system, 1 AS user_id, COUNT"))
+    with pytest.raises(UsageError, match="the kept table counts has a column 'user_id'") as error:
+        reproduce(read_paper(small), tmp_path / "out", quick=True)
+    assert error.value.code == "U262"
+
+
+def test_missing_and_broken_results_are_refused(small, tmp_path):
+    with pytest.raises(InputError, match="there are no results of small") as error:
+        read_reproduction(read_paper(small), tmp_path)
+    assert error.value.code == "I395"
+
+
+STUDY = """
+study: tiny
+data: {generate: "log(users=60, items=40, events=900, seed=1)"}
+split: random(test=0.2)
+models: {popular: Popular, other: MODEL}
+metrics: ndcg@10
+quick: {split: random(test=0.3)}
+"""
+
+
+def test_a_study_gives_its_rows_and_its_lock(small, tmp_path):
+    study = "  scores:\n    study: tiny.yaml\n"
+    text = SMALL.replace(SMALL[SMALL.index("  scores:") : SMALL.index("  counts:")], study)
+    text = text.replace('COUNT(*) AS n, AVG("ndcg@10")', "COUNT(*) AS n, AVG(mean)").replace("paper: 6", "paper: 2")
+    small.write_text(text.replace("AVG(tau) AS value FROM agreement", "MIN(mean) AS value FROM scores"))
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("MODEL", "Random"))
+    found = reproduce(read_paper(small), tmp_path / "out", quick=True)
+    assert found.verdicts[0].word == "confirmed"
+    assert found.lock["sources"]["scores"]["models"] == {"popular": "Popular", "other": "Random"}
+    assert "models/baselines/popular.py" in found.lock["code"]
+    assert "models/factors/implicit.py" not in found.lock["code"]
+
+
+def test_a_failed_study_is_an_error(small, tmp_path, monkeypatch):
+    class Failed:
+        failures = ({"system": "gru", "message": "no memory"},)
+
+    monkeypatch.setattr("recassay.reproduction.sources.run_study", lambda *_, **__: Failed())
+    quick = SMALL[SMALL.index("    quick:") : SMALL.index("  agreement:")]
+    small.write_text(SMALL.replace("file: scores", "study: tiny.yaml").replace(quick, ""))
+    with pytest.raises(UsageError, match="gru failed in the study tiny: no memory") as error:
+        Sources(read_paper(small), tmp_path, None).make(lambda _: None)
+    assert error.value.code == "U264"
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_every_paper_runs_on_generated_data(path, tmp_path):
+    file = read_paper(path)
+    found = reproduce(file, tmp_path, quick=True)
+    assert [one.name for one in found.verdicts] == list(file.paper.claims)
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_stored_results_are_those_of_the_claims_and_hold_no_ids(path):
+    file = read_paper(path)
+    found = read_reproduction(file, file.results)
+    assert not found.lock["quick"]
+    assert "the sources or claims in its file changed" not in outdated(found)
+    assert [one.name for one in found.verdicts] == list(file.paper.claims)
+    for table in (file.results / "tables").glob("*.csv"):
+        assert not set(pl.read_csv(table, n_rows=1).columns) & set(PERSONAL)
+
+
+def test_numbers_have_three_digits():
+    case = verdict_on("c", claim(at_least=0), pl.DataFrame({"value": [0.00235], "low": [0.0022], "high": [0.0025]}))
+    assert number(case.cases[0]) == "0.00235 [0.0022, 0.0025]"
