@@ -13,6 +13,8 @@ from recassay.reproduction.paper import Figure, PaperFile
 from recassay.reproduction.results import Reproduction, build_lock, write_reproduction
 from recassay.reproduction.sources import Sources
 from recassay.results.exhibit import Exhibit
+from recassay.study.plan.early import read_plan
+from recassay.study.store.folder import digest_of
 
 RESULT = "result"  # the folder, below that of a reproduction, with what is small enough to be kept
 
@@ -28,11 +30,12 @@ def reproduce(
 ) -> Reproduction:
     """Run the studies of a paper and return the verdict on each of its claims, written to ``out/result`` too.
 
-    Studies are in ``out/studies`` and resume there. ``data`` is the folder that holds the data by name. ``quick`` runs
-    the small versions of studies and generates published tables: it shows that everything works, and its verdicts say
-    nothing about the paper. ``report`` is called with the name of each source before it is made.
+    Studies are in ``out/code-DIGEST/studies`` and resume there, as long as the code that they depend on is the same:
+    with other code they begin again in another folder. ``data`` is the folder that holds the data by name. ``quick``
+    runs the small versions of studies and generates published tables: it shows that everything works, and its verdicts
+    say nothing about the paper. ``report`` is called with the name of each source before it is made.
     """
-    sources = Sources(file, out, data, quick, threads)
+    sources = Sources(file, _home(file, out, data, quick), data, quick, threads)
     sources.make(report)
     paper = file.paper
     verdicts = tuple(
@@ -45,6 +48,14 @@ def reproduce(
     drawn = {name: _picture(name, figure, sources) for name, figure in paper.figures.items()}
     write_reproduction(found, out / RESULT, kept, drawn)
     return found
+
+
+def _home(file: PaperFile, out: Path, data: Path | None, quick: bool) -> Path:
+    """Return the folder of a paper's studies, which is named by a digest of the code that they depend on."""
+    studies = [file.path.parent / source.study for source in file.paper.sources.values() if source.study is not None]
+    plans = [read_plan(path, data=data, quick=quick) for path in studies]
+    models = [system.text for plan in plans for system in plan.systems]
+    return out / f"code-{digest_of(fingerprint([*TABLES, *STUDIES, *model_modules(models)]))[:12]}" if plans else out
 
 
 def _code(sources: Sources) -> list[str]:

@@ -190,6 +190,22 @@ def test_a_study_gives_its_rows_and_its_lock(small, tmp_path):
     assert found.lock["sources"]["scores"]["models"] == {"popular": "Popular", "other": "Random"}
     assert "models/baselines/popular.py" in found.lock["code"]
     assert "models/factors/implicit.py" not in found.lock["code"]
+    assert len(list((tmp_path / "out").glob("code-*"))) == 1
+
+
+def test_a_study_resumes_with_the_same_code_and_begins_again_with_another(tmp_path, monkeypatch):
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("MODEL", "Random"))
+    text = SMALL.replace(SMALL[SMALL.index("  scores:") : SMALL.index("claims:")], "  scores:\n    study: tiny.yaml\n")
+    text = text[: text.index("  tau:")].replace("SELECT system AS what, n AS value FROM counts", "SELECT 6 AS value")
+    (tmp_path / "small.yaml").write_text(text)
+    file = read_paper(tmp_path / "small.yaml")
+    places = []
+    for folder in ("out", "out", "other"):
+        if folder == "other":
+            monkeypatch.setattr(code, "digest", lambda source: "changed")
+        reproduce(file, tmp_path / "out", quick=True)
+        places.append(sorted(path.name for path in (tmp_path / "out").glob("code-*")))
+    assert [len(one) for one in places] == [1, 1, 2]
 
 
 def test_a_failed_study_is_an_error(small, tmp_path, monkeypatch):
