@@ -9,10 +9,9 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import recassay
 from recassay import models
 
-ROOT = Path(recassay.__file__).parent
+ROOT = Path(__file__).resolve().parents[1]
 # What conclusions from published tables depend on.
 TABLES = (
     "comparison/across.py", "evaluate/finished", "portable", "reproduction/claims.py", "reproduction/sources.py",

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-import recassay
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.study.config.reading import Document, read_document
@@ -154,7 +153,7 @@ class PaperFile:
 
 def paper_files() -> list[Path]:
     """Return the files of all papers: in ``reproductions`` of the working directory, or else of the source tree."""
-    source = Path(recassay.__file__).parents[2]
+    source = Path(__file__).resolve().parents[3]
     for home in (Path.cwd(), source):
         if found := sorted((home / FOLDER).glob("*.yaml")):
             return found
