@@ -177,8 +177,8 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
     """Write to ``out[q]`` the expected sum of precision at the positions of relevant items, up to ``cutoff[q]``.
 
     ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
-    takes a position from ``first[m]`` to ``last[m]``. Each of n tied places holds a relevant item with probability r/n,
-    and then (r-1)/(n-1) of the tied places above it do too (McSherry and Najork 2008).
+    takes any position from ``first[m]`` to ``last[m]``. Each of n tied places holds a relevant item with probability
+    r/n, and then (r-1)/(n-1) of the tied places above it do too (McSherry and Najork 2008).
     """
     for query in range(start.size - 1):
         total, above = 0.0, 0
@@ -203,8 +203,8 @@ def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, c
     """Write to ``out[q]`` the expected mean of precision at the relevant items up to the cut-off; 0 if there are none.
 
     ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
-    takes a position from ``first[m]`` to ``last[m]``. The number of hits is random only where the cut-off divides tied
-    places; it is hypergeometric there.
+    takes any position from ``first[m]`` to ``last[m]``. The number of hits is random only where the cut-off divides
+    tied places; it is hypergeometric there.
     """
     for query in range(start.size - 1):
         total, above, value = 0.0, 0, 0.0
@@ -266,7 +266,7 @@ def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float
 
 @njit(nogil=True, cache=True, inline="always")
 def _preference(above: int, most: int, bound: int) -> float:
-    """Return 1 - min(above, most) / bound for a relevant item with ``above`` judged negatives above it, 1 for none."""
+    """Return 1 - min(above, most) / bound for a relevant item below ``above`` judged negatives; 1 if there are none."""
     return 1.0 if above == 0 else 1.0 - min(above, most) / bound
 
 
@@ -376,12 +376,11 @@ def ordered_pairs(
 
 @njit(nogil=True, cache=True)
 def places_in_ranx(offsets: Int64, scores: Float, rows: Int32, begin: int, end: int, place: Int64) -> None:
-    """Write to ``place`` the position (from 0) that ranx gives each row of some lists ordered by descending score.
+    """Write to ``place[r]`` the position (from 0) that ranx gives row r within its list, ordered by descending score.
 
-    The lists are those from ``begin`` up to ``end``. ranx sorts twice, when a run is created and when it is made
-    comparable, both times with numba's argsort, as here. That sort keeps the order of ties in lists of up to 15 rows
-    and permutes them in longer ones. ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``rows`` are their
-    positions in the file.
+    The lists are those from ``begin`` up to ``end``. ranx sorts twice with numba's argsort, as here, which keeps the
+    order of ties in lists of up to 15 rows and permutes them in longer ones. ``offsets[q]:offsets[q + 1]`` are the rows
+    of list q, and ``rows`` are their positions in the file.
     """
     for query in range(begin, end):
         first, last = offsets[query], offsets[query + 1]

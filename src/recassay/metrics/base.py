@@ -152,7 +152,7 @@ class Metric(Discovered):
 
     @property
     def negatives_below(self) -> float | None:
-        """Return the gain below which each user should have a judged item (see :class:`TruthStatistics`), or None."""
+        """Return the gain below which users should have a judged item (a negative); None if the metric needs none."""
         return None
 
     def rank_formula(self) -> RankFormula:
@@ -190,7 +190,7 @@ class Metric(Discovered):
             )
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return what this metric needs besides a block of lists, which it finds later in ``lists.bound(self)``.
+        """Return what this metric needs besides a block of lists; the metric reads it later as ``lists.bound(self)``.
 
         It is called once per run, on one thread, before any block is judged.
         """
@@ -206,7 +206,7 @@ class Metric(Discovered):
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
         """Return named numbers to be read together with the mean of a run, such as an effective sample size.
 
-        ``addends`` are the sums of :meth:`addends`.
+        ``addends`` are the sums that :meth:`addends` returned, added over all users.
         """
         return {name: float(addend) for name, addend in addends.items()}
 
@@ -339,7 +339,7 @@ def truth_statistics_for(metrics: Iterable[Metric], truth: Truth) -> TruthStatis
 
 
 def range_sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
-    """Return the sum of each range of values, added in order, so that no range changes a bit of another's sum.
+    """Return the sum of each range ``values[offsets[i]:offsets[i + 1]]``, added in order, whatever other ranges are.
 
     >>> range_sums(np.array([0, 2, 2, 3]), np.array([1, 2, 5])).tolist()
     [3.0, 0.0, 5.0]

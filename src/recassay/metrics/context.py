@@ -44,7 +44,9 @@ class Context:
     def miner(self, k1: int, k2: int, liked_from: float | None) -> Miner:
         """Return the object that finds the subprofiles of training users; it is built once for all runs and metrics.
 
-        ``k1``, ``k2`` and ``liked_from`` are the parameters of subprofiles, as in ``SPAD``.
+        A subprofile is an item with a rating of ``liked_from`` or more (None: any), with the items that have it among
+        their ``k1`` nearest neighbours; an item belongs to it if it is among the ``k2`` nearest neighbours of one of
+        these.
         """
         from recassay.data.subprofiles import Miner  # late: with its kernels, which few metrics need
 

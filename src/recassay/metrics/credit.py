@@ -177,7 +177,7 @@ def reciprocal(ranks: Float) -> Float:
 
 
 def number_of_relevant(relevant: Int64) -> Float:
-    """Return R, the number of relevant items, as the divisor."""
+    """Return the number R of relevant items, the divisor of metrics such as recall."""
     return relevant.astype(np.float64)
 
 
@@ -215,7 +215,7 @@ def counts_pairs(metric: Metric) -> bool:
 
 
 def no_formula(metric: Metric, why: str) -> UsageError:
-    """Return error U121 for a metric that cannot be computed from target sets or sampled ranks; ``why`` says why."""
+    """Return error U121 for a metric that can be computed only from ranked lists; ``why`` says why."""
     return UsageError(
         "U121",
         f"{metric} cannot be judged by design: {why}",

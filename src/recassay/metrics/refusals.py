@@ -160,7 +160,10 @@ def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) ->
 def no_shared_user_error(
     n_truth: int, truth_users: pl.Series, n_run: int, run_users: pl.Series, where: tuple[str, str]
 ) -> InputError:
-    """Return error I401 from the numbers of users of truth and run, with example ids."""
+    """Return error I401 from the numbers of users of truth and run, with example ids.
+
+    ``truth_users`` and ``run_users`` are the users to take examples from, and ``where`` names both files.
+    """
     return InputError(
         "I401",
         f"none of the {n_truth:,} users of the truth (such as {_examples(truth_users)}) is among the "

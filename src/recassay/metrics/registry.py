@@ -32,7 +32,7 @@ def names() -> Mapping[str, type[Metric]]:
 
 
 def find(name: str, *, where: str = "") -> type[Metric]:
-    """Return the metric class of a name or alias, whatever its case; raise U101 with a suggestion otherwise."""
+    """Return the metric class of a name or alias, in any letter case; raise U101 with a suggestion for others."""
     return METRICS.find(name, where=where)
 
 
@@ -56,7 +56,7 @@ Build = Callable[[Expression], Metric]
 def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
     """Return metrics by the heading of their column: the name with aliases resolved, and parameters as written.
 
-    ``build`` makes a metric from an expression. Parameters that it fills in do not change the heading; they are in the
+    ``build`` makes a metric from a parsed name. Parameters that it fills in do not change the heading; they are in the
     parameters of the result. A repeated metric is kept once.
     """
     given = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]

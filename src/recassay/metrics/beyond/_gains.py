@@ -65,8 +65,9 @@ def greedy_ideal(
     """Write to ``out[q]`` the gain of a list built greedily: largest gain first, ties to the lower code in ``items``.
 
     The candidates of query q are the rows ``offsets[q]:offsets[q + 1]``, with ``codes[starts[r]:starts[r + 1]]`` the
-    aspects of row r, numbered below ``width``. The list has as many places as ``discount``. Its gain is that of
-    :func:`gained` with equal weights; ``amount`` and ``keep`` are as there.
+    aspects of row r, numbered below ``width``. The list has as many places as ``discount``. Its gain is the sum over
+    places of discount x ``amount`` of the item x weights left of its aspects. Every aspect starts with the weight 1;
+    each picked item multiplies the weights of its aspects by its ``keep``.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -100,7 +101,9 @@ def exact_ideal(
 
     This is a depth-first search, largest gains first, bounded by the best list so far. The gain of an item never grows
     as others are picked, so the largest current gains bound every completion. The list has as many places as
-    ``discount``; the other arguments are those of :func:`gained`.
+    ``discount``. A list's gain is the sum over places of discount x ``amount`` of the row x weights left of its
+    aspects, which are ``codes[starts[r]:starts[r + 1]]``, numbered below ``width``. Every aspect starts with the weight
+    1; each row multiplies the weights of its aspects by its ``keep``.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -148,7 +151,8 @@ def _by_gain(
     """Write to ``order`` the rows with a gain, largest first, and to ``gains`` their gains; return their number.
 
     Rows are counted from ``top``. Rows that are ``taken`` have no gain. Of rows with the same amount and aspects only
-    the first is written. ``left`` is the weight that each aspect still has.
+    the first is written. ``left`` is the weight that each aspect still has, and ``codes[starts[r]:starts[r + 1]]`` are
+    the aspects of row r.
     """
     found = 0
     for place in range(taken.size):
@@ -172,6 +176,7 @@ def _has_duplicate(
     """Return whether a row in ``order`` has the same amount and aspects as ``row``, so that one of them is enough.
 
     ``here`` is the gain of ``row``, and ``gains`` are those of the rows in ``order``, which are counted from ``top``.
+    ``codes[starts[r]:starts[r + 1]]`` are the aspects of row r.
     """
     size = starts[row + 1] - starts[row]
     for at in range(order.size):

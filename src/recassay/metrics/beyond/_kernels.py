@@ -49,7 +49,10 @@ def _apart(
 ) -> float:
     """Return the distance of items ``one`` and ``other``, from ``table`` if it is not empty, else from their features.
 
-    It is 1 if one of them has no features, or the row -1. ``cosine`` chooses cosine instead of Jaccard distance.
+    The distance is 1 if one of the items has no features, or the row -1 (not in the table of features). ``cosine``
+    chooses cosine instead of Jaccard distance. The features of row r are
+    ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless ``masks`` is empty, the same
+    as bits.
     """
     if one >= 0 and one == other:
         return 0.0
@@ -66,8 +69,9 @@ def pair_distance(
     """Write to ``out[q]`` the mean distance over the unordered pairs of items of list q; NaN without a pair.
 
     ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the item at each place (-1: unknown). Distances
-    are from ``table``, or, if it is empty, from the features of items (``cosine`` or Jaccard). With ``skip``, items
-    without features are ignored.
+    are from ``table``, or, if it is empty, from the features of items (``cosine`` or Jaccard): those of item r are
+    ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless ``masks`` is empty, the same
+    as bits. With ``skip``, items without features are ignored.
     """
     for query in range(offsets.size - 1):
         total, pairs = 0.0, 0
@@ -92,7 +96,8 @@ def expected_distance(
     d is ``discount`` and g is ``gain``. In D_p another place r has the weight g_r d(max(1, r - p)), so places above p
     and the next one below are not discounted. ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the
     item at each place. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
-    Jaccard). With ``skip``, items without features are left out of all sums.
+    Jaccard): those of item r are ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless
+    ``masks`` is empty, the same as bits. With ``skip``, items without features are left out of all sums.
     """
     for query in range(offsets.size - 1):
         top, stop = offsets[query], offsets[query + 1]
@@ -128,7 +133,8 @@ def profile_distance(
     table of features. ``user[q]`` is the user's number u in the log, whose ``profile_items`` are those from
     ``profile_offsets[u]`` up to ``profile_offsets[u + 1]``; ``profile_rows`` is the row in the table of features of
     each item of the log. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
-    Jaccard). With ``skip``, items without features are ignored.
+    Jaccard): those of row r are ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless
+    ``masks`` is empty, the same as bits. With ``skip``, items without features are ignored.
     """
     for query in range(offsets.size - 1):
         total, counted = 0.0, 0

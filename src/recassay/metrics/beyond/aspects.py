@@ -28,17 +28,20 @@ NEEDS: dict[str, frozenset[str]] = {"features": frozenset({"items"}), "subprofil
 
 
 class AspectSets(NamedTuple):
-    """The aspects (features or subprofiles) of items, one per row: row r has ``codes[starts[r]:starts[r + 1]]``."""
+    """The aspects of items (features, or tastes of a user), one item per row.
+
+    Row r has ``codes[starts[r]:starts[r + 1]]``.
+    """
 
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
 
 
 class AspectBlock(NamedTuple):
-    """The aspects of the items in a block of lists (``shown``), and of the items in the truth (``wanted``).
+    """The aspects (features, or tastes of a user) of the items in lists (``shown``) and in the truth (``wanted``).
 
-    Aspects of list q are numbered from 0 below ``width[q]``. ``mined`` holds the users' subprofiles, None if aspects
-    are features.
+    Aspects of list q are numbered from 0 below ``width[q]``. ``mined`` holds the users' subprofiles (tastes), None if
+    aspects are features.
     """
 
     shown: AspectSets
@@ -93,7 +96,11 @@ class WithAspects(UnitMetric):
         return self.aspects == "subprofiles"
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return the lookup of items, and the object that finds users' subprofiles (None if aspects are features)."""
+        """Return (lookup, miner): the codes of items in the log or the features, and what finds the user's tastes.
+
+        The tastes (subprofiles) are groups of similar items in the user's training log; the miner is None if aspects
+        are features.
+        """
         if self.aspects == "features":
             _ = lookup.feature_rows, lookup.truth_feature_rows
             return lookup, None
@@ -105,7 +112,10 @@ class WithAspects(UnitMetric):
         return self.aspects, self.k1, self.k2, self.liked_from
 
     def aspects_of(self, lists: AlignedBlock) -> AspectBlock:
-        """Return the aspects of a block; computed once for all metrics with the same source of aspects and cut-off."""
+        """Return the aspects (features or tastes) of the items of a block.
+
+        They are computed once for all metrics with the same source of aspects and cut-off.
+        """
         return lists.remember(("aspects", self.k, *self._aspect_key), lambda: self._aspects_of(lists))  # type: ignore[arg-type, return-value]
 
     def _aspects_of(self, lists: AlignedBlock) -> AspectBlock:
@@ -125,7 +135,7 @@ class WithAspects(UnitMetric):
 
 @dataclass(frozen=True, repr=False)
 class AspectMetric(WithAspects, Accuracy):
-    """A metric of the aspects (features or subprofiles) of the relevant items of a list."""
+    """A metric of the aspects (features, or tastes of the user) of the relevant items of a list."""
 
     family: ClassVar[str] = "beyond"
 
@@ -137,11 +147,11 @@ class AspectMetric(WithAspects, Accuracy):
         return np.asarray(lists.truth.gains[lists.truth_rows] >= self.relevant_from)
 
     def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        """Return a mask of the queries for which the metric is defined: a relevant item of theirs has an aspect."""
+        """Return a mask of the queries for which the metric is defined: some relevant item has a feature or taste."""
         return self.wanted_aspects(lists) > 0
 
     def wanted_aspects(self, lists: AlignedBlock) -> Values:
-        """Return the number of different aspects of the relevant items of each query."""
+        """Return the number of different aspects (features or tastes) of the relevant items of each query."""
 
         def count() -> Values:
             wanted, out = self.aspects_of(lists).wanted, np.empty(lists.size)

@@ -134,7 +134,7 @@ def ratio(above: Values, below: NDArray[Any]) -> Values:
 
 
 def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
-    """Return the weight of each place of lists: 1, or 1/log2(p + 1) for place p."""
+    """Return the weight of each place of lists, list after list: 1, or with ``log`` 1/log2(p + 1) for place p."""
     if discount == "none":
         return np.ones(int(offsets[-1]))
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))

@@ -62,9 +62,9 @@ class Calibration(WithAspects, ListMetric):
             raise self.refuse("alpha", "it must lie between 0 and 1")
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return the lookup of items, and the row in the table of features of each item of the training profiles.
+        """Return ``lookup``, and for each item of every training profile its row in the table of features (-1: none).
 
-        For subprofiles, return what the base class returns.
+        For subprofiles (tastes of a user), return ``lookup`` and the object that finds them.
         """
         if self.aspects == "subprofiles":
             return super().bind(lookup)

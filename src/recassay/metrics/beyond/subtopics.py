@@ -73,7 +73,10 @@ class SubtopicRecall(ListMetric):
 def _distinct(
     features: Features, offsets: NDArray[np.int64], rows: NDArray[np.int32], counted: NDArray[np.bool_]
 ) -> Values:
-    """Return the number of different features among the counted items of each range."""
+    """Return the number of different features among the counted items of each list.
+
+    The rows of list q are ``rows[offsets[q]:offsets[q + 1]]``.
+    """
     out = np.empty(offsets.size - 1)
     _kernels.distinct_features(
         readonly(offsets), readonly(rows), readonly(counted), readonly(features.offsets), readonly(features.codes),

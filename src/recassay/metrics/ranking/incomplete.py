@@ -60,7 +60,10 @@ class Bpref(Accuracy):
         return out
 
     def _bound(self, relevant: Int64, judged: Int64) -> Int64:
-        """Return the divisor of the number of judged negatives above an item: R, or min(|N|, R)."""
+        """Return the divisor of the number of judged negatives above an item: R, or min(|N|, R).
+
+        ``relevant`` is R, and ``judged`` is |N|, the number of judged negatives.
+        """
         return relevant if self.form == "original" else np.minimum(judged, relevant)
 
     def judge(self, lists: AlignedBlock) -> Values:

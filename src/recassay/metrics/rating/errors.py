@@ -48,7 +48,7 @@ class RatingDeviation(UnitMetric):
     def _errors(self, lists: AlignedBlock) -> tuple[Values, Values]:
         """Return the number of predicted ratings of each query, and the error of each judged item in a list.
 
-        The error is prediction minus rating. One that is not finite is set to 0 and not counted.
+        The error is prediction minus rating. An error that is not finite is set to 0 and not counted.
         """
         scores = lists.alignment.run.scores
         assert scores is not None

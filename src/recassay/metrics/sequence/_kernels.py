@@ -48,7 +48,9 @@ def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int
 
 @njit(nogil=True, cache=True)
 def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float) -> None:
-    """Write to ``out[s, j]`` the sum over the places before place j of list s: 1 if reversed, 0 if in order, else 1/2.
+    """Write to ``out[s, j]`` the disorder at place j of list s, a sum over the places before it.
+
+    A place adds 1 if its item and that at place j are in reverse order, 0 if in order, else 1/2.
 
     It is 1/2 where the order of the two ``items`` is unknown; it is known if both occur exactly once in the reference.
     ``times`` is how often an item occurs there, ``places`` where. With ``agree``, two places with the same item are in
