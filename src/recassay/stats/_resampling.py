@@ -98,10 +98,11 @@ def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to ``sums`` (m, R) the sums of ``columns`` (m, n) whose units get random signs; n is a multiple of WORD.
+    """Add to ``sums`` (m, R) the sum of each of m columns in R resamples, after a random sign for each of its n values.
 
-    ``first`` is the index of the first of the R resamples, and ``key`` seeds the signs. Eight units have 256 possible
-    signed sums. A table of them replaces eight additions by one look-up per random byte.
+    The signs are the same for all ``columns`` (m, n), and n is a multiple of WORD. ``first`` is the index of the first
+    of the R resamples, and ``key`` seeds the signs. Eight values have 256 possible signed sums. A table of them
+    replaces eight additions by one look-up per random byte.
     """
     m, n = columns.shape
     resamples = sums.shape[1]

@@ -15,7 +15,7 @@ from recassay.stats.resampling import Floats
 
 
 def adjust(p: Floats, method: str = "holm") -> Floats:
-    """Return the p-values adjusted for multiple comparisons, in the order given.
+    """Return the p-values adjusted for multiple comparisons by ``method`` (a key of ``CORRECTIONS``), in their order.
 
     A NaN stays NaN and does not count as a comparison.
 
@@ -40,7 +40,7 @@ def none(ascending: Floats) -> Floats:
 def bonferroni(ascending: Floats) -> Floats:
     """Return m p for each of the m p-values (Bonferroni).
 
-    This bounds the probability of any false claim among m comparisons, whatever their dependence.
+    This bounds the probability of any false rejection among m comparisons, whatever their dependence.
     """
     return ascending * ascending.size
 
@@ -56,16 +56,16 @@ def holm(ascending: Floats) -> Floats:
 def bh(ascending: Floats) -> Floats:
     """Return min over j' >= j of m p_(j') / j' for the j-th smallest of m p-values (Benjamini-Hochberg).
 
-    This bounds the expected share of false claims, for independent comparisons.
+    This bounds the expected share of false rejections among all rejections, for independent comparisons.
     """
     m = ascending.size
     return np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
 
 
 def by(ascending: Floats) -> Floats:
-    """Return ``bh`` times sum_{i=1..m} 1/i for m p-values (Benjamini-Yekutieli).
+    """Return the result of :func:`bh` times sum_{i=1..m} 1/i for m p-values (Benjamini-Yekutieli); it may exceed 1.
 
-    This bounds the expected share of false claims for any dependence.
+    This bounds the expected share of false rejections among all rejections, for any dependence.
     """
     return bh(ascending) * np.sum(1.0 / np.arange(1, ascending.size + 1))
 

@@ -107,7 +107,7 @@ def _divide_logs(sums: Floats, n: int) -> Floats:
 def _wins(sums: Floats) -> Floats:
     """Return how often each system beats each other one (systems, systems, resamples); the diagonal is 0.
 
-    ``sums`` are those of :func:`_win_terms`, and a tie counts half.
+    ``sums`` are the sums of :func:`_win_terms` over resampled data sets; a tie counts half.
     """
     systems = round(len(sums) ** 0.5)
     wins = sums.reshape(systems, systems, -1).copy()
@@ -132,8 +132,9 @@ def _minimax(sums: Floats, n: int) -> Floats:  # noqa: ARG001
 def _bradley_terry(sums: Floats, n: int) -> Floats:
     """Return Bradley-Terry strengths that add up to 1, computed by Hunter's iteration.
 
-    ``sums`` are those of :func:`_win_terms` over ``n`` data sets. Half a win is added to each side of every pair;
-    otherwise a system that wins on all data sets would have an infinite strength.
+    ``sums`` are how often the first system of each ordered pair is better, over ``n`` data sets (a tie counts half).
+    Half a win is added to each side of every pair; otherwise a system that wins on all data sets would have an infinite
+    strength.
     """
     wins = _wins(sums)
     systems = len(wins)

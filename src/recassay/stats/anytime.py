@@ -61,8 +61,9 @@ def anytime_bounds(
 ) -> AnytimeBounds:
     """Return bounds at every event for the mean of the expected differences so far, valid for any stopping rule.
 
-    ``largest`` is the largest possible difference: 1 for metrics between 0 and 1. ``tuned_for`` is the sum of squared
-    differences (in units of ``largest``) at which the bounds are tightest. The bounds are valid for any ``tuned_for``.
+    All bounds hold at once with probability 1 - ``alpha``. ``largest`` is the largest possible difference: 1 for
+    metrics between 0 and 1. ``tuned_for`` is the sum of squared differences (in units of ``largest``) at which the
+    bounds are tightest. The bounds are valid for any ``tuned_for``.
 
     >>> found = anytime_bounds(np.tile([1.0, 0, 0, 1, -1], 100))
     >>> found.decided, found.low[-1].round(4).item(), found.high[-1].round(4).item()
@@ -109,9 +110,9 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
 
 @functools.cache
 def _knots() -> Floats:
-    """Return the sums of squares at which the boundary is computed first, as starting points for those in between.
+    """Return the sums of squares v at which u(v), see :func:`boundary`, is computed first, to interpolate between.
 
-    The grid is computed at the first call.
+    Newton's method starts from the interpolated values. The array is computed at the first call.
     """
     return np.append(0.0, exp2(np.arange(-40, 241) / 4))
 
@@ -147,7 +148,7 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
 
 
 def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
-    """Return log m(s, v) and its derivative with respect to s; the arguments are those of :func:`log_mixture`."""
+    """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
     constant = r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r
     below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)

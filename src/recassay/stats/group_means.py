@@ -47,7 +47,8 @@ class GroupMean:
     def of(cls, places: Places, values: Floats, weights: Floats | None = None, power: float = 1.0) -> GroupMean:
         """Return the (weighted) mean of the values of a group, all of them defined.
 
-        With a ``power`` p it is the power mean, the p-th root of the mean of p-th powers, of values of 0 or more.
+        ``places`` are the positions of the group's units among all units, ascending. With a ``power`` p it is the power
+        mean, the p-th root of the mean of p-th powers, of values of 0 or more.
 
         >>> one = GroupMean.of(np.arange(4), np.array([0.5, 0.62, 0.3, 0.81]))
         >>> round(one.mean, 4), round(one.error, 6)

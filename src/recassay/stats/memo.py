@@ -27,10 +27,10 @@ Numbers = tuple[float, ...]
 
 @dataclass
 class Memo:
-    """A memory of results, each an array of numbers found by a digest of its inputs.
+    """A cache of resampling results; the key of a result is a digest of everything it was computed from.
 
-    ``known`` are the results from before, ``used`` those used since. ``taken`` counts the results that
-    were found, ``computed`` those that were not.
+    ``known`` are the results from before, ``used`` those used since. ``taken`` counts the results that were found in
+    the cache, ``computed`` those that were not.
     """
 
     known: dict[str, Numbers]
@@ -44,7 +44,10 @@ _ACTIVE: ContextVar[Memo | None] = ContextVar("memo", default=None)
 
 @contextmanager
 def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
-    """Remember results within the context, beginning with those in ``known``; yield the memory."""
+    """Keep the results of bootstraps and tests in a cache within the context; yield the cache.
+
+    ``known`` are results from before. The key of a result is a digest of all that it was computed from.
+    """
     memo = Memo(known)
     before = _ACTIVE.set(memo)
     try:
@@ -54,12 +57,12 @@ def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
 
 
 def is_remembering() -> bool:
-    """Return whether a memory of results is in use; only then is it worth computing digests."""
+    """Return whether a cache of resampling results is in use; only then is it worth computing digests."""
     return _ACTIVE.get() is not None
 
 
 def remembered(keys: Sequence[str], compute: Callable[[list[int]], Sequence[Numbers]]) -> list[Numbers]:
-    """Return the result of every key, and compute those that are not remembered.
+    """Return the result of every key from the cache in use; compute those that are missing and store them.
 
     ``compute`` takes the positions of the missing keys in ``keys`` and returns their results.
     """

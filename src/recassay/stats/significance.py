@@ -32,7 +32,7 @@ EXACT_DISCORDANT = 25  # below this many discordant units McNemar's test is the 
 class PValues:
     """The p-values of a test, in (0, 1], NaN without units.
 
-    It also has the number of resamples, 0 for a test that needs none.
+    ``resamples`` is the number of resamples, 0 for a test that needs none.
     """
 
     p: Floats
@@ -59,8 +59,8 @@ def significance_test(name: str, *, order_only: bool = False) -> Callable[[Test]
 def run_test(name: str, differences: Floats | Differences, options: ResamplingOptions | None = None) -> PValues:
     """Return the p-values of the named test, one per column of differences, which may be a plain matrix (n, m).
 
-    p is NaN without units, or if one of the differences is undefined. With an infinite difference, tests of means give
-    NaN; tests of order (sign, Wilcoxon) rank it above all others. A p-value that rounds to 0 (from a difference without
+    p is NaN without units, or if one of the differences is NaN. With an infinite difference, tests of means give NaN;
+    tests of order (sign, Wilcoxon) rank it above all others. A p-value that rounds to 0 (from a difference without
     variance) becomes the smallest normal float.
 
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
@@ -85,7 +85,7 @@ def _test(name: str, differences: Differences, options: ResamplingOptions) -> PV
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
-    """Return the p-values of a test, of which only those that are not in the memory of results are computed."""
+    """Return the p-values of a test: those in the cache of results, and newly computed ones for other differences."""
     columns, about = column_digests(differences.columns), (name, options.seed, options.resamples)
     of = differences.pairs if differences.pairs is not None else np.arange(len(columns))[:, None]
     scale = differences.scale.tolist()
@@ -193,8 +193,8 @@ def mcnemar_p(
 ) -> Floats:
     """Return McNemar's p from the number of units where only a was right (wins) and only b was right (losses).
 
-    It uses chi-square with one degree of freedom, or the exact binomial test; with ``exact=None`` the exact test is
-    used below 25 such units.
+    It uses chi-square with one degree of freedom (``correction``: continuity corrected), or the exact binomial test;
+    with ``exact=None`` the exact test is used below 25 such units.
 
     >>> mcnemar_p(np.array([35, 20, 8]), np.array([10, 6, 0])).round(6).tolist()
     [0.000194, 0.00604, 0.007812]
@@ -249,9 +249,10 @@ def _signed_rank_tests(differences: Differences, *, rank_zeros: bool) -> PValues
 
 
 def _wilcoxon(d: Floats, scale: float, *, rank_zeros: bool) -> float:
-    """Return p of Wilcoxon's signed-rank test for one column of differences; NaN if one is undefined.
+    """Return p of Wilcoxon's signed-rank test for one column of differences; NaN if a difference is NaN.
 
-    ``scale`` is the largest value that the differences were computed from; with ``rank_zeros`` zeros get ranks (Pratt).
+    ``scale`` is the largest of the values whose differences these are; it sets what counts as a rounding error, and
+    with ``rank_zeros`` zeros get ranks (Pratt).
     """
     if np.isnan(d).any():
         return np.nan
