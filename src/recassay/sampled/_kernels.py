@@ -43,9 +43,9 @@ def add_expected_credit(
     The variance over draws is added to ``spread[size, metric]``. A case is one relevant item, and ``group`` is the
     group of users that its user is in. ``above``, ``tied`` and ``pool`` are the numbers of candidates above it, tied
     with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights, used for ``TWO`` only. ``scheme``
-    says how candidates are drawn: ``PLAIN``, ``AGAIN`` or ``TWO``. For ``AGAIN``, the numbers may be weights; the tied
-    candidates of case c are then in the classes ``level[c]:level[c + 1]``, of ``number`` candidates of weight
-    ``masses`` each.
+    says how candidates are drawn: ``PLAIN``, without replacement; ``AGAIN``, with it; or ``TWO``, by weight without it,
+    as if there were two different weights. For ``AGAIN``, the numbers may be weights; the tied candidates of case c are
+    then in the classes ``level[c]:level[c + 1]``, of ``number`` candidates of weight ``masses`` each.
 
     ``sizes`` are the sample sizes, ascending; a size above the pool means all of it. ``credit[metric, x]`` is the
     credit with x sampled candidates above. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x. With ``auc``, the last column
@@ -99,10 +99,11 @@ def add_expected_credit(
 
 @njit(nogil=True, cache=True)
 def full_ranking_probabilities(above: float, tied: float, most: int, chances: Float) -> tuple[int, int, float, float]:
-    """Fill ``chances`` for a sample of all candidates, where every position among the ties is equally likely.
+    """Write to ``chances[x]`` the probability that x candidates are above an item in a sample of all candidates.
 
-    ``above`` candidates are above the item and ``tied`` are tied with it; only numbers below ``most`` are computed.
-    Return the first and last number computed, and mean and variance of the number above.
+    ``above`` candidates are above the item and ``tied`` are tied with it; every position among the ties is equally
+    likely. Only numbers below ``most`` are computed. Return the first and last number computed, and mean and variance
+    of the number above.
     """
     first, last = int(above), min(int(above + tied), most - 1)
     for x in range(first, last + 1):
@@ -115,11 +116,12 @@ def tie_probabilities_with_replacement(
     above: float, tied: float, pool: float, number: Int64, masses: Float, q: int, logs: Float, most: int,
     chances: Float, work: Float,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Fill ``chances`` as :func:`sampled_probabilities` does, for an item with ties and draws with replacement.
+    """Fill ``chances[x]`` with the probability that x of ``q`` draws with replacement are above an item that has ties.
 
     Class c of the tied candidates has ``number[c]`` candidates of mass ``masses[c]``. The distribution is the mean over
-    the positions of the item among its ties. The other arguments and the results are those of
-    :func:`sampled_probabilities`.
+    the positions of the item among its ties. ``above`` of ``pool`` candidates (or of their mass) are above the item and
+    ``tied`` are tied with it; only x below ``most`` are computed. Return the first and last x computed, and mean and
+    variance of x. ``logs[x]`` is log(x!), and ``work`` is scratch space.
     """
     last, squares = min(q, most - 1), 0.0
     chances[: last + 1] = 0
@@ -185,10 +187,14 @@ def sampled_probabilities(
 def average_over_positions(
     above: float, tied: float, pool: float, q: int, most: int, logs: Float, chances: Float, work: Float
 ) -> tuple[int, int]:
-    """Fill ``chances`` with the mean over all positions among the ties, added one by one; return first and last.
+    """Fill ``chances[x]`` with the probability that x sampled candidates are above an item.
 
-    This is for few ties and draws, where a difference of distribution functions would lose digits. The arguments are
-    those of :func:`sampled_probabilities`, for draws without replacement.
+    ``q`` candidates are drawn. Return the first and the last x computed.
+
+    It is the mean over all positions of the item among its ties, added one by one. This is for few ties and draws,
+    where a difference of distribution functions would lose digits. ``above`` of ``pool`` candidates are above the item
+    and ``tied`` are tied with it. They are drawn without replacement, and only x below ``most`` are computed.
+    ``logs[x]`` is log(x!), and ``work`` is scratch space.
     """
     last = min(q, most - 1)
     chances[: last + 1] = 0
@@ -224,7 +230,9 @@ def weighted_probabilities(
     above: float, tied: float, pool: float, heavy: float, equal: float, mass: float, q: int, time: float, most: int,
     chances: Float, work: Float,
 ) -> tuple[int, int, float, float, float]:  # fmt: skip
-    """Fill ``chances`` as :func:`sampled_probabilities` does, approximately, for draws by weight without replacement.
+    """Fill ``chances[x]`` with about the probability that x candidates above an item are drawn.
+
+    Draws are by weight, and no candidate is drawn twice.
 
     ``above``, ``tied`` and ``pool`` are the numbers of candidates above the item, tied with it and in all; ``heavy``,
     ``equal`` and ``mass`` are their total weights. The candidates arrive at random times, and the first ``q`` are the
@@ -254,7 +262,9 @@ def weighted_probabilities(
 def two_weight_probabilities(
     gap: float, pool: float, load: float, mass: float, q: int, time: float, most: int, chances: Float
 ) -> tuple[int, int, float, float, float]:
-    """Fill ``chances`` for draws by weight without replacement, as if there were only two different weights.
+    """Fill ``chances[x]`` with the probability that x candidates above an item are drawn, by weight and none twice.
+
+    It is computed as if there were only two different weights.
 
     All candidates above the item get their mean weight, and all those below it theirs. ``gap`` of ``pool`` candidates
     are above, with the total weight ``load``; all have the total weight ``mass``. Only numbers above the item below
@@ -295,10 +305,10 @@ def two_weight_probabilities(
 
 @njit(nogil=True, cache=True)
 def certain_count(x: int, most: int, chances: Float, time: float) -> tuple[int, int, float, float, float]:
-    """Fill ``chances`` for a number of candidates above that is ``x`` with certainty.
+    """Write 1 to ``chances[x]``, where ``x`` is the only possible number of sampled candidates above an item.
 
-    Return first, last, mean, variance and ``time``, as :func:`two_weight_probabilities` does. ``chances`` is left as it
-    is if ``x`` is not below ``most``.
+    Return first and last number (``x``), mean, variance and ``time``. If ``x`` is not below ``most``, ``chances`` is
+    left as it is, and first and last are 0 and -1.
     """
     if x >= most:
         return 0, -1, float(x), 0.0, time

@@ -21,11 +21,11 @@ class CorrectedMetrics:
     """Metrics of the full ranking, estimated from sampled ranks alone.
 
     ``means`` has a row per metric, estimator and system: the estimated ``mean`` with an interval over users from
-    ``low`` to ``high``, the ``n`` users, and the ``sampled`` mean that was corrected. ``left_out`` is the number of
-    components of the metric that an estimator left out, because sampled ranks have too little information about them
-    (the largest number over all pool sizes). The interval covers the sampling of users and candidates, but not the bias
-    that sampled ranks cannot reveal. ``by_estimator`` has the values per user, and ``estimates`` the estimate for each
-    sampled rank.
+    ``low`` to ``high``, the ``n`` users, and the ``sampled`` mean that was corrected. An estimator writes a metric as a
+    sum of functions of the rank (components). ``left_out`` is the number of components that it left out, because
+    sampled ranks have too little information about them (the largest number over all pool sizes). The interval covers
+    the sampling of users and candidates, but not the bias that sampled ranks cannot reveal. ``by_estimator`` has the
+    values per user, and ``estimates`` the estimate for each sampled rank.
     """
 
     systems: tuple[str, ...]

@@ -170,8 +170,9 @@ def _means(
 ) -> pl.DataFrame:
     """Return the table that becomes ``CorrectedMetrics.means``: a row per metric, estimator and system.
 
-    ``by_estimator`` has the estimated values, ``sampled`` the mean of the uncorrected metric by (system, metric), and
-    ``tables`` how many components of a metric an estimator left out.
+    ``by_estimator`` has the estimated values, and ``sampled`` the mean of the uncorrected metric by (system, metric).
+    From ``tables`` comes the number of components that an estimator left out: the functions of the rank of which a
+    metric is a sum.
     """
     rows = [
         {
@@ -191,7 +192,7 @@ def _order_facts(
     systems: Systems, metrics: Mapping[str, Metric], tables: RankTables, sampled: Mapping[tuple[str, str], float],
     seed: int, threads: int | None,
 ) -> SampledFacts:  # fmt: skip
-    """Return the means of all systems, corrected and as sampled, for the check of their order.
+    """Return the means of all systems, corrected and as sampled, for the check that the order of systems is certain.
 
     The corrected means are also computed in resamples of users, which all systems share.
     """

@@ -44,10 +44,11 @@ def sampling_curve(
 ) -> SamplingCurve:
     """Return every system's metrics with relevant items ranked among sampled candidates, for each number of candidates.
 
-    Nothing is drawn. The distribution of the number of sampled candidates above a relevant item follows from its full
-    rank (:class:`~recassay.sampled.scheme.SamplingScheme`). So means, and their standard deviation over draws, are
-    expectations over all draws. Each size is compared with the full ranking: the order of systems, Kendall's tau, and
-    the pairs that swap.
+    ``runs`` are runs that :func:`~recassay.play` returned, or their standings (counts of candidates above and tied with
+    each relevant item). Nothing is drawn. The distribution of the number of sampled candidates above a relevant item
+    follows from its full rank (:class:`~recassay.sampled.scheme.SamplingScheme`). So means, and their standard
+    deviation over draws, are expectations over all draws. Each size is compared with the full ranking: the order of
+    systems, Kendall's tau, and the pairs that swap.
 
     ``sizes`` are numbers of sampled non-relevant candidates. By default they ascend in steps of 1, 2, 5 up to the
     number of candidates that every user has. The full ranking is always included, as size None. ``by`` is ``uniform``,
@@ -57,8 +58,8 @@ def sampling_curve(
 
     Draws by popularity without replacement are computed exactly for up to 2,000 candidates. This needs the weight of
     every candidate above and below an item, so the scores of the runs are computed again. It is slow: with 1,500
-    candidates some hundredths of a second for each item and size. For more candidates, and for standings without a
-    model, the values are approximate, and finding S004 reports it.
+    candidates some hundredths of a second for each item and size. For more candidates, and for standings whose model is
+    unknown, the values are approximate, and finding S004 reports it.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -135,8 +136,9 @@ def check_sizes(
 ) -> list[int]:
     """Return the distinct sample sizes in ascending order; by default 1, 2, 5, 10, ... below the smallest pool.
 
-    A pool is a user's number of candidates in the set ``base``. None among ``sizes``, the full ranking, is left
-    out. Raise if a size is below 1, or a scheme of ``drawn`` cannot draw it without replacement for some user.
+    A pool is a user's number of candidates in the set ``base``, as counted in ``standings``. None among ``sizes``, the
+    full ranking, is left out. Raise if a size is below 1, or a scheme of ``drawn`` cannot draw it without replacement
+    for some user.
     """
     if not standings.pairs:
         raise UsageError("U122", "no query has a relevant item", hint="lower relevant_from, or check the split")

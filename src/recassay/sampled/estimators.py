@@ -30,7 +30,10 @@ Float = NDArray[np.float64]
 
 
 class RankEstimates(NamedTuple):
-    """The estimates fhat(q) for sampled ranks q = 1..m+1, and how many components of the metric were left out."""
+    """The estimates fhat(q) for sampled ranks q = 1..m+1, and how many components were left out (``left_out``).
+
+    A metric is a sum of components, functions of the rank (see ``joint.py``).
+    """
 
     values: Float
     left_out: int = 0
@@ -80,7 +83,7 @@ def metric_at_rank(metric: Metric, rank: Float, pool: int) -> Float:
 
 
 def last_credited_rank(metric: Metric, pool: int) -> int:
-    """Return the last rank at which the metric is not 0."""
+    """Return the last rank, of 1 to ``pool`` + 1, at which the metric of one relevant item is not 0."""
     if counts_pairs(metric):
         return pool + 1
     return min(credit_of(metric).cut_of_one or pool + 1, pool + 1)
@@ -123,9 +126,9 @@ class MinimalBias(Estimator):
             raise self.refuse("condition", "a condition number is at least 1", "condition=1e12")
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the least-squares estimates, from the components of which the sample keeps enough.
+        """Return the least-squares estimates, from the components (functions of the rank) that sampled ranks show.
 
-        ``condition`` says how much is enough.
+        A component is used if the sample keeps at least 1 / ``condition`` of its variance.
         """
         joint = target.joint
         many = int((joint.kept**2 * self.condition >= 1).sum())

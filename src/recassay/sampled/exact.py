@@ -35,7 +35,8 @@ MOST = 2_000  # candidates
 def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
     """Return why these systems cannot be measured exactly, as text; empty if they can.
 
-    ``base`` names the set of candidates that are drawn from, such as all items (``AI``).
+    ``systems`` are runs, or their standings (counts of candidates above each relevant item), by name. ``base`` names
+    the set of candidates that are drawn from, such as all items (``AI``).
     """
     for name, system in systems.items():
         standings: Any = system.standings if isinstance(system, Run) else system
@@ -54,10 +55,11 @@ def measure_exactly(
     run: Run, standings: Standings, groups: Int64, base: str, sizes: Sequence[int], metrics: Mapping[str, Metric],
     *, threads: int | None = None,
 ) -> MeasuredSystem:  # fmt: skip
-    """Return the metrics of a system for samples of each of ``sizes``, drawn by popularity without replacement.
+    """Return the exact expectation of a system's metrics over samples of each of ``sizes`` candidates.
 
-    ``groups`` is the group of users that each query belongs to, and ``base`` names the set of candidates that are drawn
-    from, such as all items (``AI``).
+    Candidates are drawn by popularity without replacement. Values are summed over users by group: ``groups`` is the
+    group of users that each query belongs to. ``standings`` count the candidates of each user, and ``base`` names the
+    set of candidates that are drawn from, such as all items (``AI``).
     """
     source: Any = run.source
     task, rows = source.task, block_scorer(source.task, source.fitted, run.name)

@@ -75,12 +75,10 @@ def fit_a(ranks: ArrayLike, *, sample: int) -> float:
 def mapped_hits(
     ranks: ArrayLike, *, sample: int, pool: int, family: Family = "beta", a: float | None = None
 ) -> pl.DataFrame:
-    """Return a table with the hit rate at every cut-off k of a sample, and the corresponding ``cutoff`` among all.
+    """Return a table: each cut-off k of a sample, the hit rate there, and the cut-off among all candidates.
 
-    ``sample`` of ``pool`` candidates were drawn. For the beta family, ``a`` is fitted by default.
-
-    >>> mapped_hits([1, 1, 2, 5], sample=4, pool=40, family="linear").rows()
-    [(1, 0.5, 1.0), (2, 0.75, 11.0), (3, 0.75, 21.0), (4, 0.75, 31.0), (5, 1.0, 41.0)]
+    ``ranks`` are the ranks of relevant items in samples of ``sample`` of ``pool`` candidates. For the beta family,
+    ``a`` is fitted by default.
     """
     hits = np.append(_hit_rates(check_ranks(ranks, sample), sample), 1.0)
     if family == "beta" and a is None:

@@ -57,7 +57,7 @@ class MeasuredSystem:
 
 
 def user_groups(standings: Standings) -> Int64:
-    """Return the number of the group of users that each query belongs to.
+    """Return the number of the group of users that each query (user) in ``standings`` belongs to.
 
     With at most GROUPS queries, each one is a group of its own. Otherwise there are GROUPS groups of about equal size,
     and the id of a query determines its group.
@@ -76,7 +76,8 @@ class Cases:
 
     ``group`` is the group of each case. ``counts`` are the numbers of candidates above each item, tied with it, and in
     all. ``weights`` are their weights in draws by popularity. ``masses`` has a row per item with the weights of its
-    tied candidates (``Standings.tied_masses``). Both are None if the standings do not have them.
+    tied candidates (``Standings.tied_masses``). ``weights`` and ``masses`` are None if the standings (counts of
+    candidates above each item) do not have them.
     """
 
     group: Int64
@@ -87,9 +88,10 @@ class Cases:
 
     @classmethod
     def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
-        """Return the relevant items of ``standings``, ranked among the candidates of the set ``base``.
+        """Return the relevant items of a system, with the candidates of set ``base`` above and tied with each.
 
-        ``base`` is a name such as ``AI`` (all items), and ``groups`` is the group of users that each query belongs to.
+        ``standings`` holds these counts. ``base`` is a name such as ``AI`` (all items), and ``groups`` is the group of
+        users that each query belongs to.
         """
         if base not in standings.above:
             hint = f"one of {', '.join(standings.above)}"
@@ -114,7 +116,7 @@ class Cases:
     def classes(self, scheme: SamplingScheme) -> Classes:
         """Return the candidates tied with each item in classes of equal weight, for draws with replacement.
 
-        If the standings have no weights of single candidates, tied candidates are assumed to have equal weight.
+        Without the weights of single candidates (``masses``), tied candidates are assumed to have equal weight.
         """
         tied = self.counts[1]
         if not scheme.replace or scheme.by == "uniform":
@@ -131,7 +133,9 @@ def measure_system(
     *,
     threads: int | None = None,
 ) -> MeasuredSystem:
-    """Return the metrics of a system for samples of each of ``sizes`` (ascending), drawn by the ``scheme``.
+    """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
+
+    Candidates are drawn by the ``scheme``.
 
     Without replacement, a sample larger than the pool has all candidates.
 

@@ -34,7 +34,7 @@ class SystemOrder:
 
     @classmethod
     def each(cls, found: Mapping[str, MeasuredSystem], column: int, samples: Resamples) -> list[SystemOrder]:
-        """Return the order of systems at every sample size, for the metric in ``column`` of the values in ``found``.
+        """Return the order of systems at every sample size, for the metric in ``column`` of ``found`` (by system).
 
         ``samples`` are resamples of users, which all systems share.
         """
@@ -58,7 +58,7 @@ class SystemOrder:
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 
     def same(self, means: ArrayLike) -> bool:
-        """Return whether every pair of systems has the same order by ``means``, other means of the same systems."""
+        """Return whether every pair of systems has the same order here and by ``means``, other means of the systems."""
         return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
 
     def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:

@@ -26,8 +26,8 @@ Key = tuple[str, str]  # metric, estimator
 class RankTables:
     """Values that estimators assign to sampled ranks: ``tables[metric, estimator]`` is (pools, ranks).
 
-    ``pools`` are the distinct numbers of candidates, ascending. ``left_out`` is the number of components of the metric
-    that an estimator left out, the largest over all pools.
+    ``pools`` are the distinct numbers of candidates, ascending. A metric is a sum of components (functions of the
+    rank); ``left_out`` is how many of them an estimator left out, the largest number over all pools.
     """
 
     pools: NDArray[np.int64]

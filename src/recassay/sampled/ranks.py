@@ -50,7 +50,8 @@ def read_ranks(
 
     An array is a system with one case per entry, in the same order for every system. A table has the columns user_id
     and rank, and pool if it is not given here. Several systems are a dict by name, or a list of files. ``sample``
-    candidates were drawn for each case. From runs that ``play`` returned, they are drawn here, by ``seed``.
+    candidates were drawn for each case, with replacement if ``replace``. From runs that ``play`` returned, they are
+    drawn here, by ``seed``.
     """
     found: dict[str, Ranks] = {}
     for name, ranks in _drawn(source, sample, replace, seed) or _sources(source):
@@ -118,7 +119,7 @@ def _is_array(source: Any) -> bool:
 
 
 def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
-    """Return the ranks as integers; raise I331 if one is not a whole number from 1 to sample + 1.
+    """Return the ranks as integers; raise I331 if one is not a whole number from 1 to ``sample`` + 1.
 
     >>> check_ranks([1.0, 3.0], sample=5).tolist()
     [1, 3]

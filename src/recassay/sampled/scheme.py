@@ -19,8 +19,9 @@ class SamplingScheme:
 
     For uniform draws, the number of sampled candidates above an item is hypergeometric, or binomial with replacement;
     for draws by popularity with replacement it is binomial. These are exact. For draws by popularity without
-    replacement it depends on the weight of every candidate above and below. Standings have only their numbers and mean
-    weights, so the result is ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
+    replacement it depends on the weight of every candidate above and below. The standings of a run have only the
+    numbers and mean weights of these candidates, so the result is ``approximate``; :mod:`recassay.sampled.exact`
+    computes it exactly.
     """
 
     by: By
@@ -28,7 +29,7 @@ class SamplingScheme:
 
     @property
     def approximate(self) -> bool:
-        """Return whether the distribution can only be approximated from standings."""
+        """Return whether the distribution can only be approximated from the counts of candidates in standings."""
         return self.by == "popularity" and not self.replace
 
     def __str__(self) -> str:
