@@ -63,7 +63,7 @@ class RowAssignment:
 
 
 class Cut(Named):
-    """Base of splits and of session rules: a frozen description whose parameters are shares and counts."""
+    """Base of splits and of rules that make sessions: a frozen description whose parameters are shares and counts."""
 
     @property
     def needs(self) -> TimeKind | None:
@@ -73,7 +73,7 @@ class Cut(Named):
     def __post_init__(self) -> None:
         """Check the parameters.
 
-        Raise if one of them is a log: it must be given to the finished split, not to its constructor.
+        Raise if one of them is a log: a split is made first, ``split.last(n=1)``, and then called with the log.
         """
         for parameter, value in self.parameters.items():
             if kind := kind_of(value):

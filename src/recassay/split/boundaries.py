@@ -114,7 +114,7 @@ def _span(keys: KeyFunction, log: Interactions) -> _Span:
 
 
 def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> NDArray[np.int64]:
-    """Return counts (heads, 2^16): how many keys begin with each of ``heads``, by the 16 bits that follow.
+    """Return counts (heads, 2^16): how many keys begin with the bits in each of ``heads``, by the 16 bits that follow.
 
     ``shift`` is the number of bits after those 16.
     """
@@ -125,9 +125,10 @@ def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactio
 
 
 def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
-    """Extend the head of a search in place by the next 16 bits; return it and the number of keys that begin with it.
+    """Extend the head of a search (the known leading bits of its key) in place by the next 16 bits.
 
-    ``counts`` are the numbers of keys with the old head, by their next 16 bits.
+    The bits are those of the key at the searched rank: ``counts`` are the numbers of keys with the old head, by their
+    next 16 bits. Return the new head and the number of keys that begin with it.
     """
     ends = np.cumsum(counts)
     digit = int(np.searchsorted(ends, search.rest, side="right"))
@@ -137,9 +138,9 @@ def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
-    """Return, in a list of one array, the keys of a log that begin with one of ``heads``.
+    """Return, in a list of one array, the keys of a log that begin with the leading bits in one of ``heads``.
 
-    ``shift`` is the number of bits of a key after its head.
+    ``shift`` is the number of bits of a key after these.
     """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]
@@ -148,8 +149,9 @@ def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions)
 def _boundary(search: _Search, few: NDArray[np.uint64], shift: int) -> Boundary:
     """Return the boundary that a search has found.
 
-    If ``shift``, the number of bits after the head, is 0, the head is the whole key. Otherwise the key is one of
-    ``few``: all keys, ascending, that begin with the head of some search.
+    The head of a search are the known leading bits of its key. If ``shift``, the number of bits after the head, is 0,
+    the head is the whole key. Otherwise the key is one of ``few``: all keys, ascending, that begin with the head of
+    some search.
     """
     if not shift:
         return Boundary(search.rank, search.head, search.rest)

@@ -73,7 +73,8 @@ class DebiasedTest(Split):
     def _held(self, popularity: ItemSums, log: Interactions) -> tuple[NDArray[np.int64], Draws, Keys]:
         """Return the numbers of the held-out rows, their random draws, and their sort keys -log(u) / weight.
 
-        The rows with the smallest keys are test. The keys are integers in the order of these numbers.
+        ``popularity`` is the number of ratings of each item in the whole log. The rows with the smallest keys are test.
+        The keys are integers in the order of these numbers.
         """
         coins = uniform(row_draws(log, self.seed, "intervened hold out"))  # another name would change results
         rows = np.flatnonzero(coins < self.held_out)

@@ -86,7 +86,8 @@ class Filter(Named):
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows to keep, and the number of the other rows by reason.
 
-        ``log`` holds all rows of some or all users, and ``facts`` is what :meth:`facts` returned for the whole log.
+        ``log`` holds all rows of some or all users, and ``facts`` is what :meth:`facts` returned for the whole log
+        (None if a filter reads nothing but a user's own rows).
         """
         raise UsageError(
             "U225",
@@ -158,7 +159,10 @@ class Core(Filter):
         return rounds
 
     def kept(self, log: Interactions, facts: list[ItemSums]) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows of the k-core, and the number of the other rows by reason."""
+        """Return a mask of the rows of the k-core, and the number of the other rows by reason.
+
+        ``facts`` are the items that each round removes. The reasons are ``item too rare`` and ``user too quiet``.
+        """
         kept, removed = np.arange(len(log)), {"item too rare": 0, "user too quiet": 0}
         for gone in facts:
             common = absent_from(log, gone)[log.items[kept]]
@@ -207,7 +211,10 @@ class Once(Filter):
         return rare_items(log.total(item_counts), self.items)
 
     def kept(self, log: Interactions, facts: ItemSums) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows that pass both checks, and the number of the other rows by reason."""
+        """Return a mask of the rows that pass both checks, and the number of the other rows by reason.
+
+        ``facts`` are the items with too few events.
+        """
         common = absent_from(log, facts)[log.items]
         busy = occur_at_least(log.users, self.users)
         if self.first == "items":
@@ -275,7 +282,10 @@ class Between(Filter):
         return [None if at is None else parse_instant(at, str(self), log.time_scale) for at in limits]
 
     def kept(self, log: Interactions, facts: list[float | None]) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows inside the interval, and the number of the other rows by reason."""
+        """Return a mask of the rows inside the interval, and the number of the other rows by reason.
+
+        ``facts`` are start and end as numbers.
+        """
         time, (start, end) = row_times(log), facts
         early = np.zeros(time.size, np.bool_) if start is None else time < start
         late = np.zeros(time.size, np.bool_) if end is None else time >= end

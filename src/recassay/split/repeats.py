@@ -79,7 +79,7 @@ class Distinct(Filter):
         return left if self.levels is None else replace(left, ratings=_levels(left, self.levels))
 
     def _pairs(self, log: Interactions) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the order of the rows by user, item and what decides, and whether each then begins a pair."""
+        """Return the order of rows by user, item and what decides which is kept, and where in it a pair begins."""
         keys: list[NDArray[Any]] = [log.items]  # the last key decides first
         if self.keep == "max":
             log.liked(0)  # refuses a log without ratings
@@ -93,7 +93,7 @@ class Distinct(Filter):
 
 
 def _levels(log: Interactions, levels: int) -> Float:
-    """Return for each row the level of its rating among those of its user: the share that is not larger, in levels.
+    """Return for each row ceil(levels * F), F the share of its user's ratings that are not larger than its rating.
 
     A missing rating stays missing.
     """

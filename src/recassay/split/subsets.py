@@ -96,12 +96,15 @@ class Featured(Filter):
         return bound
 
     def facts(self, log: PartitionedLog) -> Mapping[str, ItemSums]:
-        """Return the items that have one of the wanted features, and those that have an unwanted one, each once."""
+        """Return the items that have one of the wanted features, and the items that have an unwanted one."""
         named = {"only": self.only, "without": self.without}
         return {parameter: self._with(parameter, names) for parameter, names in named.items() if names}
 
     def kept(self, log: Interactions, facts: Mapping[str, ItemSums]) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows of wanted items, and the number of the others by reason."""
+        """Return a mask of the rows of wanted items, and the number of the others by reason.
+
+        ``facts`` are the items that have a wanted feature, and those that have an unwanted one.
+        """
         kept, removed = np.ones(len(log), np.bool_), {}
         if "only" in facts:
             kept = ~absent_from(log, facts["only"])[log.items]

@@ -83,7 +83,10 @@ class GlobalTime(Split):
         return TimeCut(at, find_boundaries(log, partial(_times_before, at), _at_quantile(1 - self.validation))[0])
 
     def cuts(self, log: Interactions, facts: TimeCut) -> Iterator[RowAssignment]:
-        """Yield one assignment: rows at or after the cut time are test, and the last rows before it are validation."""
+        """Yield one assignment: rows at or after the cut time are test, and the last rows before it are validation.
+
+        ``facts`` has the cut time and the boundary of validation.
+        """
         time, at = row_times(log), facts.at
         test, validation = time >= at, None
         if facts.validation is not None:
@@ -99,7 +102,7 @@ class TimeCut(NamedTuple):
 
 
 def _times_before(at: float, log: Interactions) -> Keys:
-    """Return the times of the rows before ``at``, as sort keys."""
+    """Return the time of each row earlier than ``at``, as sort keys."""
     time = row_times(log)
     return ordered_keys(time[time < at])
 
@@ -122,9 +125,8 @@ class Last(Split):
     """The last ``n`` events of each user for test, and the ``validation`` events before them for validation.
 
     This is All-but-N by time. Needs an order within each user. Leakage: per user; training events of other users may be
-    later. Nothing is removed:
-    a user with n + validation events or fewer keeps all of them for training. Events of a user at the same time are in
-    row order; ``how["ties"]`` counts users with such a tie across a boundary.
+    later. Nothing is removed: a user with n + validation events or fewer keeps all of them for training. Events of a
+    user at the same time are in row order; ``how["ties"]`` counts users with such a tie across a boundary.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]

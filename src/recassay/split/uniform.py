@@ -39,11 +39,11 @@ class UniformItems(Split):
     """The same number of test ratings for every candidate item, so that popular items are not hit more often.
 
     Items in order of their ratings c_1 >= c_2 >= ... (equal counts by id); g_k = floor((1 - epsilon) c_k). The last k
-    with g_k >= 1 and k g_k >= test * ratings is the number of candidates, and g_k the number of test ratings of
-    each, drawn at random. If there is no such k, the error names the largest feasible share. All other ratings are for
-    training. ``compat="jsocialnetworks"`` removes the ratings of all other items; it also compares
-    (1 - epsilon) c_k k, not rounded, and strictly, for all items but the last. The candidates are the items of the
-    test part (designs of the family TI): a target set must hold no other items.
+    with g_k >= 1 and k g_k >= test * ratings is the number of candidates, and g_k the number of test ratings of each,
+    drawn at random. If there is no such k, the error names the largest feasible share. All other ratings are for
+    training. ``compat="jsocialnetworks"`` removes the ratings of all other items; it also compares (1 - epsilon) c_k k,
+    not rounded, and strictly, for all items but the last. Rank only the items of the test part when you evaluate
+    (designs of the family TI).
 
     ``flatten="train"`` gives each candidate the same number of *training* ratings, the rest is test.
     ``balance_on="positive"`` counts and draws only ratings of ``positive_from`` or more; others stay in training.
@@ -77,7 +77,7 @@ class UniformItems(Split):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
     def facts(self, log: PartitionedLog) -> TestLimits:
-        """Return for each candidate item the limit of the random draw up to which its ratings are test."""
+        """Return two numbers per item that say which of its ratings are test: those with the lowest random draws."""
         counts = log.total(self._counts)
         counted, items = counts.values[:, 1], counts.values.shape[0]
         order = np.lexsort((np.arange(items), -counted))
