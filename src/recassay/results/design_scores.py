@@ -21,13 +21,14 @@ from recassay.stats.agreement import kendall
 
 @dataclass(frozen=True)
 class DesignScore:
-    """The score of one system under one metric and one design.
+    """The score of one system under one metric and one design (which says what items are ranked together).
 
     ``mean`` is the expectation over the draw of candidates and the order of ties, ``low`` and ``high`` its interval
     over users, ``sd_draws`` the standard deviation of one draw's mean around it. ``random`` is the exact mean of a
     system that orders at random, ``best`` the largest mean there can be, and ``corrected`` is (mean - random) / (best -
-    random): 0 for chance, 1 for perfection. ``rho`` is the share of relevant items in a target set, ``t`` the harmonic
-    mean of the sizes of target sets. ``n`` counts users, ``sets`` target sets.
+    random): 0 for chance, 1 for perfection. A target set is the relevant items and candidates that are ranked together.
+    ``rho`` is the share of relevant items in a target set, ``t`` the harmonic mean of the sizes of target sets. ``n``
+    counts users, ``sets`` target sets.
     """
 
     system: str
@@ -58,7 +59,10 @@ class DesignScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DesignScores(Displayable):
-    """Scores of every system under every design: rows of :class:`DesignScore`, and :class:`Scores` by design."""
+    """Scores of every system under every design: rows of :class:`DesignScore`, and :class:`Scores` by design.
+
+    A design says which relevant items and candidates are ranked together.
+    """
 
     systems: tuple[str, ...]
     designs: tuple[str, ...]
@@ -69,11 +73,11 @@ class DesignScores(Displayable):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> pl.DataFrame:
-        """Return a table with a row per design, system and metric."""
+        """Return a table with a row per design (which items are ranked), system and metric."""
         return pl.DataFrame([dataclasses.asdict(row) for row in self.rows])
 
     def row(self, system: str, design: str, metric: str) -> DesignScore:
-        """Return the row of one system under one design and metric."""
+        """Return the row of one system under one design (which items are ranked) and metric."""
         for name, known, code in ((system, self.systems, "U108"), (metric, self.metrics, "U101")):
             if name not in known:
                 raise UsageError(code, f"'{name}' was not judged", hint=suggest(name, known))
@@ -81,7 +85,7 @@ class DesignScores(Displayable):
         return next(row for row in self.rows if (row.system, row.design, row.metric) == (system, design, metric))
 
     def scores(self, design: str) -> Scores:
-        """Return the values per user under one design, ready for :func:`~recassay.compare`."""
+        """Return the values per user under one design (which items are ranked), ready for :func:`~recassay.compare`."""
         self._known(design)
         return self.by_design[design]
 
@@ -92,7 +96,7 @@ class DesignScores(Displayable):
         return ranked.pivot("system", index="design", values="rank", maintain_order=True)
 
     def agreement(self, metric: str) -> pl.DataFrame:
-        """Return Kendall's tau-b between the orders of systems, for every pair of designs."""
+        """Return Kendall's tau-b between the orders of systems, for every pair of designs (which items are ranked)."""
         table = self._means(metric)
         means = {design: table.row(place)[1:] for place, design in enumerate(self.designs)}
         pairs = itertools.combinations(self.designs, 2)

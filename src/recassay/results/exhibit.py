@@ -66,7 +66,7 @@ class Exhibit(Displayable):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Exhibit:
-        """Return the exhibit that :meth:`to_dict` wrote; unknown axes are left out."""
+        """Return the exhibit (a table to draw) that :meth:`to_dict` wrote; unknown axes are left out."""
         known = {one.name for one in fields(cls)} - set(ABOUT)
         axes = {name: value for name, value in content["axes"].items() if name in known}
         table = pl.DataFrame(content["rows"], infer_schema_length=None)

@@ -99,11 +99,11 @@ class GroupScores(Displayable):
         return next((row for row in self.rows if (row.system, row.metric, row.group) == wanted), None)
 
     def gap(self, system: str, metric: str) -> GroupGap | None:
-        """Return the gap of one system under one metric; None with fewer than two groups."""
+        """Return the difference of best and worst group of a system under a metric; None without two groups."""
         return next((row for row in self.gaps if (row.system, row.metric) == (system, metric)), None)
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per system, metric and group."""
+        """Return a row per system, metric and group: its mean, the difference from all users' mean, and the test."""
         return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_schema(GroupRow)))
 
     def gaps_frame(self) -> pl.DataFrame:

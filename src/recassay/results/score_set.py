@@ -49,7 +49,7 @@ class Place(NamedTuple):
         return tuple(value for axis, value in self._asdict().items() if axis not in axes)
 
     def stamped(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the table with the coordinates of this place as its first columns."""
+        """Return the table with these coordinates (data set, split, ...) as its first columns."""
         kinds = {axis: pl.Int64 if axis == "seed" else pl.String for axis in AXES}
         where = [pl.lit(value, kinds[axis]).alias(axis) for axis, value in self._asdict().items()]
         return table.select(*where, pl.all())
@@ -87,7 +87,7 @@ class ScoreSet(Displayable):
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
     def where(self, **wanted: Sequence[Any] | str | int | None) -> ScoreSet:
-        """Return only the scores with the wanted coordinates, such as ``design="U1R"``; None does not restrict one.
+        """Return only the scores with the wanted coordinates, such as ``dataset="ml-1m"``; None leaves one open.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
         >>> [place.design for place, _ in both.where(design="U1R")]
@@ -122,7 +122,10 @@ class ScoreSet(Displayable):
         return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
 
     def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
-        """Return groups of places that differ only along ``axes``, by the values of their other coordinates."""
+        """Return groups of scores whose coordinates (data set, split, ...) differ only along ``axes``.
+
+        The keys are the values of their other coordinates.
+        """
         for axis in axes:
             _check_axis(axis)
         found: dict[tuple[Any, ...], dict[Place, Scores]] = {}

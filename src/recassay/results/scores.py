@@ -37,9 +37,9 @@ PLACES = "places"  # parameter of a metric without a cut-off: the length of the 
 class Summary:
     """The mean of one system under one metric, with interval, counts and parameters.
 
-    Counts are of units: ``n`` have a value, ``missing`` have no list, ``short`` have a list below the cut-off,
-    ``duplicate`` a list with repeated items, ``undefined`` no value. ``accompanying`` holds numbers that a metric
-    reports beside its mean.
+    Counts are of units (users or test sequences): ``n`` have a value, ``missing`` have no list, ``short`` have a list
+    below the cut-off, ``duplicate`` a list with repeated items, ``undefined`` no value. ``accompanying`` holds numbers
+    that a metric reports beside its mean.
     """
 
     system: str
@@ -102,11 +102,11 @@ class Scores(Displayable):
 
     @property
     def unit_metrics(self) -> tuple[str, ...]:
-        """Return the metrics that have a value for every unit."""
+        """Return the metrics that have a value for every unit (user or test sequence)."""
         return tuple(metric for metric in self.metrics if (self.systems[0], metric) in self.per_unit)
 
     def values(self, system: str, metric: str) -> Values:
-        """Return the value of every unit under a metric; NaN where it is undefined."""
+        """Return the value of every unit (user or test sequence) under a metric; NaN where it is undefined."""
         self._known(system, metric)
         if (system, metric) not in self.per_unit:
             raise UsageError(
@@ -116,7 +116,7 @@ class Scores(Displayable):
         return self.per_unit[system, metric]
 
     def weights(self, system: str, metric: str) -> Values | None:
-        """Return the weight of every unit in the mean; None for equal weights."""
+        """Return the weight of every unit (user or test sequence) in the mean; None for equal weights."""
         return self.per_unit_weights.get((system, metric))
 
     def _known(self, system: str, metric: str) -> None:
@@ -131,14 +131,14 @@ class Scores(Displayable):
         return pl.DataFrame([{name: getattr(row, name) for name in names} for row in self.rows])
 
     def row(self, system: str, metric: str) -> Summary:
-        """Return the summary of one system under one metric."""
+        """Return the mean of one system under one metric, with interval and counts."""
         self._known(system, metric)
         return next(row for row in self.rows if (row.system, row.metric) == (system, metric))
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
         """Return values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then metrics.
 
-        ``identity`` fills the columns dataset to seed.
+        A unit is a user or a test sequence. ``identity`` fills the columns dataset to seed.
 
         Unequal weights of units are columns too: one column ``weight`` if all metrics share them, else
         ``weight of METRIC`` for each metric with weights.
