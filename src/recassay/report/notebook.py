@@ -149,7 +149,7 @@ def _finding(finding: Finding) -> str:
 
 @html.register
 def _exhibit(exhibit: Exhibit) -> str:
-    """Return the figures of an exhibit as HTML, with its title and caption."""
+    """Return the figures of an exhibit (a table to draw) as HTML, with its title and caption."""
     figures = "".join(f"<p>{_text(panel.heading)}</p>{standalone(panel.svg)}" for panel in panels(exhibit))
     title, caption = _text(exhibit.title), _text(exhibit.caption)
     return f"<figure><strong>{title}</strong>{figures}<figcaption>{caption}</figcaption></figure>"

@@ -258,7 +258,10 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 
 
 def _lengths(offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the histogram of the lengths of lists, in at most 40 bins; list i is ``offsets[i]:offsets[i + 1]``."""
+    """Return how many lists have a length in each of at most 40 equal ranges.
+
+    List i is ``offsets[i]:offsets[i + 1]``.
+    """
     sizes = np.diff(offsets)
     return np.histogram(sizes, bins=min(BINS, int(sizes.max()) if sizes.size else 1))[0].astype(np.float64)
 

@@ -41,7 +41,7 @@ def count_reaching(values: Floats, low: float, step: float, steps: int, toleranc
 
 @njit(cache=True, nogil=True)
 def count_larger_equal_smaller(left: Floats, right: Floats) -> tuple[int, int, int]:
-    """Return how many units have a left value larger than, equal to, and smaller than the right one.
+    """Return for how many users (or other units) the left value is larger than, equal to, and below the right one.
 
     ``left`` and ``right`` are the values of two systems for the same units; a unit where one is NaN is not counted.
     """

@@ -40,7 +40,7 @@ class RowBlock:
 class UnitValues:
     """The values per unit (user, sequence or event) in a ``scores.parquet`` file, read when they are needed.
 
-    ``blocks`` are the row ranges of each system, by data set, split, protocol, seed and design.
+    ``blocks`` are the ranges of rows that hold each system's values, by data set, split, protocol, seed and design.
     """
 
     path: Path
@@ -48,7 +48,11 @@ class UnitValues:
 
     @classmethod
     def of(cls, path: Path) -> UnitValues | None:
-        """Return the row ranges of a ``scores.parquet``; None if it is absent or scatters the rows of a system."""
+        """Return the values in a ``scores.parquet`` file, of which only row ranges are read now.
+
+        Return None if the file is absent, or if the rows of a system on one data set, split, fold, seed and design are
+        not next to each other.
+        """
         if not path.is_file():
             return None
         names = pl.read_parquet_schema(path)
@@ -92,7 +96,7 @@ class UnitValues:
         return exhibits
 
     def equal(self, place: Place, a: str, b: str) -> bool:
-        """Return whether two systems have exactly the same values for the same units, by all metrics.
+        """Return whether two systems have exactly the same values for the same users (or other units), by all metrics.
 
         ``place`` is the data set, split, protocol, seed and design.
         """
@@ -109,7 +113,7 @@ class UnitValues:
         )  # fmt: skip
 
     def _paired(self) -> dict[Place, bool]:
-        """Return whether all systems have the same units in the same order.
+        """Return whether all systems have the same users (or other units) in the same order.
 
         The result is by data set, split, protocol, seed and design.
         """
@@ -159,9 +163,11 @@ def _exhibits(
 
 
 def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
-    """Return a chart of the share of units whose value is at least each of 21 thresholds, for every system.
+    """Return a chart: for every system, the share of users whose value is at least each of 21 thresholds.
 
-    ``values`` are by system, NaN where undefined, and ``units`` is the word for units.
+    Others than users, such as sequences or events, are counted likewise; ``units`` is the word for them.
+
+    ``values`` are by system, NaN where undefined.
 
     >>> share_reaching("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
     ('a', 1.0, 0.75, 3)
@@ -197,9 +203,10 @@ def share_reaching(metric: str, values: Mapping[str, Values], units: str = "user
 
 
 def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool, units: str = "users") -> Exhibit:
-    """Return a chart of the share of units for which each system beats each other system.
+    """Return a chart of the share of users (or other units) for which each system beats each other system.
 
-    ``values`` are by system, for the same units; units where one of the two has no value do not count.
+    ``values`` are by system, for the same units; units where one of the two has no value do not count. ``units`` is the
+    word for them.
 
     >>> wins = win_shares("hit@1", {"a": np.array([0.0, 1, 1]), "b": np.array([0.0, 0, 1])}, True)
     >>> wins.table.select("system", "against", "wins", "ties", "losses").rows()

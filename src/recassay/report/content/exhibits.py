@@ -14,7 +14,10 @@ EXHIBITS = "exhibits"  # folder with a CSV and a JSON file for each
 
 
 def write_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Write exhibits into the subfolder ``exhibits``: the table as CSV, and title, caption and axes as JSON."""
+    """Write exhibits (tables to draw) into the subfolder ``exhibits``.
+
+    Each is written as CSV, and its title, caption and axes as JSON.
+    """
     home = folder / EXHIBITS
     for exhibit in exhibits:
         home.mkdir(exist_ok=True)

@@ -17,8 +17,8 @@ WHERE = ("system", "dataset", "split", "design")
 class FindingGroup:
     """All findings with one code, the most important first.
 
-    ``weight`` is 2 if one of the findings could change the verdict, 1 for other warnings and errors, and 0 for
-    information.
+    ``weight`` is 2 if one of the findings could change the verdict (which system is best), 1 for other warnings and
+    errors, and 0 for information.
     """
 
     code: str
@@ -39,7 +39,9 @@ class FindingGroup:
 
 
 def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = None) -> list[FindingGroup]:
-    """Return findings grouped by code: first those that could change the verdict, then warnings, then information.
+    """Return findings grouped by code: first those that could change the verdict (who is best), then warnings.
+
+    Information is last.
 
     A warning could change the verdict if it is about all systems, or about a leader or runner-up of the verdict.
     Without a verdict, only warnings about all systems could.

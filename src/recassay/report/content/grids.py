@@ -25,6 +25,8 @@ PLACE = ("dataset", "split", "protocol", "seed")
 class Grid:
     """Results of all systems under all designs by one metric, on one data set, split, protocol and seed.
 
+    A design says which items are ranked as candidates.
+
     ``rows`` are by (system, design), and ``pairs`` are comparisons by (design, system, system).
     """
 

@@ -18,7 +18,7 @@ COUNTS = ("missing", "short", "undefined", "duplicate")
 
 
 class CountNote(NamedTuple):
-    """Counts of one system (``n``, missing lists, ...), and the metrics that have these counts."""
+    """The numbers of users of one system (with a value, ``n``; without a list; ...) and the metrics that have them."""
 
     system: str
     metrics: tuple[str, ...]
@@ -27,7 +27,7 @@ class CountNote(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTable:
-    """Scores and their comparison, if there is one, with what tables of any format ask of them."""
+    """Scores and their comparison, if there is one, with the values that tables of any format show."""
 
     scores: Scores
     comparison: Comparison | None = None
@@ -65,7 +65,7 @@ class ResultTable:
         return None if reference is None else self._pairs.get((metric, system, reference))
 
     def beaten(self, system: str, metric: str) -> list[str]:
-        """Return the letters of the systems that this system is significantly better than by a metric."""
+        """Return the letters that stand for the systems that this system is significantly better than by a metric."""
         higher = self.row(system, metric).higher_is_better
         if higher is None:
             return []
@@ -77,16 +77,19 @@ class ResultTable:
 
     @functools.cached_property
     def letters(self) -> dict[str, str]:
-        """Return the letter (or pair of letters) that stands for each system in tables."""
+        """Return the label that stands for each system in tables: a letter, or two letters such as ``aa``."""
         return dict(zip(self.scores.systems, system_letters(len(self.scores.systems)), strict=True))
 
     @functools.cached_property
     def counts(self) -> tuple[str, ...]:
-        """Return the names of the counts (missing, short, ...) that are not 0 in every row."""
+        """Return the names of the counts (users without a list, with a short one, ...) that are above 0 in some row."""
         return tuple(name for name in COUNTS if any(getattr(row, name) for row in self.scores.rows))
 
     def count_notes(self) -> list[CountNote]:
-        """Return ``n`` and all counts of each system; metrics with equal counts share a row."""
+        """Return, for each system, how many users have a value (``n``), no list, a short one, and so on.
+
+        Metrics in which all these numbers are equal share a row.
+        """
         shared: dict[tuple[str, tuple[int, ...]], list[str]] = {}
         for system in self.scores.systems:
             for metric in self.scores.metrics:

@@ -135,7 +135,8 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
 def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
     """Return a phrase on where a system leads, by how much, and how certain that is.
 
-    ``own`` are its leads, ``names`` the names of their data sets, splits and so on; ``first`` adds the word "leads".
+    ``own`` are its leads (results by which it is best), ``names`` the names of their data sets, splits and so on;
+    ``first`` adds the word "leads".
     """
     sure = sum(lead.significant for lead in own)
     how = "significantly" if sure == len(own) else "not significantly" if not sure else f"significantly on {sure}"
@@ -155,7 +156,10 @@ def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p:
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
-    """Return how many data sets, splits and so on leads are on, as text: ``6 settings (3 data sets, 2 splits)``."""
+    """Return how many data sets, splits and so on the leads are on: ``6 settings (3 data sets, 2 splits)``.
+
+    A lead is a result that says which system is best by a metric.
+    """
     sizes = {name: len({getattr(lead.place, axis) for lead in leads}) for axis, name in AXIS_NAMES.items()}
     for name, size in sizes.items():
         if size == len(leads):
@@ -239,7 +243,11 @@ def _is(names: Sequence[str]) -> str:
 
 
 def _contradictions(verdict: Verdict) -> Iterable[str]:
-    """Yield a sentence per metric and design by which another system leads significantly, and one for the rest."""
+    """Yield sentences on metrics and designs by which a system leads that is not the verdict's leader.
+
+    There is a sentence for each one with a significant lead, one for the others together, and one on how many metrics
+    have the same leader.
+    """
     main = {lead.place.without("design"): lead for lead in verdict.leads}
     groups: dict[tuple[str, str], list[Lead]] = {}
     metrics: dict[str, None] = {}

@@ -117,7 +117,7 @@ def shorten(name: str, width: int, lean: int = 0) -> str:
 
 
 def system_letters(count: int) -> list[str]:
-    """Return a letter, or a pair of letters, for each of ``count`` systems.
+    """Return a label for each of ``count`` systems: a letter, or two letters after z.
 
     >>> system_letters(28)[-3:]
     ['z', 'aa', 'ab']
@@ -127,7 +127,7 @@ def system_letters(count: int) -> list[str]:
 
 
 def joined(chosen: Iterable[str]) -> str:
-    """Return letters as one text, with commas if one of them is a pair of letters."""
+    """Return the labels of systems as one text, with commas between them if one has two letters, such as ``aa``."""
     letters = list(chosen)
     return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
 

@@ -30,7 +30,9 @@ class Panel:
 
 
 def panels(exhibit: Exhibit) -> list[Panel]:
-    """Return the figures of an exhibit, one per value of its facet column; none if no row can be drawn.
+    """Return the figures of an exhibit (a table to draw), one per value of its facet column.
+
+    There are none if no row can be drawn.
 
     All figures share colours, and they share scales unless the exhibit has ``own_scales``.
     """

@@ -25,7 +25,9 @@ def standalone(svg: str) -> str:
 
 
 def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[Path]:
-    """Write all figures of exhibits into a folder, numbered, with their tables as CSV; return the figures' paths.
+    """Write all figures of exhibits (tables to draw) into a folder, numbered, with the tables as CSV.
+
+    Return the paths of the figures.
 
     ``kind`` is ``svg`` or ``png``.
     """

@@ -157,7 +157,7 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return shaded backgrounds as SVG elements for the ranges of x where the exhibit's band column has a text.
+    """Return shaded backgrounds as SVG elements for the ranges of x where the band column of ``exhibit`` has a text.
 
     A text that has several ranges is shown in the first one only.
     """
@@ -185,7 +185,7 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
 
 
 def _marks(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return a vertical line as SVG elements where the exhibit's mark column has a text."""
+    """Return a vertical line as SVG elements where the column that ``exhibit`` names as its mark has a text."""
     assert exhibit.mark is not None
     events = dict.fromkeys((row[exhibit.x], str(row[exhibit.mark])) for row in rows if row[exhibit.mark])
     drawn, short = [], short_names([what for _, what in events])

@@ -146,7 +146,7 @@ def _stored(folder: ResultFolder) -> FolderFacts | None:
 
 
 def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of systems with equal values for all units, each with the data set, split and so on as text.
+    """Yield pairs of systems with equal values for all users, each with the data set, split and so on as text.
 
     Values are read only if all means of the two are equal.
     """

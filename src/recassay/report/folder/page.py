@@ -25,6 +25,8 @@ def write_page(
 ) -> Path:
     """Write the report page to ``to``, by default ``report.html`` in the folder, and return its path.
 
+    ``more`` are exhibits (tables to draw) that come after those of the folder.
+
     ``more`` exhibits come after those of the folder.
     """
     target = folder.path / PAGE if to is None else Path(to)
@@ -72,7 +74,7 @@ def title_of(folder: ResultFolder) -> str:
 
 
 def distributions_of(folder: ResultFolder, progress: StageProgress | None = None) -> Distributions:
-    """Return charts of the distribution behind every mean; none if the folder has no values per unit.
+    """Return charts of the distribution behind every mean; none if the folder has no values per user or event.
 
     They are by (data set, split, protocol, seed, design) and metric.
     """

@@ -28,7 +28,7 @@ REQUIRED = {"system", "metric", "mean"}  # keys of every row
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """The content of a folder of results: rows, comparisons, findings, failures and exhibits.
+    """The content of a folder of results: rows, comparisons, findings, failures and tables to draw.
 
     ``lock`` is the content of the study's lock file, empty if no study wrote the folder; ``settings`` are those of a
     scoring without a study. ``command`` is the command line that wrote the folder.
@@ -49,7 +49,7 @@ class ResultFolder:
 
     @property
     def scores(self) -> Path:
-        """Return the path of the file of values per unit, which may be absent."""
+        """Return the path of the file of values per user (or event), which may be absent."""
         return self.path / SCORES
 
     @property
@@ -152,7 +152,7 @@ def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
 
 
 def _exhibits(home: Path) -> tuple[Exhibit, ...]:
-    """Return the exhibits in the order of the study; titles name data set and split if there are several."""
+    """Return the exhibits (tables to draw) in the order of the study; titles name data set and split if several."""
     documents = [_document(path) for path in sorted(home.rglob("*.json"))]
     documents.sort(key=lambda document: document.get("order", 0))
     several = len({(document.get("dataset"), document.get("split")) for document in documents}) > 1

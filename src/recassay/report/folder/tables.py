@@ -52,7 +52,7 @@ def _csv(folder: ResultFolder) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SettingResults:
-    """Scores and comparison on one data set, split and seed under one design, without values per unit."""
+    """Scores and comparison on one data set, split and seed under one design, without values per user."""
 
     place: tuple[Any, ...]  # dataset, split, protocol, seed, design
     scores: Scores

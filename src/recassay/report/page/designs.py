@@ -11,7 +11,10 @@ from recassay.report.content.verdict import MAX_NAMED, listed
 
 
 def design_sentences(grid: Grid) -> list[str]:
-    """Return sentences on whether leader and order are the same under all designs; none for a single design."""
+    """Return sentences on whether leader and order are the same under all designs; none for a single design.
+
+    A design says which items are ranked as candidates.
+    """
     if len(grid.designs) < 2 or grid.higher_is_better is None or len(grid.ranked(grid.designs[0])) < 2:
         return []
     return _designs(grid)

@@ -39,7 +39,7 @@ class SizeBudget:
 
 
 def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
-    """Return an exhibit as values for the page's template; ``name`` is its id on the page."""
+    """Return an exhibit (a table to draw) as values for the page's template; ``name`` is its id on the page."""
     table = exhibit.table
     exact = {exhibit.y, exhibit.low, exhibit.high, exhibit.value}
     return {

@@ -67,7 +67,7 @@ def page(
     verdict: Verdict | None = None,
     groups: Sequence[tuple[str, GroupScores]] = (),
 ) -> str:
-    """Return a study as one HTML file: verdict, findings, card, results, exhibits, failures and settings.
+    """Return a study as one HTML file: verdict, findings, summary card, results, figures, failures and settings.
 
     ``rows``, ``comparisons`` and ``findings`` come from ``summary.json``. ``distributions`` are charts of the
     distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input

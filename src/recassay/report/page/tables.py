@@ -36,7 +36,8 @@ ALWAYS = ("n", "random", "corrected", "rho")  # shown even if they are 0
 def results_content(results: ResultGrids, at: int, *, several: bool) -> dict[str, Any]:
     """Return the results on one data set, split, protocol and seed as values for the page's template.
 
-    ``at`` is their number on the page. They have a heading if there are ``several`` such results.
+    ``at`` is the number of these results on the page, from which ids are made. The results have a heading if the page
+    has ``several`` data sets, splits, protocols or seeds.
     """
     dataset, split, protocol, seed = (None if part == "given" else part for part in results.place)
     named = [str(part) for part in (dataset, split, protocol) if part]
@@ -180,7 +181,7 @@ def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) ->
 
 
 def _all_numbers(grid: Grid) -> dict[str, Any]:
-    """Return the table of all numbers of all rows as values for the template, without columns that are 0 or unknown."""
+    """Return the table of all numbers of all rows as values for the template, without empty columns."""
     rows = [
         grid.rows[system, design] for design in grid.designs for system in grid.systems if (system, design) in grid.rows
     ]

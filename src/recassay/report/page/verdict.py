@@ -149,7 +149,7 @@ def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
 def verdict_from_rows(groups: Sequence[ResultGrids], level: float) -> Verdict:
     """Return the verdict that follows from the rows of a folder without a stored one.
 
-    Leads count as tested if all pairs of systems were compared.
+    Leads (best systems by a metric) count as tested if all pairs of systems were compared.
     """
     leads = []
     for group in groups:

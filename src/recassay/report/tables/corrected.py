@@ -94,7 +94,10 @@ def _width(heading: str, cells: list[str]) -> int:
 
 
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
-    """Return notes on what was estimated, on the bias of intervals (if ``bounded``), and on dropped components."""
+    """Return notes on what was estimated, on the bias of intervals (if ``bounded``), and on what was left out.
+
+    An estimator leaves out terms of a metric that sampled ranks tell too little about.
+    """
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"
     how = "with" if settings["replace"] else "without"

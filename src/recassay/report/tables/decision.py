@@ -42,7 +42,7 @@ ON_EVENTS = (
 
 
 def decision_text(scores: ScoreSet, decision: Decision, *, details: bool = False) -> RenderableType:
-    """Return the results of a comparison as one screen: verdict, leads, ranks over data sets, and findings.
+    """Return a comparison as one screen: verdict, best systems by metric, ranks over data sets, and findings.
 
     Users needed and Sudden Death follow if they were computed. ``details`` adds every pair, ranking and order.
     """

@@ -32,8 +32,9 @@ def designs_table(
 ) -> RenderableType:
     """Return a table per metric, or of one metric: the mean of every system under every design, the best in bold.
 
-    ``width`` defaults to the width of the terminal. ``order`` compares the order of systems with the order under the
-    first design: the same, or different with Kendall's tau of the two.
+    A design says which items are ranked; ``rho`` is the share of relevant items among them. ``width`` defaults to the
+    width of the terminal. ``order`` compares the order of systems with the order under the first design: the same, or
+    different with Kendall's tau of the two.
 
     >>> from types import SimpleNamespace
     >>> from rich.console import Console
@@ -136,7 +137,10 @@ class _DesignTables:
         return Text(wording.number(grid.value(system, design), self.digits), style="bold" if bold else "")
 
     def _rho(self, grid: Grid, design: str) -> Text:
-        """Return the share of relevant items in a target set as text; it is the same for all systems."""
+        """Return the share of relevant items among the items ranked together, as text.
+
+        All systems have the same.
+        """
         return Text(wording.number(grid.value(grid.systems[0], design, "rho"), self.digits))
 
     def _number_width(self, grid: Grid, name: str) -> int:

@@ -18,9 +18,10 @@ SYSTEM_WIDTH, PLACE_WIDTH, METRIC_WIDTH = 12, 32, 20
 
 
 def leads_table(verdict: Verdict, *, digits: int = 4) -> Table:
-    """Return a line per lead: those of the verdict, then by other metrics and designs, as many as a screen holds.
+    """Return a line per lead: the best system by a metric, the second, and their difference with its test.
 
-    There is no column for what all lines share: the metric, or the data set, split and so on.
+    Leads by the main metric come first, then those by other metrics and designs, as many as a screen holds. There is no
+    column for what all lines share: the metric, or the data set, split and so on.
     """
     leads = [*verdict.leads, *verdict.others][:MAX_LEADS]
     names = place_names(dict.fromkeys(lead.place for lead in leads))
@@ -37,7 +38,7 @@ def leads_table(verdict: Verdict, *, digits: int = 4) -> Table:
 
 
 def leads_note(verdict: Verdict) -> Text:
-    """Return a note on the test of the leads, its correction and its interval."""
+    """Return a note on the test of the leads (differences of best and second system), its correction and interval."""
     tested = next((lead for lead in verdict.leads if lead.tested), None)
     if tested is None:
         return Text("No lead was tested.", style="dim")
@@ -51,7 +52,7 @@ def leads_note(verdict: Verdict) -> Text:
 
 
 def n_left_out(verdict: Verdict) -> int:
-    """Return how many leads the table has no room for."""
+    """Return how many leads (best systems by a metric) the table of :func:`leads_table` has no room for."""
     return max(0, len(verdict.leads) + len(verdict.others) - MAX_LEADS)
 
 

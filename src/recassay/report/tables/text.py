@@ -40,7 +40,8 @@ def text_table(
     """Return a table with a row per metric and system: mean, interval, n, difference to the reference, p, counts.
 
     The reference is the baseline of the comparison, else the best system; p is adjusted. ``width`` defaults to the
-    width of the terminal. The best mean is bold. Counts that are 0 in every row are left out.
+    width of the terminal. The best mean is bold. The counts are of users without a list, with a short one and so on; a
+    count that is 0 for every system and metric is left out.
     """
     return _TextTable(ResultTable(scores, comparison), width, digits)
 
@@ -168,7 +169,11 @@ class _TextTable:
         return table
 
     def _counts_table(self, counted: Sequence[_Column], width: int, system_width: int) -> Table:
-        """Return a table of the counts that are not 0; metrics with equal counts share a row."""
+        """Return a table of how many users had no list, a short one, and so on, by system; rows of zeros are left out.
+
+        Metrics with equal numbers share a row. ``counted`` are the columns of these numbers, ``width`` is the width of
+        the terminal, and ``system_width`` that of the names of systems.
+        """
         table = bare_table()
         table.add_column("system", no_wrap=True)
         table.add_column("metrics", overflow="fold")
