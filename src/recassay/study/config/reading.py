@@ -54,7 +54,7 @@ class Reader:
     replaced: frozenset[str]
 
     def key(self, *key: str | int) -> Key:
-        """Return the key as it is in the file: with ``quick`` in front if the quick part replaces it.
+        """Return the key as it is in the file: with ``quick`` in front if the file's ``quick`` part replaces it.
 
         The number of a data set is left out if ``data`` in the file is a single data set and not a list.
         """

@@ -32,8 +32,9 @@ def read_plan(
 ) -> AnyPlan:
     """Return the plan of the study in a file (its texts parsed into objects); raise an error for the first mistake.
 
-    The mistakes are those that show in the study file and in the headers of its data files. The arguments are those of
-    :func:`~recassay.study.run.study.run_study`.
+    The mistakes are those that show in the study file and in the headers of its data files. ``data`` is the folder in
+    which data sets are looked up by name. ``quick`` takes the small version of the study, and ``values`` override its
+    parameters.
     """
     document = read_document(path)
     plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)

@@ -70,7 +70,8 @@ def choose_settings(
 ) -> tuple[System, Choice]:
     """Return the system with the parameters that are best on the validation part of a fold, and all that was tried.
 
-    Without a validation part a share of the training part is held out. A stored choice is read instead.
+    ``tune`` has the values to try and what is best, and ``ask`` is the protocol. Without a validation part a share of
+    the training part is held out. A stored choice is read instead.
     """
     assert tune.metric is not None, "check_reranker_grid needs it"
     assert isinstance(system.model, Reranker), "check_reranker_grid refuses others"
@@ -108,7 +109,7 @@ def _choice(
 
 
 def reranker_exhibit(choices: Mapping[str, Mapping[int, Choice]], tune: Tune) -> Exhibit:
-    """Return a chart of all combinations that were tried, by system and fold, in which the chosen ones are marked."""
+    """Return a chart of all parameter values that were tried, by system and fold, with the chosen ones marked."""
     rows = [
         {
             "system": name,

@@ -77,7 +77,10 @@ class RunFiles:
         return RunFile(self.folder / text, text, self.columns.get(cell.dataset, {}))
 
     def files(self) -> list[Path]:
-        """Return the existing files that fit the path, relative to its folder, even of folds that the study lacks."""
+        """Return the existing files that fit the path, relative to :attr:`folder`.
+
+        Files of folds that the study does not have are among them.
+        """
         return [Path(path) for path in sorted(glob.glob(_pattern(self.text), root_dir=self.folder))]
 
     def sources(self) -> list[Path]:
@@ -94,7 +97,7 @@ class RunFiles:
         return bool(glob.glob(str(Path(glob.escape(str(self.folder)), _pattern(self._filled(**place))))))
 
     def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
-        """Raise I120 if the file for some fold or seed is missing, and U133 if one file would serve several folds.
+        """Raise I120 if a system's file for some fold or seed is missing, U133 if one file would serve several folds.
 
         While the numbers of the ``folds`` are unknown (None), a file for any fold will do.
         """
@@ -205,9 +208,9 @@ def _tokens(text: str) -> Iterable[str]:
 
 
 def _expression(text: str) -> str:
-    """Return a regular expression that matches the files of a path, with a named group for every ``*``.
+    """Return a regular expression that matches the files of a path; every ``*`` and ``{name}`` is a named group.
 
-    A name such as ``{fold}`` that occurs twice must have the same value in both places.
+    A name such as ``{fold}`` that occurs twice must match the same text in both places.
     """
     parts, seen, at = list[str](), set[str](), 0
     for number, match in enumerate(TOKEN.finditer(text)):

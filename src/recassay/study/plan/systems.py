@@ -42,7 +42,7 @@ class System:
         return _seeded(self.model, seed)
 
     def at(self, cell: StudyCell) -> System:
-        """Return the system as it runs on a cell (data set, split, fold, seed): with the cell's seed or run file."""
+        """Return the system as it runs on a cell (data set, split, fold, seed): with its seed or run file."""
         if isinstance(self.model, RunFiles):
             file = self.model.at(cell)
             return dataclasses.replace(self, model=file, source=file.digest)

@@ -39,7 +39,7 @@ Remember = Callable[[str, Inputs, Callable[[], Any]], Any]  # system, inputs, co
 
 
 def compute_again(_system: str, _parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
-    """Return a computed result: the memory of a study without any."""
+    """Return ``compute()``: used as ``remember`` where no results are stored."""
     return compute()
 
 
@@ -128,7 +128,9 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
 
 
 def metrics_by_design(plan: Plan) -> list[str]:
-    """Return the metrics that can be computed under target-set designs; others are computed from ranked lists alone.
+    """Return the metrics that can be computed for chosen sets of candidates (designs).
+
+    Other metrics are computed from ranked lists alone.
 
     Without ranked lists in the study all metrics are returned, so that a metric that cannot be computed gives an error.
     """
@@ -137,10 +139,10 @@ def metrics_by_design(plan: Plan) -> list[str]:
 
 
 def designs_for(plan: Plan, split: Split) -> tuple[str | Design, ...]:
-    """Return the designs of a study that fit a split; a design that fits no split is kept, so that it gives an error.
+    """Return the designs (which items are ranked) that fit a split; one that fits no split stays, for its error.
 
-    The designs U1R and UAR need test items that are drawn uniformly. With such a split, items that are not candidates
-    are certain misses, so the designs AI, which rank all items, do not fit.
+    With a split that draws as many test ratings of each candidate item, other items are certain misses, so designs that
+    rank all items (AI) do not fit. Designs such as U1R and UAR, which assume uniform test items, fit only this split.
     """
     return tuple(
         design

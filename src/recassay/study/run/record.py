@@ -44,7 +44,7 @@ ALL = "all"  # the fold name of results over all folds
 
 @dataclass
 class Record:
-    """What a running study has found so far: rows, comparisons, findings, failures, exhibits and times.
+    """What a running study has found so far: rows, comparisons, findings, failures, tables to draw and times.
 
     ``out`` is the folder of the results.
     """
@@ -71,7 +71,7 @@ class Record:
 
     @cached_property
     def scored(self) -> ScoreStore:
-        """Return the stored values per user of single systems, which another run of the study takes again."""
+        """Return the stored values of single systems, which another run of the study reads and need not compute."""
         return ScoreStore(self.out, self.store.manifest)
 
     @cached_property
@@ -80,12 +80,17 @@ class Record:
         return Values(self.out / "cache" / "values")
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
-        """Write an exhibit (a table to draw) about a cell; reports show exhibits in the order of these calls."""
+        """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
+
+        Reports show exhibits in the order of these calls.
+        """
         self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
         self.exhibits += 1
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception) -> None:
-        """Record that a system or experiment failed on a cell, and write the error with its traceback into the folder.
+        """Record that a system or experiment failed on a cell (data set, split, fold, seed).
+
+        The error is written with its traceback into the folder.
 
         If it failed during a stream, its results up to the failure are written, too.
         """
@@ -118,7 +123,9 @@ class Record:
         return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: StudyCell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
-        """Record how long a step of a system took; ``what`` names the step, such as ``fit``.
+        """Record how long a step of a system took on a cell; ``what`` names the step, such as ``fit``.
+
+        A cell is a data set, split, fold and seed.
 
         ``noted`` has seconds and threads; nothing is recorded if it is empty. ``system`` is None for steps of all
         systems.
@@ -218,6 +225,6 @@ class Record:
         return results
 
     def identity(self, cell: StudyCell) -> Row:
-        """Return the data set, split, protocol and seed of a cell as columns of a row."""
+        """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
         protocol = self.protocols.get(cell.dataset, str(self.plan.protocol))
         return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}

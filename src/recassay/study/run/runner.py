@@ -83,7 +83,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @property
     def clock(self) -> Clock:
-        """Return the store of how long steps took."""
+        """Return the store of how long each step (such as fitting a system on a fold) took."""
         return Clock(self.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
 
     @property
@@ -117,15 +117,21 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def store_answer(self, cell: StudyCell, name: str, answered: Answer, fold: AFold, key: str) -> None:
-        """Write what a system answered on a fold (lists, sequences or outcomes) into the folder, under ``key``."""
+        """Write what a system answered on a fold (lists, sequences or outcomes) into the folder, under ``key``.
+
+        The key is a digest of all that the answer depends on.
+        """
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return the stored lists, sequences or outcomes of a system on a cell if they have this key, else None."""
+        """Return a system's stored lists, sequences or outcomes on a cell (fold and seed) if they have this key.
+
+        Else return None.
+        """
 
     @abstractmethod
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether lists, sequences or outcomes of a system on a cell are stored under this key."""
+        """Return whether a system's lists, sequences or outcomes on a cell (fold and seed) have this key."""
 
     @abstractmethod
     def judge(
@@ -316,7 +322,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         self.record.note_findings(diagnose(ReplacedRunFacts(system, replaced)), cell, None)
 
     def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
-        """Return what a system answers on a cell: stored lists, sequences or outcomes, or new ones; None on failure."""
+        """Return a system's lists, sequences or outcomes on a cell (fold and seed), stored or new; None on failure."""
         if about := self.failures_ahead.get((cell, system.name)):
             self.record.note_remote_failure(cell, system.name, about)
             return None

@@ -137,16 +137,16 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return dataclasses.replace(protocol, seed=protocol.seed + seed * protocol.seeds)
 
     def store_answer(self, cell: StudyCell, name: str, made: Runs, fold: SequenceFold, key: str) -> None:
-        """Write the generated sequences of a system as one table, with the key in the same file."""
+        """Write the generated sequences of a system on a cell (fold and seed) as a table, with the key in the file."""
         frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
         self.store.store_table(cell, name, frame, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether generated sequences of the system are stored under this key."""
+        """Return whether generated sequences of the system on a cell (fold and seed) are stored under this key."""
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: SequenceFold, key: str) -> Runs | None:
-        """Return the generated sequences of a system that are stored under this key; None if there are none."""
+        """Return the generated sequences of a system on a cell (fold and seed) that have this key; None without any."""
         frame = self.store.table(cell, name, key)
         return None if frame is None else generated_from(frame, name, fold.test.item_vocabulary)
 
@@ -165,7 +165,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return found
 
     def _timed(self, system: str, what: str) -> AbstractContextManager[object]:
-        """Return the context that stores how long it took to judge a system on the current cell."""
+        """Return the context that stores how long it took to score a system; ``what`` names the step."""
         return self.clock.timed(self._time_key(system, what))
 
     def _time_key(self, system: str, what: str) -> str:
@@ -220,6 +220,6 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
 
 
 def _finite(exhibit: Exhibit) -> Exhibit:
-    """Return the exhibit with nulls instead of infinite numbers, which JSON does not have."""
+    """Return the exhibit (a table to draw) with nulls instead of infinite numbers, which JSON does not have."""
     table = exhibit.table.with_columns(pl.col(pl.Float64).replace(math.inf, None))
     return dataclasses.replace(exhibit, table=table)

@@ -102,7 +102,7 @@ def _bounds(
     """Return an interval for every mean over events, by resampling users with all their events.
 
     ``columns`` are values at each event by system and metric, and ``about`` has the user of each event. ``powers`` are
-    the powers of means by metric (1: the usual mean).
+    the exponents of power means by metric (1: the arithmetic mean).
     """
     if uncertainty.method is None or not about.height:
         return {}
@@ -150,7 +150,7 @@ class DeclaredComparisons:
     families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, cell: StudyCell, scored: StudyScores, plan: StreamPlan) -> None:
-        """Add the comparisons on one stream under every metric that can be compared over time.
+        """Add the comparisons of systems on one stream under every metric that can be compared over time.
 
         Nothing is added for fewer than two systems or a missing baseline.
         """
@@ -195,7 +195,7 @@ def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
 def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
     """Return whether the differences of a metric stay within the limit that bounds over time need.
 
-    Those of novelty may exceed it. False also if a metric is undefined at some event.
+    Differences of novelty may exceed the limit. The result is also False if the metric is undefined at some event.
     """
     known = plan.metrics.get(metric)
     if known is None or known.family != "beyond":
@@ -256,7 +256,7 @@ def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
 def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield charts of a stream: curves, tests and bounds of pairs over time, drift alarms, and counts of scored events.
 
-    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The exhibits of the first metric
+    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The charts of the first metric
     have plain names, such as ``over-time``; those of further metrics end in the metric.
     """
     scored = {name: outcomes for name, outcomes in played.items() if len(outcomes)}

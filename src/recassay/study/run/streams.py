@@ -165,18 +165,21 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
-        """Write the outcomes of a system, a row per scored event; times of queries and updates are separate."""
+        """Write the outcomes of a system on a cell (stream and seed), a row per scored event, under a key.
+
+        Times of queries and updates are written separately.
+        """
         self.store.store_outcomes(cell, made, key)
         if made.timing is not None:
             self.clock.store(_calls(key), made.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether outcomes of the system are stored under this key."""
+        """Return whether outcomes of the system on a cell (stream and seed) are stored under this key."""
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
-        """Return the outcomes of a system that are stored under this key; None if there are none."""
+        """Return the outcomes of a system on a cell (stream and seed) that are stored under this key, or None."""
         return self.store.outcomes(cell, name, key)
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:

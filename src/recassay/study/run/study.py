@@ -143,7 +143,7 @@ class _ListRunner(Runner[Fold, Run]):
 
     @functools.cached_property
     def items(self) -> Callable[[str], Features | None]:
-        """Return a function that reads the item features of a data set by name, each once."""
+        """Return a function from the name of a data set to its item features, which are read once."""
         return functools.cache(self._features)
 
     def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
@@ -167,7 +167,10 @@ class _ListRunner(Runner[Fold, Run]):
 
     @functools.cached_property
     def user_groups(self) -> Callable[[str, str], Memberships]:
-        """Return a function that reads the groups of users by data set and column, each once."""
+        """Return a function from data set and column to the groups of users that the column makes.
+
+        Each column is read once.
+        """
         return functools.cache(self._user_groups)
 
     def _user_groups(self, name: str, by: str) -> Memberships:
@@ -178,7 +181,10 @@ class _ListRunner(Runner[Fold, Run]):
 
     @functools.cached_property
     def item_groups(self) -> Callable[[str, str], Memberships]:
-        """Return a function that reads the groups of items by data set and column, each once."""
+        """Return a function from data set and column to the groups of items that the column makes.
+
+        Each column is read once.
+        """
         return functools.cache(self._item_groups)
 
     def _item_groups(self, name: str, by: str) -> Memberships:
@@ -240,7 +246,7 @@ class _ListRunner(Runner[Fold, Run]):
             return replace(system, model=FailedChoice(error)), {"chosen": {}, "tried": []}
 
     def _exhibit_choices(self, cell: StudyCell) -> None:
-        """Write a chart of the settings of re-rankers that were tried on the folds of a split, and forget them."""
+        """Write a chart of the parameters of re-rankers that were tried on the folds of a split."""
         tune, by_system = self.plan.study.tune, dict[str, dict[int, Choice]]()
         for (number, name), choice in self.choices.items():
             if choice["tried"]:
@@ -275,15 +281,21 @@ class _ListRunner(Runner[Fold, Run]):
         return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
 
     def store_answer(self, cell: StudyCell, name: str, made: Run, fold: Fold, key: str) -> None:
-        """Write the ranked lists and standings of a system, and last the file with the key, which makes them valid."""
+        """Write the ranked lists and standings of a system on a cell (fold and seed) under a key.
+
+        Standings are counts of candidates above each relevant item. The file with the key is written last: it makes the
+        others valid.
+        """
         self.store.store_answer(cell, made, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether ranked lists of the system are stored under this key."""
+        """Return whether ranked lists of the system on a cell (fold and seed) are stored under this key."""
         return self.store.has_answer(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
-        """Return the stored lists of a system, with the ranks of relevant items; None if this key is not stored.
+        """Return the stored lists of a system on a cell (fold and seed), with the ranks of relevant items.
+
+        Return None if this key is not stored.
 
         If another program wrote the lists, the ranks are computed from them.
         """

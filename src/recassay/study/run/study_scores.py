@@ -45,7 +45,10 @@ class StudyScores:
     item_groups: tuple[ItemGroups, ...] = ()  # of ranked lists, if the study asks for groups of items
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
-        """Return a table with a row per system and unit and a column per metric; ``identity`` gives further columns."""
+        """Return a table with a row per system and user (or other unit) and a column per metric.
+
+        ``identity`` gives further columns, such as the data set.
+        """
         table = self.scores.frame(**identity)
         if self.users is not None:
             table = table.with_columns(user=self._of_all(self.users))
@@ -54,7 +57,7 @@ class StudyScores:
         return table
 
     def _of_all(self, column: pl.Series) -> pl.Series:
-        """Return a column with a value per unit repeated for every system, as the rows of :meth:`frame` need it."""
+        """Return a column with a value per user (or other unit), repeated for every system as in :meth:`frame`."""
         return pl.concat([column] * len(self.scores.systems))
 
     def of(self, systems: Sequence[str]) -> StudyScores:
@@ -87,8 +90,10 @@ def pool_folds(
 ) -> StudyScores:
     """Return the scores of the same systems over several folds.
 
-    A metric without values per user gets the mean over folds. ``n`` counts users; ``missing`` and similar counts are
-    sums over folds. ``powers`` are the powers of means by metric (1: the usual mean).
+    The value of a user who is tested in several folds is the weighted mean over these folds; the mean is then over all
+    users. A metric without values per user gets the mean of the folds' means. ``n`` counts users; ``missing`` and
+    similar counts are sums over folds. ``judge`` has the settings of intervals, and ``powers`` are the exponents of
+    power means by metric (1: the arithmetic mean).
     """
     if len(folds) == 1:
         return folds[0]
@@ -134,7 +139,7 @@ def _merged(
 
 
 def _weights(scores: Scores, key: Key) -> Values:
-    """Return the weight of every unit for a system and metric, 0 if its value is undefined."""
+    """Return the weight of every user (or other unit) for a system and metric, 0 if its value is undefined."""
     return defined_weights(scores.values(*key), scores.weights(*key))
 
 
@@ -152,7 +157,7 @@ def _bounds(
     """Return the mean and the lower and upper bound of its interval for each column of values, by system and metric.
 
     ``values`` and ``weights`` have an entry per user. Columns of equal weights share their resamples. ``powers`` are
-    the powers of means by metric (1: the usual mean). Bounds are NaN if the study asks for no intervals.
+    the exponents of power means by metric (1: the arithmetic mean). Bounds are NaN if the study asks for no intervals.
     """
     alike: dict[tuple[bytes, float], list[Key]] = {}
     for key, own in weights.items():
@@ -174,7 +179,7 @@ def _bounds(
 
 
 def _summed(rows: Sequence[Summary]) -> Summary:
-    """Return the summary over folds of a metric without values per user: counts are sums, the mean is that of means."""
+    """Return the summary over folds of a metric without values per user: sums of counts, and the mean of the means."""
     counts = {name: sum(getattr(row, name) for row in rows) for name in ("n", *COUNTS)}
     accompanying = {
         name: float(np.mean([row.accompanying.get(name, math.nan) for row in rows])) for name in rows[0].accompanying
@@ -189,9 +194,11 @@ def _summed(rows: Sequence[Summary]) -> Summary:
 
 
 def _pooled_row(row: Summary, folds: Sequence[DesignScore], weights: Sequence[float]) -> DesignScore:
-    """Return the numbers of a design over folds: means weighted by fold, and sums of counts such as ``sets``.
+    """Return the numbers of a system under a design over folds: weighted means, and sums of counts such as ``sets``.
 
-    ``row`` has the results over folds that are already known, and ``weights`` are those of the folds.
+    A design says which items are ranked as candidates.
+
+    ``row`` has the mean over folds with its interval, and ``weights`` are those of the folds.
     """
     share = np.array(weights) / sum(weights) if sum(weights) else np.full(len(weights), np.nan)
 

@@ -43,7 +43,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in the default text of Python object
 
 @dataclass(frozen=True)
 class StudyCell:
-    """One unit of work of a study: one fold of one split of one data set, run with one seed."""
+    """A cell of a study, the unit of its work: one fold of one split of one data set, run with one seed."""
 
     dataset: str
     split: str
@@ -79,7 +79,7 @@ class StudyFolder:
         return manifest_of(self.folder)
 
     def of_fold(self, cell: StudyCell) -> Path:
-        """Return the path, relative to a folder of results, of a fold; results below it are the same for all seeds."""
+        """Return the path of a cell's fold in a folder of results; what is below it is the same for all seeds."""
         return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
 
     def of_split(self, dataset: str, split: str) -> Path:
@@ -129,10 +129,10 @@ class StudyFolder:
         return dataclasses.replace(read_run(run, system), standings=standings)
 
     def has_answer(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether the ranked lists of a system and their standings are stored under this key, undamaged.
+        """Return whether the ranked lists of a system and their standings on a cell have this key and no damage.
 
-        Standings count the candidates that are ranked above each relevant item. Lists that somebody else wrote in place
-        of the stored ones count as stored if they can be read.
+        The cell is the data set, split, fold and seed. Standings count the candidates that are ranked above each
+        relevant item. Lists that somebody else wrote in place of the stored ones count as stored if they can be read.
         """
         run, *others = self._answer_places(cell, system)
         *_, mark = others
@@ -149,7 +149,8 @@ class StudyFolder:
     def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
         """Write ranked lists and standings under a key, and last the JSON file with the key which makes them valid.
 
-        A JSON file that already has this key is kept: a process that writes at the same time writes the same bytes.
+        The results are of one ``cell`` (data set, split, fold, seed). A JSON file that already has this key is kept: a
+        process that writes at the same time writes the same bytes.
         """
         assert run.standings is not None, "a played run has standings"
         pairs, *shared, about = standings_parts(run.standings)
@@ -185,7 +186,7 @@ class StudyFolder:
         return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether an undamaged table of a system's results on a cell is stored under this key."""
+        """Return whether an undamaged table of a system's results on a fold and seed is stored under this key."""
         path = self._run_place(cell, system)
         return self._are_intact(path) and pl.read_parquet_metadata(path).get(MADE_FROM) == key
 
@@ -209,7 +210,7 @@ class StudyFolder:
         dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
 
     def outcomes(self, cell: StudyCell, system: str, key: str) -> Outcomes | None:
-        """Return the outcomes of a system on a stream if they are stored under this key, else None."""
+        """Return the outcomes of a system on a stream (``cell``) if they are stored under this key, else None."""
         return Outcomes.read(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     # --- exhibits of experiments ------------------------------------------------------------------------------------
@@ -328,5 +329,5 @@ def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold |
 
 
 def _marked(mark: Path, key: str) -> bool:
-    """Return whether the JSON file ``mark`` exists and has this key: the results that belong to it are then valid."""
+    """Return whether the JSON file ``mark`` exists and has this key; if so, the results written before it are valid."""
     return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)

@@ -52,7 +52,10 @@ def standings_parts(standings: Standings) -> Parts:
 
 
 def standings_from(name: str, parts: Parts) -> Standings:
-    """Return the standings of system ``name`` from the tables that :func:`standings_parts` made of them."""
+    """Return the standings of system ``name`` (counts of candidates above each relevant item) from ``parts``.
+
+    :func:`standings_parts` made these tables.
+    """
 
     def column(frame: pl.DataFrame, name: str) -> Any:
         return frame[name].to_numpy().copy()

@@ -19,10 +19,10 @@ VERSIONS = [__version__, np.__version__]  # results of other versions may differ
 
 @contextmanager
 def stored_statistics(folder: Path) -> Iterator[Memo]:
-    """Keep results of resampling in memory within the block, and write those that it used into the folder afterwards.
+    """Keep results of resampling (bootstraps and tests) in memory within the block, and store those it used.
 
-    Yield the memory, which begins with the results that the folder already has. A block that fails keeps those results
-    too, because it did not get far enough to use all of them.
+    Yield the cache, which begins with the results that the folder already has. If the block fails, all of these are
+    kept too, because it did not get far enough to use them.
     """
     known = _known(folder / STATISTICS)
     with remembering(known) as memo:
