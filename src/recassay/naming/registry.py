@@ -31,7 +31,7 @@ OWN = "recassay"
 
 
 class Registry(Generic[Thing]):
-    """All things of one kind, such as all metrics, by name.
+    """All classes or objects ("things") of one kind, such as all metrics, by name.
 
     ``noun`` is the word for one of them in messages: "there is no split 'randm'". ``package`` is searched for built-in
     things. Things are subclasses of ``kind`` that have a name or, with ``values``, objects of that class at the top
@@ -56,7 +56,9 @@ class Registry(Generic[Thing]):
 
     @property
     def kinds(self) -> Mapping[str, Thing]:
-        """Return all things by name, in alphabetical order; raise U240 if two of different modules share a name.
+        """Return all registered classes or objects by name, in alphabetical order.
+
+        Raise U240 if two of different modules share a name.
 
         A class that is defined again (a notebook cell run twice) replaces the earlier one.
         """
@@ -64,19 +66,20 @@ class Registry(Generic[Thing]):
 
     @property
     def names(self) -> Mapping[str, Thing]:
-        """Return all things by every name they have, aliases included."""
+        """Return all registered classes or objects by every name they have, aliases included."""
         kinds = self.kinds
         return {alias: thing for thing in kinds.values() for alias in getattr(thing, "aliases", ())} | dict(kinds)
 
     @property
     def built_in(self) -> Mapping[str, Thing]:
-        """Return the things that are part of recassay, by name."""
+        """Return the registered classes or objects that are part of recassay, by name."""
         return {name: thing for name, (module, thing) in self._by_name().items() if module.partition(".")[0] == OWN}
 
     def add(self, thing: Thing, name: str = "", module: str = "") -> Thing:
-        """Register a thing under its own name or ``name``, and return it.
+        """Register a class or object (``thing``) under its own name or ``name``, and return it.
 
-        This is for things that do not register themselves by being a subclass.
+        Subclasses of :attr:`kind` need no call: they are found by themselves. ``module`` is where it is from: two
+        modules cannot register the same name.
         """
         module = module or (thing.__module__ if isinstance(thing, type) else "__main__")
         name = name or getattr(thing, self.key)
@@ -88,7 +91,7 @@ class Registry(Generic[Thing]):
         return thing
 
     def find(self, name: str, *, where: str = "") -> Thing:
-        """Return the thing with this name, in any letter case.
+        """Return the registered class or object with this name, in any letter case.
 
         Raise an error that suggests a similar name if there is none.
         """
@@ -143,7 +146,7 @@ class Registry(Generic[Thing]):
         return (inspect.getdoc(self.kinds[name]) or "").partition("\n")[0]
 
     def source(self, name: str) -> str:
-        """Return where the thing with this name comes from: recassay, a package with its version, or a file."""
+        """Return where the class or object with this name is from: recassay, a package with its version, or a file."""
         module = self._by_name()[name][0]
         top = module.partition(".")[0]
         file = getattr(sys.modules.get(module), "__file__", None)
