@@ -37,11 +37,11 @@ class Exclusion:
     when: Circumstance = "always"
 
     def concerns(self, metrics: Collection[str]) -> bool:
-        """Return whether the difference concerns any of these metrics."""
+        """Return whether this difference from the library's numbers concerns any of ``metrics``."""
         return not self.metrics or any(metric in self.metrics for metric in metrics)
 
     def covers(self, metric: str, circumstances: Collection[str] = ()) -> bool:
-        """Return whether the difference concerns a metric on an input with the properties ``circumstances``."""
+        """Return whether the library's number of ``metric`` differs on an input with these ``circumstances``."""
         return self.concerns([metric]) and (self.when == "always" or self.when in circumstances)
 
     def __str__(self) -> str:
