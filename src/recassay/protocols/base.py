@@ -57,7 +57,8 @@ class UserProtocol(Protocol):
     more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
     none). ``keep_seen`` keeps the items of a user's history among the candidates. Where a design samples candidates by
     popularity, ``popularity`` says which events are counted: those of the training part, or all. With ``equal_mass``
-    the bins have about equal numbers of ratings, else of items; ``bins_from`` says which parts order the items.
+    the bins have about equal numbers of ratings, else of items; ``bins_from`` says in which parts of the fold (all, or
+    training) the users of an item are counted for its bin.
     """
 
     relevant_from: float | None

@@ -30,8 +30,9 @@ class NextItem(UserProtocol):
     item and leaves the later ones out; with ``"error"`` such users raise I341, and so do two earliest events at once.
 
     Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
-    the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code.
-    ``equal_mass`` and ``bins_from`` are as in ``ranking``.
+    the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code. Bins
+    have equal numbers of items, ordered by their users in all parts; ``equal_mass=True`` cuts where the ratings of the
+    more popular items pass each share, and ``bins_from="training"`` counts users in training only.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [7, 8, 9]}))
