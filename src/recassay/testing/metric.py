@@ -26,7 +26,7 @@ def check_metric(metric: Metric) -> None:
 
     Its name parses back to an equal metric; its docstring has the headings that ``recassay explain`` shows; values are
     within ``bounds`` or NaN; neither the order of rows nor the number of threads changes a bit; and what it credits at
-    a rank gives the same number in a list and under a target-set design.
+    a rank gives the same number in a list and when the same items are ranked as candidates.
     """
     name, here = str(metric), world()
     try:
@@ -60,7 +60,7 @@ def _scored(metric: Metric, frame: pl.DataFrame, here: World, threads: int) -> S
 
 
 def _check_ranks(metric: Metric, here: World) -> None:
-    """Check that a metric gives the same numbers from lists, from its formula by rank, and under a design.
+    """Check that a metric gives the same numbers from lists, from its formula by rank, and from ranks among candidates.
 
     The check is skipped for a metric without a formula.
     """
