@@ -85,11 +85,11 @@ class MissesFactors(Protocol):
 
     @property
     def missing_users(self) -> NDArray[np.bool_]:
-        """Return True for each user without factors."""
+        """Return a mask of the users without factors."""
 
     @property
     def missing_items(self) -> NDArray[np.bool_]:
-        """Return True for each item without factors."""
+        """Return a mask of the items without factors."""
 
 
 @runtime_checkable
@@ -143,14 +143,21 @@ class SamplesNext(NextProbabilities, Protocol):
     def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
         """Return one item per history, drawn from its predicted probabilities with one uniform random number each.
 
-        The drawn item is the first, by code, whose cumulative probability exceeds the number.
+        The drawn item is the first, by code, whose cumulative probability exceeds the number. ``last`` (n, memory) are
+        the last items of each history, ``steps`` how many items it has after its first one.
         """
 
     def likeliest(self, last: Int32, steps: Int64) -> Int32:
-        """Return the most probable item after each history; ties go to the lowest code."""
+        """Return the most probable item after each history; ties go to the lowest code.
+
+        ``last`` (n, memory) are the last items of each history, ``steps`` how many items it has after its first one.
+        """
 
     def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
-        """Return the probability of one given item after each history."""
+        """Return the probability of one given item after each history.
+
+        ``last`` (n, memory) are the last items of each history, ``steps`` how many items it has after its first one.
+        """
 
 
 # --- online models ----------------------------------------------------------------------------------------------------
@@ -227,7 +234,7 @@ class WrapsModel(Protocol):
         """Return the other model, unfitted or fitted."""
 
     def wrap(self, fitted: Fitted, items: Features | None = None) -> Fitted:
-        """Return this model around ``fitted``, the fitted other model; ``items`` are features of items."""
+        """Return a model that changes what ``fitted``, the other model, recommends; ``items`` are features of items."""
 
 
 @runtime_checkable
@@ -290,8 +297,9 @@ def fitted_on_fold(
 ) -> Any:
     """Return a model fitted on the training part of a fold; return anything without ``fit`` as it is.
 
-    The validation part stops models that train in epochs. The item features of the fold go to wrapping models.
-    ``checkpoint``, ``listener`` and ``max_epochs`` are those of :class:`~recassay.models.base.training.Training`.
+    The item features of the fold go to models that wrap another one. Models that train in epochs are stopped by the
+    validation part; they write the file ``checkpoint`` after every epoch, from which an interrupted fit resumes, call
+    ``listener`` with their progress, and stop after ``max_epochs``.
     """
     training = Training(fold.validation, checkpoint, listener, max_epochs)
     return fitted(model, fold.train, training=training, items=fold.items)

@@ -119,9 +119,9 @@ def user_item_matrix(log: Interactions) -> scipy.sparse.csr_array:
 
 
 def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:
-    """Return a model's scores in single or double precision; raise I308 for a shape other than ``shape``, I309 for NaN.
+    """Return a model's scores as 32- or 64-bit floats, other types as 64-bit; raise I308 or I309 for unusable ones.
 
-    ``who`` names the model in errors.
+    I308 is a shape other than ``shape``, and I309 a NaN. ``who`` names the model in errors.
     """
     if np.shape(table) != shape:
         raise InputError(

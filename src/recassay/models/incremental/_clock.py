@@ -30,7 +30,7 @@ def clock(buffer: Int64) -> int:  # noqa: ARG001 - the compiled version writes t
 
 @when_numba_starts
 def _compile_clock() -> None:
-    """Tell numba how to compile :func:`clock`: by the name of the C function, so that compiled walks can be cached."""
+    """Tell numba how to compile :func:`clock`: by the name of the C function, so that compiled loops can be cached."""
     from numba import types
     from numba.extending import overload
 

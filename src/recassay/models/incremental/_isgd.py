@@ -30,8 +30,10 @@ def walk(
 ) -> None:  # fmt: skip
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``users`` and ``items`` are the factors. ``rates``, ``iterations``,
-    ``sequential``, ``negatives`` and ``queue`` are those of :func:`learn`.
+    The remaining events are learned at the end. ``users`` and ``items`` are the factors. ``rates`` are the learning
+    rate and the penalties of user and item. An event makes ``iterations`` steps; with ``sequential`` the item moves by
+    the user's new factors. ``negatives`` items whose last event is oldest are negative; ``queue`` is the linked list of
+    items by last event.
     """
     row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
     for query in range(queries.users.size + 1):
@@ -118,7 +120,7 @@ def gradient_step(
 
 @njit(cache=True, nogil=True)
 def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove row ``row`` (1 + item) from ``queue``, the linked list of :func:`learn`, if it is there."""
+    """Remove an item from ``queue``, the linked list of :func:`learn`, if it is there; its row is ``row``, 1 + item."""
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -127,6 +129,6 @@ def remove_from_queue(queue: Int32, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def append_to_queue(queue: Int32, row: int) -> None:
-    """Append row ``row`` (1 + item) to the end of ``queue``, the linked list of :func:`learn`."""
+    """Append an item to the end of ``queue``, the linked list of :func:`learn`; its row there is ``row``, 1 + item."""
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row

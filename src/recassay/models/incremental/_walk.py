@@ -80,7 +80,7 @@ class StreamQueries(NamedTuple):
 
 
 class WalkOutput(NamedTuple):
-    """The results of a walk, a row per query.
+    """The answers of a model to the queries of a block of a stream, a row per query.
 
     ``position`` is the rank of the item that the user chose, from 1; 0 means that it could not be recommended.
     ``above`` and ``tied`` count the other candidates with a higher and with the same score, and ``candidates`` all of
@@ -99,7 +99,7 @@ class WalkOutput(NamedTuple):
 
     @classmethod
     def empty(cls, n_queries: int, n_events: int, list_length: int) -> WalkOutput:
-        """Return zeroed results for a walk over ``n_queries`` queries and ``n_events`` events.
+        """Return results full of zeros for ``n_queries`` queries and ``n_events`` events, to be written to.
 
         Lists have ``list_length`` columns, filled with -1.
         """

@@ -165,8 +165,8 @@ def grown(
 def initial_factors(seed: int, what: str, begin: int, end: int, factors: int, deviation: float) -> NDArray[np.float32]:
     """Return random factors (rows, factors), Normal(0, deviation), of users or items ``begin`` to ``end`` - 1.
 
-    ``what`` names the purpose, such as "user": a row depends only on it, the seed and its code. Bounds must be
-    multiples of :data:`ROWS_PER_DRAW`.
+    ``what`` names the purpose, such as "user": a row depends only on this text, the seed and the row's code. Bounds
+    must be multiples of :data:`ROWS_PER_DRAW`.
 
     >>> both, second = (initial_factors(1, "user", begin, 2048, 3, 0.1) for begin in (0, 1024))
     >>> bool((both[1024:] == second).all())

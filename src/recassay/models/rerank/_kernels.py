@@ -39,13 +39,17 @@ def pick_by_distance(
 ) -> None:  # fmt: skip
     """Reorder lists greedily by (1 - weight) x score + weight x distance to the items already picked.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``scores`` and ``rows`` the score and the item of each
-    row. Only the first ``depth`` rows of a list compete for its first ``places`` places. ``form`` says which distance
-    counts: the least, the largest or the mean (MIN, MAX, MEAN), and ``norm`` how values are scaled. ``kind`` is where
+    ``offsets[q]:offsets[q + 1]`` are the rows of list q, best first, and ``scores`` and ``rows`` the score and the item
+    of each row. Only the first ``depth`` rows of a list compete for its first ``places`` places. ``norm``: values are
+    used unchanged (NONE), scores are scaled to 0..1 once (MINMAX), or scores and distances are standardised at each
+    place (STEP).
+
+    ``form`` says which distance counts: the least, the largest or the mean (MIN, MAX, MEAN). ``kind`` is where
     distances come from: sets, where item i has the codes ``set_codes[set_offsets[i]:set_offsets[i + 1]]`` (or the bits
     of ``masks[i]``) and ``cosine`` replaces Jaccard; distances in ``table``; or vectors in ``table``. With ``skip``,
-    pairs with an empty set are ignored. ``marked`` is scratch space. The results are written to ``order`` and
-    ``pick_values``.
+    pairs with an empty set are ignored. ``marked`` is scratch space.
+
+    Write the rows in their new order to ``order``, and the value of pick p of list q to ``pick_values[q, p]``.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     state, pairs, distance = np.empty(depth), np.empty(depth, np.int64), np.empty(depth)
@@ -93,8 +97,9 @@ def pick_by_determinant(
 
     The determinant is that of the similarities among the picks; the similarity of two items is 1 - their distance. The
     gain of an item is ln d, with d the part of its similarity to itself that the picks do not explain: by a Cholesky
-    decomposition that grows by a row per pick. Where d falls to ``DEPENDENT`` it stays there. The other arguments are
-    those of :func:`pick_by_distance`.
+    decomposition that grows by a row per pick. Where d falls to ``DEPENDENT`` it stays there. The lists, where
+    distances come from, and the results ``order`` and ``pick_values`` are as in :func:`pick_by_distance`: only the
+    first ``depth`` rows of a list compete for its first ``places`` places.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     unexplained, distance, factors = np.empty(depth), np.empty(depth), np.empty((depth, places))
@@ -144,7 +149,9 @@ def pick_by_calibration(
     list keeps its order. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), with q the mean shares of
     the picks, the candidate included. The features of row r of the lists are ``feature_codes[feature_offsets[rows[r]]:
     feature_offsets[rows[r] + 1]]``, in equal shares; an item without features (row -1 or an empty set) leaves q as it
-    is. The other arguments are those of :func:`pick_by_distance`.
+    is. Only the first ``depth`` rows of a list (``offsets[q]:offsets[q + 1]``) compete for its first ``places`` places;
+    ``norm`` says how values are scaled. Write the new order of rows to ``order`` and the value of each pick to
+    ``pick_values``, as :func:`pick_by_distance` does.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     n_features = wanted.shape[1]
@@ -200,7 +207,9 @@ def pick_by_value(
 ) -> None:  # fmt: skip
     """Reorder lists by (1 - weight) x score + weight x the value of each row, which does not depend on the picks.
 
-    ``values`` has an entry per row. The other arguments are those of :func:`pick_by_distance`.
+    ``scores`` and ``values`` have an entry per row. Only the first ``depth`` rows of a list (``offsets[q]:offsets[q +
+    1]``) compete for its first ``places`` places; ``norm`` says how values are scaled. Write the new order of rows to
+    ``order`` and the value of each pick to ``pick_values``.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     for query in range(offsets.size - 1):
@@ -227,8 +236,9 @@ def pick_by_aspects(
     aspects of row r are ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``. The prior of aspect a for the user of
     list q, which says how much the aspect counts, is ``priors[prior_offsets[q] + a]``; a list whose user has no aspects
     keeps its order. ``relevance`` is how an item's relevance to an aspect is computed (SCORE_SHARE, GRADED or BINARY).
-    The other arguments are those of :func:`pick_by_distance`. Return the number of lists whose scores were shifted up
-    because one was negative.
+    Only the first ``depth`` rows of a list compete for its first ``places`` places; ``norm`` says how values are
+    scaled. Write the new order of rows to ``order`` and the value of each pick to ``pick_values``. Return the number of
+    lists whose scores were shifted up because one was negative.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     most = 0
@@ -277,7 +287,8 @@ def _distances(
     """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``.
 
     ``kind`` says where they come from: sets, a table or vectors. ``mark`` is a new number for each call, written to
-    ``marked`` for the codes of ``row``. The other arguments are those of :func:`pick_by_distance`.
+    ``marked`` for the codes of ``row``. ``rows`` is the item of each row; the sets and the table are those of
+    :func:`pick_by_distance`.
     """
     if kind == SETS:
         _set_distances(

@@ -26,7 +26,7 @@ NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MI
 
 
 class GreedyMethod(Protocol):
-    """A protocol for a re-ranker together with all data that it needs to reorder any block of lists."""
+    """An interface of re-rankers that have all the data they need to reorder any block of lists."""
 
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write to ``order`` the rows of the lists in their new order, and to ``pick_values`` the value of each pick.
@@ -111,11 +111,11 @@ class Reranker(BuiltIn):
         return self.of
 
     def fit(self, log: Interactions) -> FittedReranker:
-        """Return the re-ranker around the model it reorders, which is first fitted unless it is fitted already."""
+        """Return a model that reorders the lists of the model ``of``, which is first fitted on ``log`` if need be."""
         return self.wrap(fitted(self.base_model(), log))
 
     def wrap(self, fitted: Fitted, items: Features | None = None) -> FittedReranker:
-        """Return the re-ranker around a fitted model; ``items`` are features of items."""
+        """Return a model that reorders the lists of ``fitted``; ``items`` are features of items."""
         log = fitted.log
         all_items = np.arange(log.n_items, dtype=np.int32)
         features = items if self.items is None else read_items(self.items)

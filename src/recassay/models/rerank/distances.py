@@ -97,8 +97,8 @@ def item_distances(distance: object, context: RerankContext) -> ItemDistances:
 def _all_known(recoding: Recoding, context: RerankContext, what: str) -> Recoding:
     """Return ``recoding``, the mapping from items of the lists to rows of a table of distances or vectors.
 
-    Raise I394 if it lacks items of the lists, because they would have no distance; ``what`` names in the error what
-    they lack.
+    Raise I394 if some items of the lists have no row, and so no distance. ``what`` is the word for what they lack, such
+    as "item vectors".
     """
     unknown = recoding(context.listed) < 0
     if not unknown.any():

@@ -109,9 +109,10 @@ class PreparedRun:
     def of(
         cls, run: Any, method: str | Reranker, *, items: Any, train: Any, columns: Columns, format: str | None = None
     ) -> PreparedRun:
-        """Return a run prepared for a re-ranker, with item features and the training log if these are given.
+        """Return a run with the data that the re-ranker ``method`` reads: features of ``items`` and the log ``train``.
 
-        Raise U202 if the re-ranker names a model to reorder, and I391 or I392 for scores that cannot be used.
+        ``columns`` and ``format`` say how to read the run. Raise U202 if the re-ranker has a model of its own (``of``),
+        and I391 or I392 for scores that cannot be used.
         """
         reranker = METHODS.parse(method)
         if reranker.of is not None:
