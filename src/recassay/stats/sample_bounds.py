@@ -50,7 +50,7 @@ class SampleBounds:
     """Running bounds ``low`` and ``high`` for the mean of values in [0, 1], updated as blocks of users are drawn.
 
     ``width`` is the half-width that the bounds should reach, ``sizes`` the number of users of each stratum, and
-    ``alpha`` the probability that the mean is ever outside the bounds.
+    ``alpha`` bounds the probability that the mean is ever outside the bounds.
 
     >>> bounds = SampleBounds(np.array([4]), width=0.1, alpha=0.05)
     >>> bounds.add([np.array([1.0, 0.0])])
