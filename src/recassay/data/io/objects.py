@@ -112,8 +112,8 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
             _frame_of_records([{role.required[0]: one, **features} for one, features in source.items()], where), where
         )
     if role.describes and values and all(map(_is_list, values)):
-        lists = pl.Series("features", [[str(one) for one in features] for features in values], pl.List(pl.String))
-        return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), lists]), where)
+        features = pl.Series("features", [[str(one) for one in own] for own in values], pl.List(pl.String))
+        return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), features]), where)
     if not role.describes and of_dicts:
         numbers = list(chain.from_iterable(value.values() for value in values))
         return table_of_frame(
