@@ -93,6 +93,7 @@ READERS = [
     models.BiasedMF(factors=4, epochs=5),
     models.RatingKNN(),
     models.incremental.StreamBiasedMF(rate=0.1),
+    models.incremental.Refitted("UserKNN(neighbours=5)", every=50),
     models.RatingKNN(similarity="cosine", predict="sum"),
 ]
 

@@ -11,6 +11,7 @@ from recassay.models.incremental.controls import Recent, StreamPopular, StreamRa
 from recassay.models.incremental.ensemble import Ensemble
 from recassay.models.incremental.isgd import ISGD
 from recassay.models.incremental.item_knn import StreamItemKNN
+from recassay.models.incremental.refitted import Refitted
 from recassay.models.incremental.uknn import UKNN
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Learner",
     "PartialFit",
     "Recent",
+    "Refitted",
     "RiverLike",
     "StreamBiasedMF",
     "StreamItemKNN",
