@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -40,8 +40,13 @@ class BERT4Rec(Neural):
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
-            "As for SASRec, the paper divides attention by the square root of d and prints no biases; recassay divides "
-            "by that of d / heads and has biases, as the code of the authors of BERT4Rec does.",
+            "As for SASRec, the paper divides attention by the square root of d; recassay divides by that of "
+            "d / heads, as the code of the authors of BERT4Rec does.",
+            literal="BERT4Rec(scale='model')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper prints no biases; recassay has them, as the code of the authors of BERT4Rec does.",
         ),
     )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
@@ -72,6 +77,7 @@ class BERT4Rec(Neural):
     predictions: int = 40
     copies: int = 10
     warmup: int = 100
+    scale: Literal["head", "model"] = "head"
 
     def validate(self) -> None:
         """Raise U102 if heads do not divide ``dim``, a count is too small or a share is not below 1."""
@@ -140,6 +146,6 @@ class BERT4Rec(Neural):
         for number in range(self.blocks):
             x = layers.transformer_block(
                 x, weights, f"block{number}", heads=self.heads, activation="gelu", drop=drop, rate=self.dropout,
-                within=self.dropout_attention, seen=seen,
+                within=self.dropout_attention, seen=seen, scale=self.scale,
             )  # fmt: skip
         return layers.norm(layers.embed(x.reshape(-1, self.dim), places), weights["norm"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,9 +21,9 @@ class GRU(Neural):
 
     With e_t the embedding of item t (dropout is applied to it) and h_0 = 0, r_t = sig(W_R e_t + R_R h_{t-1}),
     z_t = sig(W_Z e_t + R_Z h_{t-1}) and h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1})). Then
-    o_t = W_S h_t scores the item after t, trained at every t. This is PyTorch's form: other
-    definitions swap z and 1 - z, and apply r inside the product with R_H. With a ``depth`` above 1, further layers read
-    the states of the layer before, also with dropout.
+    o_t = W_S h_t scores the item after t, trained at every t. This is PyTorch's form; with ``reset="before"`` the
+    product is R_H (r_t h_{t-1}), which is slower. Swapping z and 1 - z only changes the sign of W_Z and R_Z. With a
+    ``depth`` above 1, further layers read the states of the layer before, also with dropout.
 
     Edges: an empty history is read as one item whose embedding is 0, so all scores are 0. ``windows="all"`` restarts
     from h_0 every ``length`` items. The paper is about sessions, so settings for long histories (presets "ml-1m",
@@ -42,8 +42,14 @@ class GRU(Neural):
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
-            "The paper multiplies the state by the reset gate before the matrix product, and z is the share of the new "
-            "state; recassay takes PyTorch's form, with the gate after the product and z the share of the old state.",
+            "The paper multiplies the state by the reset gate before the matrix product; recassay takes PyTorch's "
+            "form, with the gate after the product, which has a fast kernel.",
+            literal="GRU(reset='before')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "In the paper z is the share of the new state and in recassay that of the old state, which is the same "
+            "network with the other sign of W_Z and R_Z.",
         ),
         Departure(
             "sequeval",
@@ -75,6 +81,7 @@ class GRU(Neural):
     batch: int = 512
     hidden: int = 100
     depth: int = 1
+    reset: Literal["after", "before"] = "after"
 
     def validate(self) -> None:
         """Raise U102 if the width or the depth is below 1."""
@@ -97,7 +104,7 @@ class GRU(Neural):
         """Return states (p, h) after the items at ``places``, flat indices into the table of tokens (n, t)."""
         x = layers.embed(weights["items"], tokens)  # (n, t, d)
         for name in self.layer_names:
-            x = layers.gru(drop(x, self.dropout), weights, name)  # (n, t, h)
+            x = layers.gru(drop(x, self.dropout), weights, name, reset_before=self.reset == "before")  # (n, t, h)
         return layers.embed(x.reshape(-1, self.hidden), places)
 
     def outputs(self, weights: Weights) -> Tensor:

@@ -102,12 +102,29 @@ def gru_weights(rng: np.random.Generator, name: str, dim: int, hidden: int) -> d
     return {f"{name}.in": np.concatenate(into), f"{name}.on": np.concatenate(onward)}
 
 
-def gru(x: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return all states (n, t, h) of gated recurrent units that read x (n, t, d); ``name`` selects their weights."""
+def gru(x: Tensor, weights: Weights, name: str, *, reset_before: bool = False) -> Tensor:
+    """Return all states (n, t, h) of gated recurrent units that read x (n, t, d); ``name`` selects their weights.
+
+    With ``reset_before`` the reset gate multiplies the state before the matrix product. PyTorch has no kernel for that.
+    """
     into, onward = weights[f"{name}.in"], weights[f"{name}.on"]  # (3h, d), (3h, h)
+    if reset_before:
+        return _gru_reset_before(x @ into.T, onward)
     start = x.new_zeros(1, x.shape[0], onward.shape[1])
     states, _ = torch_module().gru(x, start, [into, onward], False, 1, 0.0, False, False, True)
     return states
+
+
+def _gru_reset_before(inputs: Tensor, onward: Tensor) -> Tensor:
+    """Return the states (n, t, h), one position at a time, from W e of r, z and h side by side (n, t, 3h)."""
+    torch, width = torch_module(), onward.shape[1]
+    state, states = inputs.new_zeros(inputs.shape[0], width), []
+    for at in inputs.unbind(1):
+        reset, update = torch.sigmoid(at[:, : 2 * width] + state @ onward[: 2 * width].T).chunk(2, 1)
+        new = torch.tanh(at[:, 2 * width :] + (reset * state) @ onward[2 * width :].T)
+        state = update * state + (1 - update) * new
+        states.append(state)
+    return torch.stack(states, 1)
 
 
 def norm_weights(dim: int) -> Array:
@@ -147,14 +164,18 @@ def transformer_block(
     rate: float,
     within: float = 0.0,
     seen: Tensor | None = None,
+    scale: Literal["head", "model"] = "head",
 ) -> Tensor:
     """Return the output of a block: x + Dropout(Attention(Norm(x))), then x + Dropout(Forward(Norm(x))).
 
     ``name`` selects the weights. ``rate`` is the dropout rate, and ``within`` that of attention weights. Attention is
-    causal unless ``seen`` (n, 1, 1, t) marks the positions that all positions may attend to.
+    causal unless ``seen`` (n, 1, 1, t) marks the positions that all positions may attend to. Its products are divided
+    by the square root of d / heads, or of d with ``scale="model"``.
     """
     functional = torch_module().nn.functional
     mixed = norm(x, weights[f"{name}.attention.norm"]) @ weights[f"{name}.attention.in"]  # (n, t, 3d)
+    if scale == "model" and heads > 1:  # the division by the square root of d / heads comes later
+        mixed = torch_module().cat([mixed[..., : x.shape[-1]] * heads**-0.5, mixed[..., x.shape[-1] :]], -1)
     mixed = attention(mixed, heads, seen, drop, within) @ weights[f"{name}.attention.out"]
     x = x + drop(mixed, rate)
     inner = (

@@ -22,7 +22,7 @@ class SASRec(Neural):
     With embeddings M of items and P of positions (the last item always has the last position), x = M[item] +
     P[position] passes ``blocks`` of x + Dropout(z(LayerNorm(x))), where z is first softmax(Q K' / sqrt(dim / heads)) V
     with ``heads`` heads and causal attention, and then ReLU(x W1 + b1) W2 + b2. After a last LayerNorm the state at the
-    last position scores item i with M[i].
+    last position scores item i with M[i]. With ``scale="model"`` the divisor is sqrt(dim).
 
     Every position predicts the next item. The authors' loss is ``loss="binary"``, which presets have:
     -log sig(o) - log(1 - sig(o')), where o' is the score of an item drawn uniformly from the items the user never had.
@@ -43,6 +43,7 @@ class SASRec(Neural):
             "sampled-metrics",
             "The paper divides attention by the square root of d; recassay divides by that of d / heads, as "
             "transformers do, which differs with two heads or more.",
+            literal="SASRec(heads=2, scale='model')",
         ),
         Departure(
             "sampled-metrics",
@@ -69,6 +70,7 @@ class SASRec(Neural):
     dropout: float = 0.5
     blocks: int = 2
     heads: int = 1
+    scale: Literal["head", "model"] = "head"
 
     def validate(self) -> None:
         """Raise U102 if heads do not divide ``dim`` or a count is below 1."""
@@ -95,6 +97,7 @@ class SASRec(Neural):
         x = drop(x, self.dropout)
         for number in range(self.blocks):
             x = layers.transformer_block(
-                x, weights, f"block{number}", heads=self.heads, activation="relu", drop=drop, rate=self.dropout
-            )
+                x, weights, f"block{number}", heads=self.heads, activation="relu", drop=drop, rate=self.dropout,
+                scale=self.scale,
+            )  # fmt: skip
         return layers.norm(layers.embed(x.reshape(-1, self.dim), places), weights["norm"])

@@ -17,9 +17,12 @@ SMALL = {"dim": 8, "length": 6, "device": "cpu"}
 MODELS = {
     "gru": GRU(**SMALL, hidden=5),
     "deep_gru": GRU(**SMALL, hidden=5, depth=3),
+    "gru_reset_before": GRU(**SMALL, hidden=5, depth=2, reset="before"),
     "narm": NARM(**SMALL, hidden=5),
     "sasrec": SASRec(**SMALL, heads=2),
+    "sasrec_scaled": SASRec(**SMALL, heads=2, scale="model"),
     "bert4rec": BERT4Rec(**SMALL, heads=2, inner=12),
+    "bert4rec_scaled": BERT4Rec(**SMALL, heads=2, inner=12, scale="model"),
 }
 LISTS = [[4], [1, 2, 3], [], [9, 8, 7, 6, 5, 4], [9, 8, 7, 1, 5, 9, 3, 0]]
 
@@ -37,7 +40,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def gru_states(weights, name, rows):
+def gru_states(weights, name, rows, reset_place="after"):
     """Return h_1, h_2, ... for embeddings e_1, e_2, ..."""
     reset, update, new = np.split(weights[f"{name}.in"], 3)
     reset_on, update_on, new_on = np.split(weights[f"{name}.on"], 3)
@@ -45,7 +48,8 @@ def gru_states(weights, name, rows):
     for e in rows:
         r = sig(reset @ e + reset_on @ h)
         z = sig(update @ e + update_on @ h)
-        h = z * h + (1 - z) * np.tanh(new @ e + r * (new_on @ h))
+        onward = r * (new_on @ h) if reset_place == "after" else new_on @ (r * h)
+        h = z * h + (1 - z) * np.tanh(new @ e + onward)
         states.append(h)
     return np.array(states)
 
@@ -54,11 +58,8 @@ def gru_reference(model, weights, items):
     """Return the scores after each item."""
     rows = weights["items"][items]
     for name in ("gru", "gru2", "gru3")[: model.depth]:
-        rows = gru_states(weights, name, rows)
+        rows = gru_states(weights, name, rows, model.reset)
     return rows @ weights["outputs"].T
-
-
-deep_gru_reference = gru_reference
 
 
 def narm_reference(model, weights, items):
@@ -85,7 +86,8 @@ def transformer(model, weights, x, seen, activation):
         queries, keys, values = np.split(norm(x, own["attention.norm"]) @ own["attention.in"], 3, axis=1)
         heads = []
         for part in np.split(np.arange(d), model.heads):
-            fit = queries[:, part] @ keys[:, part].T / np.sqrt(d / model.heads)
+            root = d if model.scale == "model" else d / model.heads
+            fit = queries[:, part] @ keys[:, part].T / np.sqrt(root)
             heads.append(softmax(np.where(seen, fit, -np.inf)) @ values[:, part])
         x = x + np.concatenate(heads, axis=1) @ own["attention.out"]
         inner = activation(norm(x, own["forward.norm"]) @ own["forward.in"] + own["forward.in.bias"])
@@ -123,7 +125,8 @@ def random_weights(model):
 def made(request):
     """Return a network, its readable version, and weights for both."""
     model = MODELS[request.param]
-    return model, globals()[f"{request.param}_reference"], random_weights(model)
+    reference = f"{request.param.removeprefix('deep_').split('_')[0]}_reference"
+    return model, globals()[reference], random_weights(model)
 
 
 def test_scores_equal_those_of_the_formulas(made):
