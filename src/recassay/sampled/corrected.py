@@ -16,7 +16,7 @@ from recassay.results.scores import Scores
 from recassay.sampled.rank_tables import RankTables
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CorrectedMetrics:
     """Metrics of the full ranking, estimated from sampled ranks alone.
 
@@ -36,6 +36,10 @@ class CorrectedMetrics:
     estimates: RankTables
     findings: tuple[Finding, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=100, tbl_hide_column_data_types=True):
+            return str(self.means.drop("left_out"))
 
     def scores(self, estimator: str) -> Scores:
         """Return the estimated values per user, ready for :func:`~recassay.compare`."""

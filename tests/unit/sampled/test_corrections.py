@@ -41,6 +41,12 @@ def test_a_case_by_hand():
     ]
 
 
+def test_a_result_prints_its_means_and_not_its_estimates():
+    found = correct([1, 2, 2, 4], pool=5, sample=3, metrics="hit@2", replace=True, interval=None)
+    assert "bias_variance" in repr(found)
+    assert "array" not in repr(found)
+
+
 def test_estimates_are_clipped_only_on_request():
     options = {"pool": 5, "sample": 3, "metrics": "hit@2", "replace": True, "interval": None}
     assert correct([3, 3], **options).means["mean"][0] == pytest.approx(-0.272817, abs=1e-6)
