@@ -58,8 +58,10 @@ FOLD, MADE, BESIDE = world()
 
 def asked_for(text):
     """What a metric asks for beside sequences; what it does not ask for is refused."""
-    given = {"similarities": "similarity='given'", "primitive": "primitive='given'"}
-    return {name: one for name, one in BESIDE.items() if given.get(name, text) in text}
+    given = {
+        "items": "similarity='features'", "similarities": "similarity='given'", "primitive": "primitive='given'"
+    }  # fmt: skip
+    return {name: one for name, one in BESIDE.items() if given[name] in text}
 
 
 @pytest.fixture(scope="module")

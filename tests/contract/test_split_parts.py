@@ -63,6 +63,10 @@ class Dealt:
     def logs(self):
         return [Interactions.from_frame(one) for one in self.frames]
 
+    @property
+    def time_scale(self):
+        return Interactions.from_frame(pl.concat(self.frames)).time_scale
+
     def total(self, look, whole="user"):
         look = pickle.loads(pickle.dumps(look))  # it is sent to where the rows are
         logs = self.logs

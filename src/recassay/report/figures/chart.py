@@ -158,9 +158,9 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return a short form of each name: long names lose their middle, or another part if two would look alike.
 
     >>> list(short_names(["pop", "BPR(factors=16, regularization=0.01)"]).values())
-    ['pop', 'BPR(factors=1…ation=0.01)']
+    ['pop', 'BPR(factors=1…zation=0.01)']
     >>> list(short_names([f"BPR(factors={number}, regularization=0.01)" for number in (16, 18)]).values())
-    ['BPR(factors=16…tion=0.01)', 'BPR(factors=18…tion=0.01)']
+    ['BPR(factors=16…ation=0.01)', 'BPR(factors=18…ation=0.01)']
     """
     distinct = list(dict.fromkeys(names))
     for width in (LONGEST, LONGER):
