@@ -1,10 +1,12 @@
 """What `import recassay` offers, and what it costs."""
 
+import ast
 import importlib
 import json
 import pkgutil
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 
@@ -115,3 +117,14 @@ def test_modules_stay_small():
 
 def test_the_package_says_that_it_is_typed():
     assert (Path(recassay.__file__).parent / "py.typed").exists()
+
+
+def test_a_public_class_name_means_one_class():
+    """The same name for two classes makes a reader, and a search, stop at the wrong one."""
+    found = defaultdict(list)
+    for path in sorted(Path(recassay.__file__).parent.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.name)
+    assert len(found) > 500
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

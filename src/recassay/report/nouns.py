@@ -56,7 +56,7 @@ LEAKAGE = {
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ShownFacts:
     """What is shown of a value: a title, lines (name and text), sparklines by name, and rows of a table.
 
     The rows are shown in notebooks only, unless they are the whole of the value (``tabular``).
@@ -70,7 +70,7 @@ class Facts:
 
 
 @singledispatch
-def facts(value: Any) -> Facts:
+def facts(value: Any) -> ShownFacts:
     """Return a title, lines and rows that describe a log, run, truth or other value.
 
     A function for each type is registered below.
@@ -79,17 +79,17 @@ def facts(value: Any) -> Facts:
 
 
 @facts.register
-def _log(log: Interactions) -> Facts:
+def _log(log: Interactions) -> ShownFacts:
     lines = {"users": f"{_distinct(log.users):,}", "items": f"{_distinct(log.items):,}", "times": _times(log)}
     if log.ratings is not None:
         lines["ratings"] = _range(log.ratings)
-    return Facts(
+    return ShownFacts(
         f"log of {counted(len(log), 'event')}", _with_origin(lines, log.origin), _over_time(log), _log_head(log)
     )
 
 
 @facts.register
-def _fold(fold: Fold) -> Facts:
+def _fold(fold: Fold) -> ShownFacts:
     parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
     lines = {name: _part(part) for name, part in parts.items() if part is not None}
     if fold.profile is not None:
@@ -101,21 +101,21 @@ def _fold(fold: Fold) -> Facts:
     if fold.items is not None:
         lines["items"] = f"{fold.items.n_items:,} with {fold.items.names.len():,} features"
     sparks = {name: values for name, part in parts.items() if part is not None for values in _over_time(part).values()}
-    return Facts(f"fold {fold.number} of {fold.how.get('split', 'a log')}", lines, sparks)
+    return ShownFacts(f"fold {fold.number} of {fold.how.get('split', 'a log')}", lines, sparks)
 
 
 @facts.register
-def _truth(truth: Truth) -> Facts:
+def _truth(truth: Truth) -> ShownFacts:
     lines = {"users": f"{truth.queries.len():,}", "items": f"{_distinct(truth.items):,}", "gains": _range(truth.gains)}
     if truth.merged:
         lines["merged"] = f"{truth.merged:,} rows that repeat a user and item"
     head = truth.take(np.arange(min(truth.queries.len(), HEAD))).frame().head(HEAD)
     title = f"truth of {truth.items.size:,} judged items"
-    return Facts(title, _with_origin(lines, truth.origin), {"items per user": _lengths(truth.offsets)}, head)
+    return ShownFacts(title, _with_origin(lines, truth.origin), {"items per user": _lengths(truth.offsets)}, head)
 
 
 @facts.register
-def _run(run: Run) -> Facts:
+def _run(run: Run) -> ShownFacts:
     sizes = np.diff(run.offsets)
     lines = {"users": f"{run.queries.len():,}", "items": f"{_distinct(run.items):,}", "lists": _sizes(sizes)}
     lines["order"] = f"by {run.order}" if run.order != "row" else "as the rows are"
@@ -124,115 +124,117 @@ def _run(run: Run) -> Facts:
     if run.standings is not None:
         lines["standings"] = f"{run.standings.pairs:,} relevant items, for ra.judge"
     origin = "" if run.origin == run.name else run.origin
-    return Facts(f"run {run.name}", _with_origin(lines, origin), rows=_run_head(run))
+    return ShownFacts(f"run {run.name}", _with_origin(lines, origin), rows=_run_head(run))
 
 
 @facts.register
-def _standings(standings: Standings) -> Facts:
+def _standings(standings: Standings) -> ShownFacts:
     lines = {"users": f"{standings.queries.len():,}", "base sets": _some(standings.above)}
-    return Facts(f"standings of {standings.pairs:,} relevant items for {standings.name}", lines)
+    return ShownFacts(f"standings of {standings.pairs:,} relevant items for {standings.name}", lines)
 
 
 @facts.register
-def _features(items: Features) -> Facts:
+def _features(items: Features) -> ShownFacts:
     lines = {"columns": _some(items.columns), "features": f"{items.names.len():,}: {_some(items.names.to_list())}"}
-    return Facts(f"features of {items.n_items:,} items", _with_origin(lines, items.origin))
+    return ShownFacts(f"features of {items.n_items:,} items", _with_origin(lines, items.origin))
 
 
 @facts.register
-def _queries(queries: Queries) -> Facts:
-    return Facts(f"queries for {len(queries):,} users", {"users": _some(map(str, queries.ids.head(NAMES + 1)))})
+def _queries(queries: Queries) -> ShownFacts:
+    return ShownFacts(f"queries for {len(queries):,} users", {"users": _some(map(str, queries.ids.head(NAMES + 1)))})
 
 
 @facts.register
-def _sequences(made: Sequences) -> Facts:
+def _sequences(made: Sequences) -> ShownFacts:
     lines = {"users": f"{_distinct(made.users):,}", "items": f"{_distinct(made.items):,}"}
     lines["lengths"] = _sizes(np.diff(made.offsets))
     lines["times"] = KINDS[made.kind]
-    return Facts(f"{len(made):,} sequences of {made.items.size:,} events", _with_origin(lines, made.origin))
+    return ShownFacts(f"{len(made):,} sequences of {made.items.size:,} events", _with_origin(lines, made.origin))
 
 
 @facts.register
-def _sequence_fold(fold: SequenceFold) -> Facts:
+def _sequence_fold(fold: SequenceFold) -> ShownFacts:
     lines = {
         name: f"{len(part):,} sequences of {part.items.size:,} events, {_distinct(part.items):,} items"
         for name, part in (("train", fold.train), ("test", fold.test))
     }
     if removed := {reason: count for reason, count in fold.removed.items() if count}:
         lines["removed"] = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
-    return Facts(f"fold {fold.number} of {fold.how.get('split', 'sequences')}", lines)
+    return ShownFacts(f"fold {fold.number} of {fold.how.get('split', 'sequences')}", lines)
 
 
 @facts.register
-def _generated(made: Generated) -> Facts:
+def _generated(made: Generated) -> ShownFacts:
     chances = "none" if np.isnan(made.chances).all() else "for every item"
     lines = {"lengths": _sizes(made.lengths), "probabilities": chances, "seed": str(made.seed)}
-    return Facts(f"{len(made):,} sequences generated by {made.name}", lines)
+    return ShownFacts(f"{len(made):,} sequences generated by {made.name}", lines)
 
 
 @facts.register
-def _outcomes(outcomes: Outcomes) -> Facts:
+def _outcomes(outcomes: Outcomes) -> ShownFacts:
     lines = {"scored": f"{len(outcomes):,} of {outcomes.events:,} events"}
     lines |= {metric: f"mean {outcomes.mean(metric):.4f}" for metric in outcomes.metrics}
     sparks = {metric: _binned_means(outcomes.of(metric)) for metric in outcomes.metrics}
-    return Facts(f"{outcomes.system} on a stream", lines, sparks)
+    return ShownFacts(f"{outcomes.system} on a stream", lines, sparks)
 
 
 @facts.register
-def _stream(stream: Stream) -> Facts:
+def _stream(stream: Stream) -> ShownFacts:
     if len(stream.copies) > 1:
         rows = stream.summary().iter_rows(named=True)
         lines = {row["metric"]: f"mean {row['mean']:.4f}, copies {row['low']:.4f} to {row['high']:.4f}" for row in rows}
-        return Facts(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)
+        return ShownFacts(f"{stream.name} on a stream, {len(stream.copies)} copies", lines)
     found_facts = facts(stream.outcomes)
     alarms = {"alarms": f"{len(stream.alarms):,}"} if stream.alarms_by_copy else {}
-    return Facts(found_facts.title, {**found_facts.lines, **alarms}, found_facts.sparks)
+    return ShownFacts(found_facts.title, {**found_facts.lines, **alarms}, found_facts.sparks)
 
 
 @facts.register
-def _score_set(scores: ScoreSet) -> Facts:
+def _score_set(scores: ScoreSet) -> ShownFacts:
     lines = {"systems": _some(scores.systems), "metrics": _some(scores.metrics)}
     axes = {axis: scores.along(axis) for axis in ("dataset", "split", "protocol", "design", "seed")}
     lines |= {axis: _some(map(str, values)) for axis, values in axes.items() if len(values) > 1}
     where = f" in {scores.folder}" if scores.folder else ""
-    return Facts(f"scores in {counted(len(scores), 'setting')}{where}", lines)
+    return ShownFacts(f"scores in {counted(len(scores), 'setting')}{where}", lines)
 
 
 @facts.register
-def _exhibit(exhibit: Exhibit) -> Facts:
+def _exhibit(exhibit: Exhibit) -> ShownFacts:
     table = f"{exhibit.table.height:,} rows of {_some(exhibit.table.columns)}"
-    return Facts(exhibit.title, {"picture": f"{exhibit.y} over {exhibit.x}", "table": table, "says": exhibit.caption})
+    return ShownFacts(
+        exhibit.title, {"picture": f"{exhibit.y} over {exhibit.x}", "table": table, "says": exhibit.caption}
+    )
 
 
 @facts.register(SuddenDeath)
 @facts.register(HomeAndAway)
-def _contest(contest: SuddenDeath | HomeAndAway) -> Facts:
+def _contest(contest: SuddenDeath | HomeAndAway) -> ShownFacts:
     name = "Sudden Death" if isinstance(contest, SuddenDeath) else "ranks at home and away"
-    return Facts(name, rows=contest.summary(), tabular=True)
+    return ShownFacts(name, rows=contest.summary(), tabular=True)
 
 
 @facts.register(Across)
 @facts.register(Consistency)
 @facts.register(Power)
-def _framed(found: Across | Consistency | Power) -> Facts:
+def _framed(found: Across | Consistency | Power) -> ShownFacts:
     names = {Across: "comparison in several settings", Consistency: "agreement of orders", Power: "users needed"}
-    return Facts(names[type(found)], rows=found.frame(), tabular=True)
+    return ShownFacts(names[type(found)], rows=found.frame(), tabular=True)
 
 
 @facts.register(TradeOff)
 @facts.register(Weights)
-def _points(found: TradeOff | Weights) -> Facts:
+def _points(found: TradeOff | Weights) -> ShownFacts:
     if isinstance(found, Weights):
         title = f"{found.method} has the best {found.criterion}"
     else:
         title = f"{found.accuracy} against {_some(found.diversity)}, relative to {found.baseline}"
-    return Facts(title, rows=found.table, tabular=True)
+    return ShownFacts(title, rows=found.table, tabular=True)
 
 
 @facts.register
-def _reranked(reranked: Reranked) -> Facts:
+def _reranked(reranked: Reranked) -> ShownFacts:
     counts = {name: f"{count:,}" for name, count in reranked.counts.items() if count}
-    return Facts(f"run {reranked.run.name}, reordered by {reranked.method}", counts)
+    return ShownFacts(f"run {reranked.run.name}, reordered by {reranked.method}", counts)
 
 
 def _log_head(log: Interactions) -> pl.DataFrame:
@@ -337,6 +339,6 @@ def _run_head(run: Run) -> pl.DataFrame:
 
 
 @facts.register
-def _group_scores(groups: GroupScores) -> Facts:
+def _group_scores(groups: GroupScores) -> ShownFacts:
     rows = groups.gaps_frame().select("metric", "system", "gap", "low", "high", "p", "worst", "best")
-    return Facts(f"{groups_title(groups)}: {groups_counts(groups)}", rows=rows, tabular=True)
+    return ShownFacts(f"{groups_title(groups)}: {groups_counts(groups)}", rows=rows, tabular=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from recassay.errors import UsageError
-from recassay.reproduction.paper import Claim
+from recassay.reproduction.paper import PaperClaim
 
 Word = Literal["confirmed", "refuted", "partly", "not checkable"]
 
@@ -47,14 +47,14 @@ class ClaimVerdict:
         return cls(name, content["verdict"], tuple(Case(**case) for case in content["cases"]))
 
 
-def verdict_on(name: str, claim: Claim, rows: pl.DataFrame | None) -> ClaimVerdict:
+def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> ClaimVerdict:
     """Return the verdict on a claim, from the rows of its query; None if the claim cannot be checked.
 
     A case holds if its whole interval is within the bounds of the claim, and fails if none of it is. ``within`` looks
     at the value alone, because the tolerance is the uncertainty. A claim is confirmed if all its cases hold, refuted if
     all fail, and holds partly otherwise.
 
-    >>> claim = Claim(claim="tau is low", where="abstract", value="SELECT ...", at_most=0.8)
+    >>> claim = PaperClaim(claim="tau is low", where="abstract", value="SELECT ...", at_most=0.8)
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.75]})).word
     'confirmed'
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.85]})).word
@@ -72,7 +72,7 @@ def verdict_on(name: str, claim: Claim, rows: pl.DataFrame | None) -> ClaimVerdi
     return ClaimVerdict(name, word, cases)
 
 
-def _case(row: dict[str, Any], claim: Claim) -> Case:
+def _case(row: dict[str, Any], claim: PaperClaim) -> Case:
     value = float("nan") if row["value"] is None else float(row["value"])
     low, high = (_number(row.get(key)) for key in ("low", "high"))
     bottom, top = (value if one is None or claim.within is not None else one for one in (low, high))

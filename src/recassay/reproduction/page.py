@@ -10,7 +10,7 @@ from rich.text import Text
 from recassay.errors import printable
 from recassay.report.tables.text import bare_table
 from recassay.reproduction.claims import Case, ClaimVerdict
-from recassay.reproduction.paper import Claim
+from recassay.reproduction.paper import PaperClaim
 from recassay.reproduction.results import Reproduction
 
 MOST_CASES = 16  # that the page lists of one claim
@@ -60,7 +60,7 @@ def _digits(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
-def _paper(claim: Claim) -> str:
+def _paper(claim: PaperClaim) -> str:
     return "–" if claim.paper is None else str(claim.paper)
 
 
@@ -84,7 +84,7 @@ def gallery_page(found: Reproduction) -> str:
     return "\n".join(lines)
 
 
-def _section(verdict: ClaimVerdict, claim: Claim) -> list[str]:
+def _section(verdict: ClaimVerdict, claim: PaperClaim) -> list[str]:
     lines = [f"## {verdict.name.replace('_', ' ').capitalize()}", "", f"{claim.claim} ({claim.where})", ""]
     lines += [f"**{verdict.word[:1].upper()}{verdict.word[1:]}.** {claim.unchecked or claim.why}".strip(), ""]
     if claim.value is None:
@@ -103,10 +103,10 @@ def _section(verdict: ClaimVerdict, claim: Claim) -> list[str]:
     return [*lines, ""]
 
 
-def accepted(claim: Claim) -> str:
+def accepted(claim: PaperClaim) -> str:
     """Return which values confirm a claim, in words.
 
-    >>> accepted(Claim(claim="c", where="w", value="SELECT", at_least=0.5))
+    >>> accepted(PaperClaim(claim="c", where="w", value="SELECT", at_least=0.5))
     'confirmed if it is at least 0.5'
     """
     if claim.within is not None:

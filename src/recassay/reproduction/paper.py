@@ -26,7 +26,7 @@ class Made(ConfigSection):
     values: list[str]
 
 
-class Agreement(ConfigSection):
+class AgreementSource(ConfigSection):
     """Kendall's tau between the orders of systems under each two values of a setting, by ``ra.order_agreement``."""
 
     of: str
@@ -45,7 +45,7 @@ class Conclusions(ConfigSection):
 KINDS = ("file", "study", "sql", "agreement", "conclude")
 
 
-class Source(ConfigSection):
+class PaperSource(ConfigSection):
     """A table that claims are computed from, made in exactly one way: one of the keys in ``KINDS``."""
 
     file: str | None = None  # in the data folder, without its suffix
@@ -53,7 +53,7 @@ class Source(ConfigSection):
     capture: Annotated[dict[str, str], Field(default_factory=dict)]
     study: str | None = None  # a study file, relative to the paper's file
     sql: str | None = None  # of the tables above it
-    agreement: Agreement | None = None
+    agreement: AgreementSource | None = None
     conclude: Conclusions | None = None
     quick: Made | None = None  # in place of ``file``
     keep: bool = False  # whether the table is part of the results that are committed
@@ -64,7 +64,7 @@ class Source(ConfigSection):
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")
-    def _one_way(self) -> Source:
+    def _one_way(self) -> PaperSource:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
             raise ValueError(f"needs exactly one of {', '.join(KINDS)}")
         if (self.quick is not None) != (self.file is not None):
@@ -72,7 +72,7 @@ class Source(ConfigSection):
         return self
 
 
-class Claim(ConfigSection):
+class PaperClaim(ConfigSection):
     """A claim of the paper, its place there, and the values that confirm it.
 
     ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
@@ -100,7 +100,7 @@ class Claim(ConfigSection):
         return low, float("inf") if self.at_most is None else float(self.at_most)
 
     @model_validator(mode="after")
-    def _has_a_tolerance(self) -> Claim:
+    def _has_a_tolerance(self) -> PaperClaim:
         if (self.value is None) == (self.unchecked is None):
             raise ValueError("needs either value, a query, or unchecked, the reason")
         if self.value is not None and self.within is None and self.bounds == (float("-inf"), float("inf")):
@@ -132,8 +132,8 @@ class Paper(ConfigSection):
     reference: str
     about: str
     needs: str
-    sources: dict[Name, Source]
-    claims: Annotated[dict[Name, Claim], Field(min_length=1)]
+    sources: dict[Name, PaperSource]
+    claims: Annotated[dict[Name, PaperClaim], Field(min_length=1)]
     figures: Annotated[dict[Name, Figure], Field(default_factory=dict)]
 
 

@@ -19,7 +19,7 @@ from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
 from recassay.evaluate.finished.order_agreement import order_agreement
 from recassay.evaluate.finished.read import read_finished
 from recassay.report.folder.read import read_results
-from recassay.reproduction.paper import Made, PaperFile, Source
+from recassay.reproduction.paper import Made, PaperFile, PaperSource
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive
 from recassay.study.config.sources import find_data_file
@@ -69,7 +69,7 @@ class Sources:
                 hint=f"the tables are {', '.join(self.tables)}",
             ) from None
 
-    def _make(self, name: str, source: Source) -> None:
+    def _make(self, name: str, source: PaperSource) -> None:
         if source.file is not None and source.quick is not None:
             self.tables[name] = self._read(name, source.file, source.quick, source.capture)
         elif source.study is not None:

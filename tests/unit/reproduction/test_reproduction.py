@@ -10,7 +10,7 @@ from recassay.errors import InputError, UsageError
 from recassay.reproduction import code
 from recassay.reproduction.claims import verdict_on
 from recassay.reproduction.page import gallery_index, gallery_page, number
-from recassay.reproduction.paper import Claim, find_paper, read_paper
+from recassay.reproduction.paper import PaperClaim, find_paper, read_paper
 from recassay.reproduction.results import PERSONAL, outdated, read_reproduction
 from recassay.reproduction.run import reproduce
 from recassay.reproduction.sources import Sources
@@ -59,7 +59,7 @@ def small(tmp_path):
 
 
 def claim(**bounds):
-    return Claim(claim="c", where="w", value="SELECT 1 AS value", **bounds)
+    return PaperClaim(claim="c", where="w", value="SELECT 1 AS value", **bounds)
 
 
 def word(rows, **bounds):

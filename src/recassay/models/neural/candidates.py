@@ -15,7 +15,7 @@ Proposal = Literal["popularity", "uniform"]
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class SampledItems:
     """Distinct items (c,) in ascending order, and how many times each was drawn.
 
     ``expected`` is the mean of these times over all draws.
@@ -41,7 +41,7 @@ class CandidateSampler:
             chances = (chances + np.bincount(log.items, minlength=log.n_items) / len(log)) / 2
         self.upto, self.expected = np.cumsum(chances), size * chances
 
-    def draw(self, rng: np.random.Generator) -> Candidates:
+    def draw(self, rng: np.random.Generator) -> SampledItems:
         """Return candidates; from a catalogue of at most ``size`` items every item once.
 
         >>> import polars as pl
@@ -55,8 +55,8 @@ class CandidateSampler:
         """
         if self.size >= self.n_items:
             every = np.ones(self.n_items, np.int64)
-            return Candidates(np.arange(self.n_items), every, every.astype(np.float64))
+            return SampledItems(np.arange(self.n_items), every, every.astype(np.float64))
         points = (np.arange(self.size) + rng.random(self.size)) * (self.upto[-1] / self.size)
         items = np.minimum(np.searchsorted(self.upto, points, side="right"), self.n_items - 1)
         found, drawn = np.unique(items, return_counts=True)
-        return Candidates(found, drawn, self.expected[found])
+        return SampledItems(found, drawn, self.expected[found])

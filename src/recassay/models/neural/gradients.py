@@ -17,7 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.models.neural import layers, losses
 from recassay.models.neural.base import Neural
 from recassay.models.neural.batches import Codes, NegativeSampler, TrainingBatch
-from recassay.models.neural.candidates import Candidates, CandidateSampler
+from recassay.models.neural.candidates import CandidateSampler, SampledItems
 from recassay.models.neural.layers import Tensor, Weights
 from recassay.rng import derive
 
@@ -46,14 +46,14 @@ class ChunkLoss:
         proposal = "uniform" if self.name == "gbce" else model.proposal
         self.candidates = CandidateSampler(log, model.negatives, proposal)
 
-    def draw(self, *keys: int) -> Candidates | None:
+    def draw(self, *keys: int) -> SampledItems | None:
         """Return the candidates of a step, which ``keys`` identify; None if the loss needs none."""
         if self.name not in ("sampled", "gbce"):
             return None
         return self.candidates.draw(derive(self.model.seed, self.model.name, "candidates", *keys))
 
     def gradients(
-        self, weights: Weights, which: Codes, candidates: Candidates | None, rng: np.random.Generator
+        self, weights: Weights, which: Codes, candidates: SampledItems | None, rng: np.random.Generator
     ) -> ChunkGradients:
         """Return the loss and the gradients of the windows with the numbers ``which``."""
         torch = layers.torch_module()
@@ -74,7 +74,7 @@ class ChunkLoss:
         touched = None if rows is None else self.tensor(rows)
         return ChunkGradients(loss.item(), dict(zip(own, found, strict=True)), touched)
 
-    def rows(self, batch: TrainingBatch, negatives: Codes, candidates: Candidates | None) -> Codes | None:
+    def rows(self, batch: TrainingBatch, negatives: Codes, candidates: SampledItems | None) -> Codes | None:
         """Return the items that a chunk touches, ascending, and the padding; None if it touches all."""
         if self.name == "softmax":
             return None
@@ -101,7 +101,7 @@ class ChunkLoss:
         negatives: Tensor,
         sampled: Tensor,
         *,
-        candidates: Candidates | None,
+        candidates: SampledItems | None,
     ) -> Tensor:
         """Return the summed loss of states (p, d); ``items`` (n, d) are the vectors of the items with these codes."""
         if self.name == "binary":

@@ -38,7 +38,7 @@ from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, model
 from recassay.study.store.results import Results, Row
 from recassay.study.store.statistics import stored_statistics
 from recassay.study.store.stream_fold import StreamFold
-from recassay.study.store.times import ANSWER, FIT, JUDGE, TIMES, Clock
+from recassay.study.store.times import ANSWER, FIT, JUDGE, TIMES, Stopwatch
 from recassay.threads import available
 
 ReportProgress = Callable[[str, int, int], None]  # stage, done, of
@@ -82,9 +82,9 @@ class Runner(ABC, Generic[AFold, Answer]):
         return Record(self.plan, self.out, trust=self.trust)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> Stopwatch:
         """Return the store of how long each step (such as fitting a system on a fold) took."""
-        return Clock(self.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
+        return Stopwatch(self.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
 
     @property
     def store(self) -> StudyFolder:

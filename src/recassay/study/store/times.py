@@ -27,14 +27,14 @@ PLACES = 3  # decimals of a second
 
 
 @dataclass(frozen=True)
-class Clock:
+class Stopwatch:
     """A store of how many seconds each step of a study took, by the key of the step's result.
 
     ``threads`` is the number of threads to note with each time.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     clock = Clock(Path(folder), threads=2)
+    ...     clock = Stopwatch(Path(folder), threads=2)
     ...     with clock.timed("key"):
     ...         made = sum(range(100))
     ...     noted = clock.times("key")

@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import log
 from recassay.models.baselines.popular import Popular
-from recassay.study.store.times import Clock, times_exhibit
+from recassay.study.store.times import Stopwatch, times_exhibit
 
 from ..conftest import files
 
@@ -68,7 +68,7 @@ def test_stored_results_keep_their_first_time(study, tmp_path, monkeypatch, tick
 def test_the_time_of_a_resumed_fit_includes_the_earlier_part(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: now[0])
-    clock = Clock(tmp_path, threads=1)
+    clock = Stopwatch(tmp_path, threads=1)
 
     def train(until, *, resumed):
         with clock.timed("key", resumed=resumed) as note:
