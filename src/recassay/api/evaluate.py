@@ -70,12 +70,13 @@ def evaluate(
 ) -> Evaluation:
     """Fit models on a part of a log, score their lists on the rest, test all pairs, and return everything.
 
-    ``log`` is a log, anything that :func:`~recassay.read_interactions` reads, or a fold. ``models`` are texts
-    (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. ``split`` is by default the
-    strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all events,
-    ``last(n=1)`` for orders within users, ``random(test=0.2)`` without times. ``references`` adds systems that every
-    good system must beat, Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark
-    them as references. ``items`` are item features.
+    ``log`` is a log, anything that :func:`~recassay.read_interactions` reads, or a fold (then ``split`` is ignored).
+    ``models`` are texts (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. ``split`` is
+    by default the strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all
+    events, ``last(n=1)`` for times that only order the events of each user, ``random(test=0.2)`` without times.
+    ``protocol`` says how the models' lists are made. ``references`` adds systems that every good system must beat,
+    Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark them as references.
+    ``items`` are item features.
 
     >>> from recassay.data.synthetic.tastes import log
     >>> made = log(users=80, items=60, events=2_000, seed=1)

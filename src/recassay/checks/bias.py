@@ -146,10 +146,10 @@ def popularity_effect(standings: Standings) -> PopularityEffect | None:
 
 @check("B003", "The score mostly reflects the number of test ratings", "warning", about=DesignFacts)
 def value_is_sparsity(facts: DesignFacts) -> tuple[Severity, str] | None:
-    """Users have so few relevant items that no system can reach a mean of 0.5 when all are ranked together (AR).
+    """Users have so few relevant items that no metric's mean can reach 0.5 when all are ranked together (AR).
 
-    The mean then measures the number of test ratings, and falls in proportion when some are removed. The severity is
-    warning if the best system leads by less than half the width of its interval.
+    The mean then measures the number of test ratings, and falls in proportion when test ratings are removed. The
+    severity is warning if the best system leads by less than half the width of its interval.
     """
     assay = facts.assay
     capped = [row for row in assay.rows if row.best < CEILING and _ranks_together(row.design)]

@@ -42,9 +42,9 @@ def repeated_items(facts: LiveFacts) -> str | None:
 
 @check("W004", "Propensities that do not average to 1", "error", about=LiveFacts)
 def propensities_off(facts: LiveFacts) -> str | None:
-    """The mean of 1 / propensity over the exposures of an arm, per exposure of any arm, is not 1.
+    """The sum of 1 / propensity over an arm's exposures, divided by the number of exposures of all arms, is not 1.
 
-    Where a propensity is the probability with which a request went to its arm, that mean is 1 but for chance. Here it
+    If a propensity is the probability with which a request went to its arm, that ratio is 1 but for chance. Here it
     differs by more than 4 standard errors, so the propensities are not those of the assignment, and IPS is biased.
     """
     off = {

@@ -312,7 +312,10 @@ def score(
 
 
 def _of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
-    """Return the paths of the truth and the training log; if ``truth`` is the folder of a fold, of the files in it."""
+    """Return the paths of the truth and the training log.
+
+    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given.
+    """
     from recassay.data.fold_files import TRAIN, TRUTH, is_fold
 
     if not is_fold(truth):

@@ -79,9 +79,9 @@ def _slot_of(slots: NDArray[np.uint64], key: np.uint64, check: np.uint64) -> np.
 def mark_repeated_items(
     offsets: NDArray[np.int64], items: NDArray[np.int32], begin: int, end: int
 ) -> NDArray[np.bool_]:
-    """Return a mask of the rows of lists begin..end whose item occurs earlier in the same list.
+    """Return a mask of the rows of lists ``begin`` to ``end`` - 1: true if the item occurs earlier in the same list.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of list q.
+    ``offsets[q]:offsets[q + 1]`` are the rows of list q. The mask begins with the first row of list ``begin``.
     """
     base = offsets[begin]
     found = np.zeros(offsets[end] - base, np.bool_)

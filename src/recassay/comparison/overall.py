@@ -56,7 +56,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
     """Return a row per system: its Pareto front, and the systems that dominate it.
 
     One system dominates another if its means are nowhere worse and somewhere better. No system dominates front 1, only
-    front 1 dominates front 2, and so on. ``metrics`` are by default all of which more, or less, is better.
+    front 1 dominates front 2, and so on. ``metrics`` are by default all that say whether higher is better.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(system=name, metric="precision", mean=mean, higher_is_better=True) for name, mean in

@@ -113,9 +113,9 @@ def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs
 
 @njit(nogil=True, cache=True)
 def probability_ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> tuple[float, float]:
-    """Return (a, b) with a / b = P(y - 1 hits) / P(y hits), for ``q`` draws from ``rest`` that may hit ``gap`` of them.
+    """Return (a, b) with a / b = P(y - 1 hits) / P(y hits), for ``q`` draws from ``rest`` candidates.
 
-    With ``replace``, candidates are drawn with replacement.
+    ``gap`` of the candidates count as hits. With ``replace``, candidates are drawn with replacement.
     """
     if replace:
         return y * (rest - gap), (q - y + 1.0) * gap

@@ -45,8 +45,8 @@ def joint_moments(
 
     Both are over random draws of candidates and random orders of ties.
 
-    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries with
-    ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
+    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries q in
+    ``begin`` to ``end`` - 1 with ``chosen[q]`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
     relevant item) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
     tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
     is the number or mass of all candidates, ``drawn`` is how many of them are sampled, and ranks beyond ``limit`` have
@@ -54,9 +54,9 @@ def joint_moments(
 
     With ``replace``, candidates are drawn with replacement; those that tie with pair p then form the classes
     ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass ``mass[c]`` each. With ``apart``, each
-    relevant item has a target set of its own, so relevant items do not count in each other's ranks. With
-    ``only_first``, only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics,
-    ranks), and ``logs[x]`` is log(x!).
+    relevant item is ranked without the other relevant items, so they do not count in its rank. With ``only_first``,
+    only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics, ranks), and
+    ``logs[x]`` is log(x!).
     """
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))

@@ -192,11 +192,13 @@ def masses_above(
 
 @njit(nogil=True, cache=True)
 def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
-    """Add the probability ``chance`` of a position to the nodes of its interval in ``chances``, so that means are kept.
+    """Spread the probability ``chance`` of one mass over the NODES fixed masses ("nodes") of its interval.
 
-    The whole mass is divided into q equal intervals, and ``where`` is the position in units of one interval. Means of
-    polynomials up to degree 7 stay the same; over one interval, distributions of q draws are such polynomials with an
-    error below 1e-6. ``chances`` has NODES entries per interval.
+    The mass is that of the candidates above an item: the sum of their weights in a draw. For q draws, the masses from 0
+    to that of all candidates are divided into q equal intervals. ``where`` is the mass in units of one interval.
+    ``chances`` has NODES entries per interval, to which parts of ``chance`` are added. The mean of any polynomial of
+    the mass up to degree 7 stays the same. Over one interval, the distribution of the number of draws above the item is
+    such a polynomial with an error below 1e-6.
     """
     cell = min(int(where), chances.size // NODES - 1)
     inside = where - cell

@@ -41,10 +41,11 @@ class Classes:
 
     @classmethod
     def of(cls, table: Float) -> Classes:
-        """Return the classes of each row of a table of masses, in the format of ``Standings.tied_masses``.
+        """Return, for each row of ``table``, groups ("classes") of candidates that have equal mass.
 
-        A row is the number of masses, followed by the masses themselves if they are few, else by their sums of powers 1
-        to 4.
+        A row describes the masses (weights in a draw) of some candidates: their number, then the masses themselves if
+        they are few, else the sums of their powers 1 to 4. Few masses are kept as they are. Many are replaced by two
+        classes with the same sums of masses and of squares, and nearly the same sums of cubes and fourth powers.
         """
         room = int(np.minimum(table[:, 0], _places.FEW).sum()) if table.size else 0
         offsets, number, mass = np.zeros(len(table) + 1, np.int64), np.zeros(room + 2, np.int64), np.zeros(room + 2)

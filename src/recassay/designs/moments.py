@@ -164,10 +164,10 @@ def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
 
 
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
-    """Return the factor by which each relevant item counts, such as its share of the user's total gain.
+    """Return the factor of each relevant item, such as a weight that depends on its popularity.
 
-    A metric sums the factor times a credit for the item's rank. The factor is 1 if ``apart``: then each relevant item
-    is ranked on its own. Tied items get the mean of their weights.
+    A metric is the sum, over relevant items, of the factor times a credit for the item's rank. Tied items get the mean
+    of their factors. With ``apart`` each relevant item is ranked on its own, and all factors are 1.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])

@@ -41,9 +41,10 @@ class MetricTotals:
 
     @classmethod
     def of(cls, groups: TargetSets, moments: CreditMoments) -> MetricTotals:
-        """Return the sums over the given target sets; ``moments`` are the metric's values in each of their groups.
+        """Return the weighted sums of a metric over all groups of relevant items in ``groups``.
 
-        A target set holds the candidates that relevant items are ranked in.
+        The relevant items of a group are ranked against the same candidates (a target set). ``moments`` has, for each
+        group, the metric's mean, variance, value in random order and best value; NaN where it is undefined.
         """
         defined = ~np.isnan(moments.mean)
         weight, bins = groups.weight[defined], groups.bin[defined]

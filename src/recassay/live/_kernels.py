@@ -35,12 +35,13 @@ def _slot(slots: Keys, values: Whole, key: np.uint64, check: np.uint64) -> np.ui
 def visit(
     slots: Keys, values: Whole, keys: Keys, checks: Keys, put: NDArray[np.bool_], stamps: Whole, span: int, found: Whole
 ) -> int:
-    """Look up texts in order and write their values to ``found``; return how many texts were added to the table.
+    """Look up texts in order, store new values, and write to ``found`` the value that each text had before.
 
     ``slots`` (n, 2) and ``values`` are the table: two hashes of each text, and its value, ``ABSENT`` for a free slot.
-    ``keys`` and ``checks`` are the two hashes of each text to look up, whose value is ``ABSENT`` if it is not in the
-    table. Where ``put`` is true, the text gets the value in ``stamps`` if it has none, or one more than ``span`` below;
-    such an old value counts as absent. With ``span`` -1 the value is always replaced, and ``found`` has the one before.
+    ``keys`` and ``checks`` are the two hashes of each text to look up. ``found`` is ``ABSENT`` for a text that is not
+    in the table. Where ``put`` is false, nothing is stored. Where ``put`` is true, the value in ``stamps`` is stored if
+    the text has no value, or a value that is more than ``span`` below the stamp; ``found`` is then ``ABSENT``. With
+    ``span`` -1 every put replaces the value, and ``found`` is the replaced one. Return the number of texts added.
     """
     added = 0
     for row in range(keys.size):

@@ -261,7 +261,10 @@ class Watched:
         return None
 
     def provisional(self) -> dict[str, Any] | None:
-        """Return means by arm over exposures with ended and with open windows; None if too many are open."""
+        """Return the means by arm over all exposures, whether their window has ended or is open.
+
+        Return None if too many windows are open.
+        """
         tally, pending = self.watcher.tally, self.watcher.join.pending()
         if pending.exposures.height > MOST_PROVISIONAL:
             return None

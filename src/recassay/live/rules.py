@@ -85,8 +85,9 @@ def _of_file(path: Path) -> tuple[Rule, ...]:
 
 
 def _of_mapping(row: Any, where: str) -> Rule:
-    """Return the rule in a mapping with the keys metric, arms (better and worse), margin, alpha and harm.
+    """Return the rule in a mapping with the keys metric, arms, margin, alpha and harm; the last three are optional.
 
+    ``arms`` is a list of two names, the better arm first. ``harm`` is true for a rule that detects a harmful arm.
     ``where`` names the file in the error U255.
     """
     arms = row.get("arms") if isinstance(row, Mapping) else None

@@ -79,8 +79,9 @@ class Tally:
     def add(self, closed: Closed, upto: int) -> Deltas | None:
         """Add closed exposures (shown lists whose feedback window has ended) to all totals.
 
-        Every exposure older than time ``upto`` has been added by now, so periods before it are complete. Return the new
-        exposures to store, or None if there are none or units are exposures.
+        Every exposure older than time ``upto`` has been added by now, so periods before ``upto`` are complete. Return
+        the exposures to store, which begin the statistics of a user; None if there are none. If the setting ``unit`` is
+        "exposure", each exposure counts on its own and none is stored.
         """
         made = None
         if closed.exposures.height:

@@ -116,7 +116,7 @@ class Watcher:
     def _put_aside(self, events: pl.DataFrame, name: str, partition: str) -> None:
         """Count events that are late or future-dated, and record them so that a later evaluation can exclude them.
 
-        ``name`` is the count that they belong to: "late" or "malformed".
+        ``name`` is the count that they are added to: "late" for late events, "malformed" for future-dated ones.
         """
         reason = "late" if name == "late" else "future"
         self.counts[name] += events.height

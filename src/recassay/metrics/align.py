@@ -126,7 +126,7 @@ class Alignment:
 
     @functools.cached_property
     def judged_lengths(self) -> NDArray[np.int64]:
-        """Return the lengths of the lists of queries that are in the truth."""
+        """Return the length of the list of each query of the truth, without the queries that have no list."""
         if self.counts.lists == self.match.size == self.run.queries.len():  # the same queries on both sides
             return self.run.lengths
         return np.asarray(self.run.lengths[self.match[self.match >= 0]])

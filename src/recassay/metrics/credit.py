@@ -74,7 +74,7 @@ class Credit:
         return earned * (positions <= (ranks if self.cut is None else self.cut))
 
     def weights(self, depth: int) -> Float:
-        """Return the credits of ranks 1..depth without the factor, whatever the cut-off."""
+        """Return ``rank_credit`` at ranks 1..depth, not multiplied by ``factor``; the cut-off is ignored."""
         return self.rank_credit(np.arange(1.0, depth + 1))
 
     def parts(self, offsets: Int64) -> Float:

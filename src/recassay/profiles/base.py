@@ -97,9 +97,10 @@ class Profile:
         return find_metric(own.name).build(merged, defaults)
 
     def translate(self, texts: Metrics, defaults: Mapping[str, Value]) -> dict[str, Metric]:
-        """Return our metrics by heading, each with the parameters that reproduce this library's numbers.
+        """Return recassay's metrics by heading, with parameters that reproduce the numbers of the profile's library.
 
-        ``defaults`` are parameters for metrics whose text does not state them.
+        ``texts`` name the metrics as recassay writes them, such as ``"ndcg@10"``. ``defaults`` are parameters for
+        metrics whose text does not state them.
         """
         return headed(texts, lambda expression: self.build(expression, defaults))
 

@@ -36,9 +36,9 @@ def departures_of(named: Any) -> tuple[Departure, ...]:
 
 
 def declared(registries: Mapping[str, Any]) -> Iterator[Declared]:
-    """Yield every documented deviation from a paper: of classes, metrics, designs and public functions.
+    """Yield every deviation from a paper that a class, metric, design or public function documents.
 
-    ``registries`` have the named classes by kind, such as split.
+    ``registries`` maps each kind of class, such as split, to the registry of its classes.
     """
     for kind, registry in registries.items():
         for name, one in registry.kinds.items():

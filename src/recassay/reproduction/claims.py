@@ -48,7 +48,7 @@ class ClaimVerdict:
 
 
 def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> ClaimVerdict:
-    """Return the verdict on a claim, from the rows of its query; None if the claim cannot be checked.
+    """Return the verdict on a claim from ``rows``, the result of its query; None as rows means "not checkable".
 
     A case holds if its whole interval is within the bounds of the claim, and fails if none of it is. ``within`` looks
     at the value alone, because the tolerance is the uncertainty. A claim is confirmed if all its cases hold, refuted if

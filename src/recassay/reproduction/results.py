@@ -71,7 +71,7 @@ def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, s
 def write_reproduction(
     found: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
 ) -> None:
-    """Write the results into a folder; the lock is last, because it makes them valid."""
+    """Write the results into a folder; the lock file is last, because results without it are incomplete."""
     home = make_folder(folder)
     (home / LOCK).unlink(missing_ok=True)
     for name, table in tables.items():

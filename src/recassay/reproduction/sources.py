@@ -144,7 +144,10 @@ def exhibit_tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def made_table(made: Made, name: str) -> pl.DataFrame:
-    """Return every combination of the columns, with random values.
+    """Return a table with a row for every combination of the columns' values, and columns of random numbers.
+
+    ``made`` lists the values of each column (a number n stands for "0" to n - 1) and the columns of random numbers,
+    which depend on ``name``, the name of the table.
 
     >>> made_table(Made(columns={"system": ["a", "b"], "point": 2}, values=["ndcg"]), "x").shape
     (4, 3)

@@ -31,7 +31,10 @@ class CallTimes:
 
     @classmethod
     def of(cls, seconds: NDArray[np.float64] | list[float]) -> CallTimes:
-        """Return the summary of the ``seconds`` of each call, in the order of calls; without calls they are NaN."""
+        """Return the summary of the ``seconds`` of each call, in the order of calls.
+
+        Without calls, the number and the sum are 0 and all other numbers are NaN.
+        """
         each = np.asarray(seconds, np.float64)
         if not each.size:
             return cls(0, 0.0, *[float("nan")] * 5)

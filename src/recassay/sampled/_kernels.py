@@ -99,11 +99,10 @@ def add_expected_credit(
 
 @njit(nogil=True, cache=True)
 def full_ranking_probabilities(above: float, tied: float, most: int, chances: Float) -> tuple[int, int, float, float]:
-    """Write to ``chances[x]`` the probability that x candidates are above an item in a sample of all candidates.
+    """Write to ``chances[x]`` the probability that x candidates are above an item, if all candidates are ranked.
 
-    ``above`` candidates are above the item and ``tied`` are tied with it; every position among the ties is equally
-    likely. Only numbers below ``most`` are computed. Return the first and last number computed, and mean and variance
-    of the number above.
+    ``above`` candidates have a higher score and ``tied`` the same score; every position among the ties is equally
+    likely. Only x below ``most`` are computed. Return the first and last x computed, and mean and variance of x.
     """
     first, last = int(above), min(int(above + tied), most - 1)
     for x in range(first, last + 1):

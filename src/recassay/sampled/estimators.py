@@ -126,9 +126,10 @@ class MinimalBias(Estimator):
             raise self.refuse("condition", "a condition number is at least 1", "condition=1e12")
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the least-squares estimates, from the components (functions of the rank) that sampled ranks show.
+        """Return, for each sampled rank, the estimate of ``target``, a metric of the full rank, with the least bias.
 
-        A component is used if the sample keeps at least 1 / ``condition`` of its variance.
+        The metric is written as a sum of functions of the full rank. A function is used if the sampled rank explains at
+        least 1 / ``condition`` of its variance.
         """
         joint = target.joint
         many = int((joint.kept**2 * self.condition >= 1).sum())

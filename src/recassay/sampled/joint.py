@@ -51,8 +51,10 @@ class Joint:
 
 
 def joint_ranks(pool: int, sample: int, *, replace: bool, prior: Float | None = None) -> Joint:
-    """Return the canonical pairs of full and sampled rank for ``sample`` uniform draws from ``pool`` candidates.
+    """Return the joint distribution of an item's full rank and its rank among ``sample`` of ``pool`` candidates.
 
+    The candidates are drawn uniformly. The distribution is given as canonical pairs: functions of the full rank, each
+    with a function of the sampled rank that it correlates with. ``kept`` are the correlations of the pairs.
     ``prior[r-1]`` is the probability of full rank r, for all pool + 1 ranks; by default all are equally likely.
 
     >>> joint_ranks(5, 3, replace=False).kept.round(6).tolist()

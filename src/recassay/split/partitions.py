@@ -93,7 +93,9 @@ class WholeLog:
 
 @dataclass(frozen=True, eq=False)
 class ItemSums:
-    """One or several numbers per item that add up over partitions; an item that a partition lacks counts 0 there.
+    """One or several sums per item, such as of its events, that add up over partitions of a log.
+
+    An item that a partition lacks counts 0 there.
 
     ``values`` has a row per item of the vocabulary ``items``.
 
@@ -113,7 +115,7 @@ class ItemSums:
         return ItemSums(together, values)
 
     def of(self, log: Interactions) -> NDArray[Any]:
-        """Return the values of the items of a log, in the order of the log's own item codes; 0 for an unknown item."""
+        """Return the sums of a log's items, in the order of the log's item codes; 0 for an item without sums."""
         codes = log.item_vocabulary.translate(np.arange(log.n_items, dtype=np.int32), self.items)
         found = np.zeros((log.n_items, *self.values.shape[1:]), self.values.dtype)
         known = codes >= 0

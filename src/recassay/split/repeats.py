@@ -52,7 +52,7 @@ class Distinct(Filter):
     levels: int | None = None
 
     def validate(self) -> None:
-        """Raise an error unless ``levels`` is at least 2 and goes with sums."""
+        """Raise an error if ``levels`` is below 2, or given without ``keep="sum"``."""
         if self.levels is not None and (self.keep != "sum" or self.levels < 2):
             raise self.refuse("levels", "it must be at least 2, and goes with keep='sum'", "keep='sum', levels=5")
 

@@ -102,7 +102,7 @@ class TimeCut(NamedTuple):
 
 
 def _times_before(at: float, log: Interactions) -> Keys:
-    """Return the time of each row earlier than ``at``, as sort keys."""
+    """Return the times of the rows that are earlier than ``at``, as sort keys."""
     time = row_times(log)
     return ordered_keys(time[time < at])
 

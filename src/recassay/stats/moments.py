@@ -26,7 +26,7 @@ class IntervalMoments(Protocol):
 
     @property
     def estimate(self) -> float:
-        """Return the mean."""
+        """Return the mean that the confidence interval is for."""
 
     @property
     def units(self) -> int:

@@ -105,7 +105,10 @@ class SampleBounds:
         self._update_bounds()
 
     def _add_to_stratum(self, stratum: int, x: Floats, boldness: float) -> None:
-        """Add the next values ``x`` of one stratum; ``boldness`` is L in the formula of the module."""
+        """Add the next values ``x`` of one stratum to the running sums.
+
+        ``boldness`` is the weight of a stratum's first draw; later draws weigh less (L at the top of this module).
+        """
         size, drawn = int(self.sizes[stratum]), int(self.drawn[stratum])
         before = self.sums[stratum] + np.append(0.0, np.cumsum(x))[: x.size]
         places = drawn + np.arange(x.size)  # number of draws before each value

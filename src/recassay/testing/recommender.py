@@ -39,7 +39,7 @@ def checkerboard(size: int = SQUARES) -> Fold:
 
 
 def _board(model: Any) -> Fold:
-    """Return the checkerboard as a fold, with a rating of 1 for every event if the model reads ratings."""
+    """Return the fold of :func:`checkerboard`, an artificial log; every rating is 1 if the model reads ratings."""
     fold = checkerboard()
     if not getattr(model, "reads_ratings", False):
         return fold

@@ -54,8 +54,8 @@ def _each(source: Any) -> Iterable[Any]:
 def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     """Score runs and truth that are Spark tables, by the tasks of a cluster, and return the scores.
 
-    Values of users stay in Parquet files, in a folder within ``work`` that all nodes see. Up to ``few`` users have
-    their means and intervals computed by one task.
+    Values of users stay in Parquet files within the folder ``request.execution.work``, which all nodes see. If there
+    are at most ``few`` users, one task computes means and intervals; else they come from sums over the stored values.
     """
     inputs, reading, execution = request.inputs, request.reading, request.execution
     job = request.job
@@ -159,9 +159,9 @@ def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
 
 
 def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
-    """Return the training log as a table by its name in the tasks, if it is a Spark table or a path.
+    """Return a dict with the training log as a Spark table, under the name that tasks know it by (``TRAIN``).
 
-    Each task then gets the training rows of its users. The dict is empty for any other training log.
+    Each task then gets the training rows of its users. The dict is empty unless the log is a Spark table or a path.
     """
     given = request.inputs.train
     if given is None or not (is_spark_frame(given) or isinstance(given, SparkTable | str | Path)):

@@ -218,10 +218,11 @@ def standings_from_rows(rows: pl.DataFrame, about: StandingsSchema, unlisted: in
 
 
 def _masses(what: str, base: str) -> list[str]:
-    """Return the columns that hold ``Standings.tied_masses`` or ``pool_masses`` for a base set.
+    """Return the names of the columns that hold ``Standings.tied_masses`` or ``pool_masses`` for a base set.
 
-    ``what`` is ``tied`` or ``pool``, and ``base`` the items that candidates come from: ``AI`` (all) or ``TI`` (with a
-    test rating).
+    A mass is the weight of a candidate in a random draw. ``what`` is ``tied`` (candidates that tie with a relevant
+    item) or ``pool`` (all candidates). ``base`` is where candidates come from: ``AI`` (all items) or ``TI`` (items with
+    a test rating).
     """
     return [f"masses_{what}_{base}_{place}" for place in range(WIDTH)]
 

@@ -136,7 +136,10 @@ def _reordered(sums: ColumnSums, system: str) -> tuple[str, ...]:
 
 
 def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnSums:
-    """Return the sums over users of the values in ``columns``."""
+    """Return the sum over users, and the number of undefined values, of each column in ``columns``.
+
+    A column has the values of one system under one metric; ``metrics`` are the metrics by heading.
+    """
     named = {key: _defined_values(metrics, key, columns) for key in columns if key.column[0] != "weight"}
     totals = {key: Totals.of(values, weights) for key, (values, weights) in named.items()}
     return ColumnSums(totals, {key: columns[key].size - named[key][0].size for key in named})

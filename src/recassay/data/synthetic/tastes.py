@@ -60,7 +60,9 @@ def check_feasible(users: int, items: int, events: int) -> None:
 
 
 def item_features(*, items: int, seed: int = 0) -> pl.DataFrame:
-    """Return the topics of the items of :func:`log` with the same ``items`` and ``seed``: a row per item, joined by |.
+    """Return a row per item with its topics, joined by |.
+
+    They are the items of :func:`log` with the same ``items`` and ``seed``.
 
     >>> item_features(items=40, seed=1).columns
     ['item_id', 'genres']

@@ -116,11 +116,12 @@ def interleave(
     ``click="cascade"``: the reader goes down the list and stops at the first click. ``click="position"``: the reader
     looks at place r with probability ``persistence`` ^ (r - 1), independently of clicks. An item that the reader looks
     at is clicked with probability ``relevant`` if its gain is at least ``relevant_from``, else ``other``. With the
-    defaults the cascade is Sudden Death on a mixed list.
+    defaults the reader of the cascade clicks the first relevant item and nothing else.
 
     Without ``draws`` the result is the exact expectation over all coins (at most 20 places) and clicks. ``draws`` takes
     that number of drafts per user, whose coins depend on ``seed`` and the user id only; clicks stay exact. Users
-    without a relevant item are left out; a missing list is an empty list.
+    without a relevant item are left out; a missing list is an empty list. ``delta`` in the summary is half the
+    difference of the shares of wins, a minus b.
 
     >>> runs = {"a": {"ann": ["x", "y"], "bob": ["p", "q"]}, "b": {"ann": ["y", "x"], "bob": ["q", "r"]}}
     >>> found = interleave(runs, {"ann": ["x"], "bob": ["p", "r"]}, at=2, interval=None)

@@ -218,9 +218,9 @@ def _memberships(request: ScoreRequest, source: Any, by: str, role: str) -> Memb
 
 
 def _users_with(request: ScoreRequest, by: str) -> Any:
-    """Return the table with a column of users: the table of users, else the truth or the training log if they have it.
+    """Return the table that has the column ``by`` for users: the table of users, else the truth or the training log.
 
-    Raise U105 if no table has the column.
+    The truth and the training log are taken only if they have the column. Raise U105 if no table is found.
     """
     inputs = request.inputs
     if inputs.users is not None:

@@ -243,12 +243,12 @@ def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, 
 
 @njit(nogil=True, cache=True)
 def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside: Bool, total: int, row: Float) -> None:
-    """Write to ``row`` the number of candidates with the score ``level``, then their weights, or sums of their powers.
+    """Write to ``row`` the number of candidates with the score ``level``, followed by a description of their weights.
 
-    Up to FEW_MASSES weights are written one by one; of more, the sums of their powers 1, 2, ... up to POWERS. ``line``
-    has the scores of all items and ``weight`` their weights. Candidates are the items at the positions
-    ``cells[c]:cells[c + 1]`` of the cells c with ``inside[c]``. ``total`` is the sum of the weights to find, so that
-    the search can stop at the last item.
+    Up to FEW_MASSES weights are written one by one. Of more, the sums of the weights' powers 1, 2, ... up to POWERS are
+    written. ``line`` has the scores of all items and ``weight`` their weights. Items come in groups ("cells"): cell c
+    has the positions ``cells[c]:cells[c + 1]``, and its items are candidates if ``inside[c]``. ``total`` is the known
+    sum of the weights of all items to be found: the search stops when it is reached.
     """
     row[:] = 0
     powers, found = np.zeros(POWERS), 0

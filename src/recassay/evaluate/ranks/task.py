@@ -166,7 +166,7 @@ class RankingTask:
 
     @functools.cached_property
     def others(self) -> dict[str, Int64]:
-        """Return the number of candidates of every user without a query, by base set.
+        """Return how many candidates each user has who has no query, by base set.
 
         A base set is AI (all items) or TI (items with a test rating).
         """

@@ -99,9 +99,10 @@ class RowPredictor(Predictor):
         return self._pick_each(prefixes, pick)
 
     def draw_new(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix among the items that are not in it; return the items and their probabilities.
+        """Draw one item after each prefix among the items that the prefix does not have.
 
-        The item is -1 if no such item has a probability above 0.
+        Return two arrays (n): the items, and the model's probability of each, not rescaled for the excluded items. The
+        item is -1 if every item outside the prefix has probability 0.
         """
 
         def pick(probabilities: Float, rows: Int64, which: Int64) -> Int32:

@@ -62,7 +62,10 @@ def play_stream(
     efd, arp) and surprise (unexpectedness, serendipity) by the events before each event. ``lists`` keeps the lists.
     If the file of ``checkpoint`` exists, the run resumes from it and ends with the same bits as an uninterrupted run. A
     checkpoint of a model of another package may be a pickle, which can run any code when it is read: it is refused
-    (U236) unless it is trusted.
+    (U236) unless it is trusted. ``block`` is how many events are processed together.
+
+    In the counts, ``first`` are events of users without an earlier event, ``unseen`` are queries whose item was not
+    learned yet, and ``short`` are queries with fewer candidates than the list has places.
 
     >>> from recassay.models.incremental import StreamPopular
     >>> rows = [("u1", "a"), ("u1", "b"), ("u2", "a"), ("u2", "b"), ("u1", "c")]

@@ -96,7 +96,7 @@ def expected_distance(
     d is ``discount`` and g is ``gain``. In D_p another place r has the weight g_r d(max(1, r - p)), so places above p
     and the next one below are not discounted. ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the
     item at each place. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
-    Jaccard): those of item r are ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless
+    Jaccard): those of item i are ``feature_codes[feature_offsets[i]:feature_offsets[i + 1]]``, and ``masks[i]``, unless
     ``masks`` is empty, the same as bits. With ``skip``, items without features are left out of all sums.
     """
     for query in range(offsets.size - 1):

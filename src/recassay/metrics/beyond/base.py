@@ -54,7 +54,7 @@ class ItemValues:
     table: Values
 
     def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the numbers of the first k items of each list, one list after the other."""
+        """Return the value in ``table`` of each of the first k items of every list, one list after the other."""
         return self.table[item_codes(lists, k, self.recoding)]  # code -1 of an unknown item reads the last number
 
 

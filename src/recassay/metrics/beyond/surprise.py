@@ -142,7 +142,10 @@ class Serendipity(Accuracy):
         return expected.is_unexpected(users, lookup.truth_train_items)
 
     def bind_at(self, moments: StreamMoments) -> NDArray[np.bool_]:
-        """Return whether the item of each event of a stream is unexpected for its user."""
+        """Return a mask of the events of a stream whose item is unexpected for the user.
+
+        It is unexpected if it is new to the user and not among the ``m`` most popular items so far.
+        """
         assert self.k is not None
         return moments.chosen_unexpected(self.k if self.m is None else self.m)
 

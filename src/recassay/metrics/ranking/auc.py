@@ -104,6 +104,9 @@ class AUC(Accuracy):
 
 
 def _of_judged(counts: JudgedCounts) -> Values:
-    """Return the share of judged negatives below each relevant item; NaN for a user without judged negatives."""
+    """Return, for each relevant item, the share of its user's judged negatives that are ranked below the item.
+
+    The share is NaN if the user has no judged negative.
+    """
     with np.errstate(invalid="ignore"):
         return share_in_order(counts.judged_above.astype(np.float64), counts.judged)

@@ -94,9 +94,9 @@ def discordance(places: Int32, k: int, out: Float) -> None:
 
 @njit(nogil=True, cache=True)
 def common_subsequence(items: Int32, offsets: Int64, sequences: Int32, k: int, out: Int64) -> None:
-    """Write to ``out[s]`` the length of the longest common subsequence of the first k items of list s and reference.
+    """Write to ``out[s]`` the length of the longest common subsequence of list s and its reference.
 
-    The reference of list s is ``sequences[offsets[s] + 1:offsets[s + 1]]``.
+    Only the first k items of list s count. The reference is all of ``sequences[offsets[s] + 1:offsets[s + 1]]``.
     """
     best = np.empty(k + 1, np.int64)  # of the reference so far, with the first j items of the list
     for row in range(items.shape[0]):
@@ -153,11 +153,11 @@ def shared_sequences(
 ) -> None:  # fmt: skip
     """Write to ``out[p]`` the dot product of the count vectors of the two items of pair p.
 
-    The count vector of an item says how often it occurs in each sequence. The pairs ``bounds[o]:bounds[o + 1]`` are
-    those of item ``owners[o]`` with ``partners[p]``. ``numbers[starts[i]:starts[i + 1]]`` are the sequences of item i,
-    once per occurrence, and ``sequences[offsets[s]:offsets[s + 1]]`` the items of sequence s. Every occurrence of an
-    owner visits its sequence once. The cost is the length of the owner's sequences, whatever the number of its
-    partners.
+    The count vector of an item says how often it occurs in each sequence. For p from ``bounds[o]`` to ``bounds[o + 1]``
+    - 1, the items of pair p are ``owners[o]`` and ``partners[p]``. ``numbers[starts[i]:starts[i + 1]]`` are the
+    sequences of item i, once per occurrence, and ``sequences[offsets[s]:offsets[s + 1]]`` the items of sequence s.
+    Every occurrence of an owner visits its sequence once. The cost is the length of the owner's sequences, whatever the
+    number of its partners.
     """
     slot = np.full(starts.size - 1, -1, np.int64)  # the pair in which an item is counted, if it is a partner
     for o in range(owners.size):

@@ -130,8 +130,8 @@ def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutpu
     """Write to ``output`` the rank of the query's item among the candidates, and the list if lists are requested.
 
     ``query`` is the number of the query. ``row`` has the scores of all items and is overwritten. Ties are ordered by
-    id. An item with score -inf cannot be recommended. Consumed items are marked by NaN; if the model itself returned
-    NaN, ``candidates`` becomes -1.
+    id. An item with score -inf cannot be recommended. The function sets the scores of items that the user consumed to
+    NaN. ``output.candidates`` gets the number of candidates, or -1 if the model itself returned NaN.
     """
     known, universe, item = queries.known[query], queries.universe[query], queries.items[query]
     row[known:universe] = UNKNOWN_ITEM

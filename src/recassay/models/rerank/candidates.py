@@ -35,7 +35,9 @@ class Candidates:
 
     @classmethod
     def of_table(cls, items: Int32, scores: Float, users: Int32, ids: pl.Series) -> Candidates:
-        """Return the lists (n, k) of a model in this form; -1 marks the end of a shorter list.
+        """Return a model's lists from tables of ``items`` and ``scores`` (n, k); item -1 ends a shorter list.
+
+        ``ids[q]`` is the id of the user of list q, and ``users[q]`` the user's code.
 
         >>> items = np.array([[7, 8], [9, -1]], np.int32)
         >>> users, ids = np.array([0, 1], np.int32), pl.Series(["ann", "bob"])

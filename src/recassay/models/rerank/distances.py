@@ -39,7 +39,7 @@ class ItemDistances:
     table: NDArray[np.float64] = field(default_factory=lambda: EMPTY)
 
     def scratch(self) -> NDArray[np.int64]:
-        """Return an array in which a kernel marks the members of a set; it is empty if sets are bits."""
+        """Return an array in which a kernel marks the members of a set; it is empty if sets are stored as bit masks."""
         return np.zeros(0 if self.masks.size else self.members, np.int64)
 
     def count_bare(self, rows: NDArray[np.int32]) -> int:

@@ -124,10 +124,12 @@ def changed_systems(before: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[
 
 
 def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
-    """Return whether a folder has exactly this lock file; raise U111 or U134 if the folder belongs to something else.
+    """Check that a study may use a folder; return whether the lock file in the folder equals ``lock``.
 
-    The name, data, filters, splits and ``--quick`` of a study must not change within a folder. Models, designs,
-    metrics, seeds, protocol and the rest may change: results that are still valid are kept, others are computed again.
+    Nothing is written. Raise U111 if the folder has files that no study wrote. Raise U134 if the lock file was edited,
+    or is that of another study: the name, data, filters, splits and ``--quick`` of a study must not change within a
+    folder. Models, designs, metrics, seeds, protocol and the rest may change; the result is then False, as without a
+    lock file.
     """
     path = folder / NAME
     if not path.is_file():

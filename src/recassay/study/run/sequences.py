@@ -176,7 +176,8 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
 
-        ``answers`` are the sequences by system. A dry run computes no intervals.
+        ``answers`` are the sequences by system. The only key of the scores is ``SEQUENCES``. A dry run computes no
+        intervals.
         """
         how, given = self.plan.study.judge, self.given(fold.how[DATA])
         uncertainty = Uncertainty(None if dry_run else how.method, how.level, how.resamples, how.seed)

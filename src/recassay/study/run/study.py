@@ -264,7 +264,10 @@ class _ListRunner(Runner[Fold, Run]):
         return model.read(name) if isinstance(model, RunFile) else super().fitted(name, model, fold, key)
 
     def fit(self, model: Any, fold: Fold, checkpoint: Path, listener: Listener) -> Any:
-        """Return the model fitted on the training part of a fold."""
+        """Return the model fitted on the training part of a fold.
+
+        Training in epochs writes ``checkpoint`` after every epoch, resumes from it, and reports to ``listener``.
+        """
         return fitted_on_fold(model, fold, checkpoint=checkpoint, listener=listener)
 
     def protocol_text(self, fold: Fold, seed: int) -> str:
