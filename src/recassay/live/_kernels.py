@@ -60,7 +60,7 @@ def visit(
 
 @njit(nogil=True, cache=True)
 def add_rows(sums: NDArray[np.float64], counts: Whole, rows: Whole, values: NDArray[np.float64]) -> None:
-    """Add row i of ``values`` (n, m) to row ``rows[i]`` of ``sums``, in order, and count it in ``counts``; skip NaN."""
+    """Add row i of ``values`` (n, m) to row ``rows[i]`` of ``sums``, and count each number in ``counts``; skip NaN."""
     for i in range(rows.size):
         row = rows[i]
         for at in range(values.shape[1]):
@@ -72,7 +72,7 @@ def add_rows(sums: NDArray[np.float64], counts: Whole, rows: Whole, values: NDAr
 
 @njit(nogil=True, cache=True)
 def rebuild(slots: Keys, values: Whole, floor: int, new_slots: Keys, new_values: Whole) -> int:
-    """Copy the texts whose value is at least ``floor`` to an empty, larger or equal table; return their number.
+    """Copy the texts whose value is at least ``floor`` to an empty table of at least the same size; count them.
 
     ``slots`` (n, 2) and ``values`` are two hashes of each text, and its value, ``ABSENT`` for a free slot; the new
     table has the same form.

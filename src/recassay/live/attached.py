@@ -88,7 +88,7 @@ class AttachedModel:
     def lists(self, events: pl.DataFrame) -> pl.DataFrame:
         """Return the interactions for which a list is due, with a column ``items``; learn all of them.
 
-        As in the prequential protocol, no list is due at a user's first interaction, or where the user had the item
+        As in the prequential protocol, no list is due at a user's first interaction, or for an item that the user had
         before.
         """
         assert self.player is not None, "started or restored"
@@ -107,7 +107,7 @@ class AttachedModel:
         return found.with_columns(items.alias("items"), pl.lit(self.name).alias("arm"))
 
     def _walk(self, log: Interactions, chunks: OutcomeChunks | None = None) -> None:
-        """Process events; results go to ``chunks``, and are dropped without it, so that memory does not grow."""
+        """Let the model process the events of ``log``; results are added to ``chunks``, or dropped if it is None."""
         assert self.player is not None, "started or restored"
         self.player.chunks = chunks or OutcomeChunks()
         for _ in self.player.walk(_batch(log, self.player.reached)):
@@ -171,10 +171,10 @@ class AttachedModels:
             one.lists(events)
 
     def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return interactions with a list, of attached models and logged ones, and those that the models learned.
+        """Let all models process interactions; return the interactions with lists, and the interactions learned.
 
-        Interactions must come in order of time, all events of one time together. Those that agree in user, item and
-        time are learned once.
+        The first table has a row for each logged list and for each list of an attached model. Interactions must come in
+        order of time, all events of one time together. Interactions that agree in user, item and time are learned once.
         """
         logged = interactions.filter(pl.col("items").is_not_null())
         taken = interactions.unique(KEY, keep="first", maintain_order=True)

@@ -30,7 +30,7 @@ class Period(NamedTuple):
 
 
 class Buckets:
-    """A table of exact sums: a row per period, arm and segment, and a number of columns, such as one per metric.
+    """A table of exact sums of values: a row per period, arm and segment, and ``columns`` columns, such as metrics.
 
     ``changed`` and ``dropped`` are the periods to write to, or delete from, the state file at the next commit.
     """

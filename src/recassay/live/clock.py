@@ -52,7 +52,7 @@ class Clock:
 
         An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of its
         own partition. The second rule does not depend on batches or on the pace of other partitions. ``now`` is the
-        wall time. ``future`` is the second mask, if it is already known and the wall clock is not to decide.
+        wall time. ``future`` is the second mask, if it is already known; otherwise the wall clock decides.
 
         >>> clock = Clock(lateness=10, idle=60, ahead=1000)
         >>> late, future = clock.observe("file", np.array([100, 95, 120, 105, 9999]), now=200)

@@ -35,7 +35,7 @@ MOST_POINTS = 400  # of a curve; every other one is dropped beyond
 
 @dataclass
 class Running:
-    """The number, sum and sum of squares of terms in [-1, 1], of which each unit adds one.
+    """The number, sum and sum of squares of terms in [-1, 1]; each unit (a user or an exposure) adds one term.
 
     ``best`` is the largest log likelihood ratio so far in favour of a mean that is not 0.
     """
@@ -126,9 +126,9 @@ class Evidence:
             one.best = max(one.best, value)
 
     def _unit_sums(self, sums: GroupSums, at: int, metric: str) -> tuple[int, float, float]:
-        """Return number, sum and sum of squares of column ``at``, with values scaled from the metric's limits.
+        """Return number, sum and sum of squares of the values in column ``at``, scaled to the range 0 to 1.
 
-        The smallest possible value becomes 0, the largest 1.
+        The metric's smallest possible value becomes 0, its largest 1.
         """
         low, high = self.limits[metric]
         n, wide = int(sums.counts[0, at]), high - low
@@ -177,7 +177,7 @@ class Evidence:
         return max(both / self.share(a), both / self.share(b))
 
     def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the mean of an arm over its units, with bounds at error rate ``alpha`` (None: of the watch)."""
+        """Return the mean of an arm over its units, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
         running = self.single.get((arm, metric))
         if running is None or not running.n:
             return Interval(0, math.nan, math.nan, math.nan)
@@ -190,7 +190,7 @@ class Evidence:
         )
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: of the watch)."""
+        """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)
@@ -200,9 +200,9 @@ class Evidence:
         return self._interval((a, b, metric), running.radius((alpha or self.alpha) / 2))
 
     def _interval(self, key: tuple[str, str, str], radius: float) -> Interval:
-        """Return the difference of two arms by a metric with its bounds; ``key`` is (a, b, metric).
+        """Return the difference of two arms under a metric, with its bounds; ``key`` is (a, b, metric).
 
-        ``radius`` is the half-width of the bounds of the sum in :attr:`pair`.
+        ``radius`` is half the distance between the bounds of the sum in :attr:`pair`.
         """
         a, b, metric = key
         running, most = self.pair[key], self.limits[metric][1] - self.limits[metric][0]
@@ -211,9 +211,10 @@ class Evidence:
         return Interval(running.n, wide * running.total, low, high)
 
     def comparisons(self) -> list[dict[str, Any]]:
-        """Return a row per pair of arms and metric: the difference, its bounds, and p-values with and without Holm.
+        """Return a row per pair of arms and metric: the difference, its bounds, and two p-values.
 
-        Bounds and p-values are valid however often one looks at them; Holm's correction is over all rows.
+        One p-value has Holm's correction over all rows, the other none. Bounds and p-values are valid however often one
+        looks at them.
         """
         keys = sorted(self.pair)
         p = np.array([self.pair[key].p for key in keys])

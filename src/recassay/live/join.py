@@ -58,7 +58,9 @@ class Closed:
 
 @dataclass
 class Join:
-    """Events that wait for the watermark, open exposures with their feedback, and what duplicates are recognised by.
+    """Events that wait for the watermark, open exposures with their feedback, and keys that identify duplicates.
+
+    An exposure (a shown list) is open until the watermark has passed the end of its feedback window.
 
     ``window`` is how long after an exposure its feedback counts, and ``remember``, at least as long, is how far apart
     two copies of an event may be, in microseconds. ``segments`` are the names of columns of exposures.
@@ -135,7 +137,7 @@ class Join:
         return np.asarray(found != ABSENT)
 
     def replay(self, kept: pl.DataFrame) -> int:
-        """Open the exposures among some events and match their feedback; return how much feedback has no exposure."""
+        """Open the exposures among ``kept`` events and match feedback; return how many feedback events have none."""
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
@@ -215,7 +217,7 @@ class Join:
     def _feedback_before(self, begin: int) -> pl.DataFrame:
         """Return the feedback of exposures that have just been closed, and forget it.
 
-        ``begin`` is the number of the first closed exposure; the column ``at`` is the distance from it.
+        ``begin`` is the number of the first closed exposure; the column ``at`` is an exposure's number minus ``begin``.
         """
         taken, left = [], []
         for frame in self.taken:
@@ -259,8 +261,8 @@ class Join:
 def identity_of(events: pl.DataFrame) -> pl.Expr:
     """Return an expression that has the same value for copies of one event, and different values for others.
 
-    It is the event id if there is one, else request, item and kind, or user, item, kind and time. For an interaction it
-    is model, user, item and time.
+    The value is the event id if there is one. Otherwise it is, for an exposure, the request id; for feedback, request,
+    item and kind, or without a request id user, item, kind and time; for an interaction, model, user, item and time.
     """
     of_feedback = pl.concat_str(pl.lit("f"), pl.col("request_id"), pl.col("item_id"), pl.col("kind"), separator="\x1f")
     unnamed = pl.concat_str(

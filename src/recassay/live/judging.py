@@ -26,7 +26,10 @@ DEEPEST = 50  # positions for which clicks are counted
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The scores of exposures (shown lists): values (n, metrics), items shown and clicked by position, error counts."""
+    """The scores of n exposures (shown lists), with counts of shown and clicked items and of irregular items.
+
+    ``values`` (n, metrics) are the scores.
+    """
 
     values: NDArray[np.float64]
     clicked: NDArray[np.int64]  # feedback of each exposure

@@ -50,8 +50,9 @@ class KeyMap:
     ) -> Whole:
         """Look up texts in order, store ``stamps`` where ``put`` is true, and return the stamps that were found.
 
-        ``keys`` and ``checks`` are two hashes of each text. The result is :data:`ABSENT` for a text without a stamp; a
-        stored stamp more than ``span`` lower than the new one counts as absent. Stamps below ``floor`` may be dropped.
+        ``keys`` and ``checks`` are two hashes of each text. The result is :data:`ABSENT` for a text without a stamp.
+        Where ``put`` is true, a stored stamp is replaced, and counts as absent, only if it is more than ``span`` lower
+        than the new one; with ``span`` -1 it is always replaced, and returned. Stamps below ``floor`` may be dropped.
         """
         self._reserve(int(put.sum()), floor)
         found = np.empty(keys.size, np.int64)

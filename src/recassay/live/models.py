@@ -90,10 +90,11 @@ class ModelSums:
         return made
 
     def comparisons(self, limits: Mapping[str, tuple[float, float]], alpha: float) -> list[dict[str, Any]]:
-        """Return a row per pair of models and metric: signed McNemar over all, the mean difference, and its bounds.
+        """Return a row per pair of models and metric: signed McNemar, the mean difference, and its bounds.
 
-        ``limits`` are the smallest and largest value of metrics; without them a metric has no bounds. The bounds hold
-        at every look with probability 1 - ``alpha``; p holds at one look only, and is left out.
+        Signed McNemar is McNemar's chi-square over all interactions, positive if the first model is ahead. ``limits``
+        are the smallest and largest value of metrics; without them a metric has no bounds. The bounds hold at every
+        look with probability 1 - ``alpha``. A p-value would hold at a single look only, so there is none.
         """
         rows = []
         for pair in sorted({period.arm for period in self.pairs.rows}):
@@ -134,7 +135,7 @@ class ModelSums:
         return rows
 
     def _counts(self, sums: GroupSums, pair: str, at: int) -> dict[str, Any]:
-        """Return how often the models of a pair were judged together, only one was ahead, and signed McNemar."""
+        """Return how many interactions both models of a pair were judged on, how often each won, and signed McNemar."""
         a, _, b = pair.partition(BETWEEN)
         only = [int(float(sums.total(0, PARTS * at + part))) for part in (1, 2)]
         signed = float(mcnemar_signed(*(np.array([one]) for one in only))[0])

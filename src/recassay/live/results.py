@@ -34,7 +34,7 @@ class Watched:
     """The results of a live evaluation at its last commit.
 
     Means are over exposures whose feedback windows have ended. Provisional means also count exposures whose window is
-    still open, with the feedback so far; they are too low, and never enter a bound. ``now`` is the wall time of the
+    still open, with the feedback so far; they are too low, and no bound uses them. ``now`` is the wall time of the
     results in microseconds.
     """
 
@@ -57,11 +57,14 @@ class Watched:
         return self.watcher.join.watermark - self.watcher.settings.window
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per arm and metric: mean over closed exposures, mean over units with its bounds, and counts."""
+        """Return a row per arm and metric: mean over closed exposures, mean over units with its bounds.
+
+        Each row also has the numbers of these exposures and units.
+        """
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
 
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
-        """Return a row per metric for one arm: the mean over closed exposures, and that over units with its bounds."""
+        """Return a row per metric for one arm: mean over closed exposures, and mean over units with its bounds."""
         sums = self.watcher.tally.sums.select(arm=arm)
         rows = []
         for at, metric in enumerate(self.metrics):
@@ -113,7 +116,10 @@ class Watched:
         return int(self.watcher.tally.sums.select(arm=arm).counts[0, self._column("weight")])
 
     def _inverse_propensity(self, arm: str) -> tuple[float, float]:
-        """Return the sum of 1 / propensity over an arm's exposures per exposure of any arm, and its standard error."""
+        """Return the sum of 1 / propensity over an arm's exposures, divided by the number of exposures of all arms.
+
+        Also return the standard error of this ratio.
+        """
         every = self.watcher.tally.sums.select()
         n, at = int(every.counts[0, self._column("clicks")]), self._column("weight")
         own = self.watcher.tally.sums.select(arm=arm)
@@ -121,9 +127,9 @@ class Watched:
         return mean, math.sqrt(max(float(own.squares(0, at)) / n - mean * mean, 0.0) / n)
 
     def _weighted(self, arm: str) -> dict[str, float | None]:
-        """Return clicks per exposure, weighted by 1 / propensity: IPS, and SNIPS if a list has a single propensity.
+        """Return clicks per exposure weighted by 1 / propensity: "ips", and its self-normalised form "snips".
 
-        The dict is empty for an arm without propensities.
+        "snips" is only there if propensities are one number per list. The dict is empty for an arm without any.
         """
         own, every = self.watcher.tally.sums.select(arm=arm), self.watcher.tally.sums.select()
         reward, weight, clicks = (self._column(name) for name in ("reward", "weight", "clicks"))
@@ -289,7 +295,7 @@ class Watched:
     def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
         """Return the mean of each arm in consecutive windows of event time, as a table of begin, arm, mean, exposures.
 
-        ``length`` is that of a window in microseconds, a multiple of the period; older windows are hours and days.
+        ``length`` is the length of a window in microseconds, a multiple of the period. Old windows are hours or days.
         ``segment`` is a segment of exposures, "" for all.
         """
         at, sums = self.metrics.index(metric), self.watcher.tally.sums
@@ -353,7 +359,7 @@ class Watched:
 
 
 def watched(watcher: Watcher, now: int | None = None) -> Watched:
-    """Return the present results of a watcher; ``now`` is the wall time in microseconds, None for the clock's."""
+    """Return the present results of a watcher; ``now`` is the wall time in microseconds, by default the real one."""
     return Watched(watcher, wall_clock() if now is None else now)
 
 

@@ -27,8 +27,8 @@ class WatchSettings:
     remember:    how far apart two copies of an event are recognised; at least the window
     every:       length of a period; the bounds are updated at the end of each
     unit:        what is assigned to arms, and counts once in the bounds: a ``user`` or an ``exposure``
-    user_window: a user counts with the exposures of this time after the first one
-    forget:      a user who comes back after this time is a new unit
+    user_window: how long after a user's first exposure further exposures of the user count
+    forget:      a user who is seen this long after the first exposure is a new unit
     """
 
     metrics: tuple[str, ...] = DEFAULT_METRICS

@@ -30,7 +30,9 @@ EXAMINED = power(np.arange(1.0, DEPTH + 1), -POSITION_BIAS)
 
 @dataclass(frozen=True)
 class Simulation:
-    """Parameters of a simulation: ``effect`` is the relative gain in attraction of the arm ``new`` over ``old``.
+    """Parameters of a simulation. A list's attraction is the probability of a click on an item that the user looks at.
+
+    effect:     relative gain in attraction of the arm ``new`` over ``old``
 
     days:       length;  per_day: exposures a day;  users, items: how many there are
     drift:      relative loss of attraction of ``new`` from the middle on
@@ -90,7 +92,7 @@ class Simulation:
         return np.asarray(np.minimum(level * factor, 1.0))
 
     def levels(self) -> NDArray[np.float64]:
-        """Return for each user how readily the user clicks: the attraction of a list of the arm ``old``."""
+        """Return for each user the attraction of a list of the arm ``old``."""
         rng = derive(self.seed, "live levels")
         return np.asarray(0.08 / (1 + exp(-normals(rng, (self.users,)))) * 2)
 

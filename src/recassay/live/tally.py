@@ -79,9 +79,9 @@ class Tally:
     def add(self, closed: Closed, upto: int) -> Deltas | None:
         """Add closed exposures (shown lists whose feedback window has ended) to all totals.
 
-        Every exposure older than time ``upto`` has been added by now, so periods before ``upto`` are complete. Return
-        the exposures to store, which begin the statistics of a user; None if there are none. If the setting ``unit`` is
-        "exposure", each exposure counts on its own and none is stored.
+        Every exposure older than time ``upto`` has been added by now, so periods before ``upto`` are complete. If units
+        are users, return the added exposures, to be stored for a restart. Return None if units are exposures, which
+        need no storing, or if no exposure was added.
         """
         made = None
         if closed.exposures.height:
@@ -239,7 +239,7 @@ class Tally:
                 store.coarsen(now // HOUR * HOUR)  # whole hours: nothing depends on when commits are made
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the small parts of the totals, ready for JSON; sums and arrays are stored separately."""
+        """Return the totals ready for JSON, except sums and arrays, which are stored separately."""
         return {
             "arms": self.arms,
             "evidence_at": self.evidence_at,
@@ -251,7 +251,7 @@ class Tally:
         }
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Set the small parts of the totals to what :meth:`to_dict` returned."""
+        """Set the totals, except sums and arrays, to what :meth:`to_dict` returned."""
         for name in ("arms", "evidence_at", "detected_at", "versions", "last", "alarms"):
             setattr(self, name, stored[name])
         self.counts = Counter(stored["counts"])

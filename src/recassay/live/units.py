@@ -27,8 +27,8 @@ class ClosedUnits:
 class UserUnits:
     """Sums over the exposures of each user that are within ``span`` of the user's first one and in its arm.
 
-    A user who comes back ``forget`` after the first one is a new unit; both are in microseconds. ``metrics`` is the
-    number of metrics. Exposures must come in the order of their times.
+    A user with an exposure ``forget`` or more after the first one becomes a new unit then; both times are in
+    microseconds. ``metrics`` is the number of metrics. Exposures must come in the order of their times.
     """
 
     def __init__(self, metrics: int, span: int, forget: int) -> None:
@@ -85,9 +85,10 @@ class UserUnits:
         return found[codes], firsts[new]
 
     def _restart(self, rows: NDArray[np.int64], times: NDArray[np.int64], arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Start a new unit for each user who was away for long; return the positions of their first exposures.
+        """Start a new unit for each user with an exposure at least ``forget`` after the first one of the unit.
 
-        ``rows`` is the row of each exposure's user in the table of users.
+        Return the positions of the first exposures of the new units. ``rows`` is the row of each exposure's user in the
+        table of users.
         """
         back = np.flatnonzero(times >= self.first[rows] + self.forget)
         if not back.size:
@@ -129,7 +130,7 @@ class UserUnits:
         return sum(rows.size for _, rows in self.queue)
 
     def compact(self, upto: int) -> None:
-        """Forget users who would count as new if they came back after time ``upto``, once there are many of them."""
+        """Drop users whose next exposure would begin a new unit if it came after time ``upto``, once there are many."""
         keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
         if keep.size > 0.9 * self.size:
             return

@@ -41,7 +41,7 @@ def watch(
 
     ``events`` are a table, a list of dicts, a path, or a list of these, each of which is a partition: rows in the
     order in which they came. The schema is in the reference. Everything is read; with ``finish`` every feedback window
-    is then closed. The result has the bits of a live watch over the same events.
+    is then closed. The result equals that of a live watch over the same events to the last bit.
 
     ``output`` is a folder for the state: events that it has already are not read again, and the results are written
     to it. ``items`` and ``train`` are for metrics that need features or a training log. ``until`` are rules, such as
@@ -75,7 +75,7 @@ def watch(
 
 
 def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: Any) -> WatchSettings:
-    """Return settings from durations as text or seconds, and metrics, to which those of the rules are added."""
+    """Return settings with these metrics and rules; durations are text or seconds. Metrics of rules are added."""
     known = {one.name for one in fields(WatchSettings)} - {"metrics", "rules"}
     for name in settings:
         if name not in known:
@@ -95,8 +95,8 @@ def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: A
 def read_journal(folder: str | Path | None) -> Mapping[str, list[Any]] | None:
     """Return the late and future-dated events that an earlier live evaluation with its state in ``folder`` excluded.
 
-    They are by event as text: the reason, and the number of such events. None without a folder. Raise U253 if the
-    folder has no state.
+    The result maps each event, as text, to the reason and the number of copies of the event; it is None without a
+    folder. Raise U253 if the folder has no state.
     """
     if folder is None:
         return None

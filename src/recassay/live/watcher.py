@@ -257,7 +257,10 @@ class Watcher:
         self.state.trim("kept", horizon)
 
     def _write_units(self) -> None:
-        """Write the new exposures of users who are still counted; if these take much space, all users instead."""
+        """Write the new exposures of users whose counting time has not ended.
+
+        If the stored exposures take much space, replace them by the table of all users.
+        """
         users = self.tally.users
         for deltas in self._deltas:
             self.state.append("units", deltas.newest, deltas.table)
@@ -269,7 +272,10 @@ class Watcher:
             self.state.append("users", 0, users.snapshot()["users"])
 
     def _write_learned(self) -> None:
-        """Write what attached models learned to the state file; if that takes much space, the models instead."""
+        """Write the interactions that attached models learned to the state file.
+
+        If the stored interactions take much space, replace them by the models.
+        """
         for learned in self._learned:
             self.state.append("learned", int(learned["time"][-1]), learned)
         size = self.state.log_bytes("learned") if self._learned else 0

@@ -62,7 +62,7 @@ class Refused:
 
 @dataclass(frozen=True, eq=False)
 class EventBatch:
-    """Events of one partition in the order in which they came; ``rows`` is the position of each in the batch.
+    """Events of one partition in order of arrival; ``rows`` is the position of each event in the batch.
 
     The columns of ``events`` are those of :func:`columns`. ``received`` counts all rows, also the refused ones.
     """
@@ -169,11 +169,11 @@ def read_table(
     received: int | None = None,
     refused: list[Refused] | None = None,
 ) -> EventBatch:
-    """Return the events of a table with the columns of :data:`RAW`, in any types that can be read as those.
+    """Return the events of a table with the columns of :data:`RAW`, in any types that can be converted to theirs.
 
     ``segments`` are additional columns, and a list with more than ``max_items`` items is refused. ``attached`` are
     names of models that make lists for interactions, which then need none. If rows were ``refused`` before, ``rows`` is
-    the position of each row in what was received, and ``received`` the number of all.
+    the position of each remaining row among those received, and ``received`` the number of rows received.
     """
     rows = np.arange(frame.height) if rows is None else rows
     typed, unreadable = _typed(frame, segments)

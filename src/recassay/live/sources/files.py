@@ -23,9 +23,9 @@ TEXT = (".jsonl", ".ndjson", ".json", ".log")
 
 
 class LineReader:
-    """A reader of the complete lines of a binary file from an offset; a line that is too long counts as refused.
+    """A reader of the complete lines of a binary file from an offset.
 
-    Its content is not kept.
+    A line that is too long counts as refused, and its content is not kept.
     """
 
     def __init__(self, handle: IO[bytes], offset: int = 0) -> None:

@@ -172,7 +172,7 @@ def _id(name: bytes) -> tuple[int, int]:
 def _event(fields: Sequence[bytes] | None) -> bytes:
     """Return the event in an entry, whose names and values alternate in ``fields``.
 
-    It is the value of the field ``event``, or of the only field; empty bytes in other entries.
+    The event is the value of the field ``event``, or of the only field. Other entries give empty bytes.
     """
     if not fields:
         return b""

@@ -30,10 +30,10 @@ class Neural(BuiltIn):
     """Base of networks that read a history (the items of a user in order) and score the next item.
 
     The score of an item is the product of the network's state after the history and the item's vector. ``dim`` is the
-    length of embeddings. A network reads windows of ``length`` items. It learns from the ``last`` window of a longer
-    history or from ``all``. ``batch`` is the number of windows in a gradient step, and ``rate`` the learning rate.
-    Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
-    ``device="auto"`` uses a GPU if there is one.
+    length of embeddings. A network reads windows of ``length`` items. Of a longer history it learns from the last
+    window (``windows="last"``) or from all (``"all"``). ``batch`` is the number of windows in a gradient step, and
+    ``rate`` the learning rate. Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate
+    at 10 on validation. ``device="auto"`` uses a GPU if there is one.
 
     The learning rate grows over the first ``warmup`` steps; with ``schedule="cosine"`` it then falls to 0 at the end of
     ``epochs``. Gradients longer than ``clip`` are shortened to it (0: never). Validation takes ``validation_users``
@@ -110,7 +110,7 @@ class Neural(BuiltIn):
     def training_batch(self, windows: PaddedWindows, padding: int, rng: np.random.Generator) -> TrainingBatch:
         """Return the input and the targets of a gradient step; by default each item is predicted from those before it.
 
-        ``padding`` is the token of no item.
+        ``padding`` is the token that fills up short windows; it stands for no item.
         """
         width = windows.tokens.shape[1] - 1
         row, place = np.nonzero(np.arange(width) < windows.lengths[:, None] - 1)

@@ -48,7 +48,7 @@ class TrainingBatch:
 class HistoryWindows:
     """Windows of histories: window i has the items ``begin[i]`` to ``end[i]`` - 1 of ``histories.items``.
 
-    It belongs to user ``users[i]``.
+    Window i belongs to user ``users[i]``.
     """
 
     histories: Histories

@@ -27,10 +27,10 @@ class BERT4Rec(Neural):
     ``copies`` times at random, and once more only its last item; windows overlap by half. To predict, a mask is
     appended to the last ``length`` - 1 items.
 
-    The authors' loss is ``loss="softmax"``, cross-entropy over all items, which presets have; the default ``"auto"`` is
-    that up to 5,000 items, and above it "sampled". Edges: an empty history is read as a single mask. Other defaults
-    are the authors' for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (also as "games"), "steam". Differences to
-    the paper: no layer and bias before the softmax, and LayerNorm before each layer instead of after it.
+    The authors' loss is ``loss="softmax"``, cross-entropy over all items, which all presets use. The default ``"auto"``
+    is the same up to 5,000 items, and above it "sampled". Edges: an empty history is read as a single mask. Other
+    defaults are the authors' for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (also as "games"), "steam".
+    Differences to the paper: no layer and bias before the softmax, and LayerNorm before each layer instead of after it.
 
     Reference: Sun et al., BERT4Rec: sequential recommendation with bidirectional encoder representations from
     transformer, CIKM 2019.

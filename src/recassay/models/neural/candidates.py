@@ -18,7 +18,7 @@ Proposal = Literal["popularity", "uniform"]
 class SampledItems:
     """Distinct items (c,) in ascending order, and how many times each was drawn.
 
-    ``expected`` is the mean of these times over all draws.
+    ``expected`` is how many times each would be drawn on average.
     """
 
     items: Codes

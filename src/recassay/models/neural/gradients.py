@@ -28,7 +28,7 @@ NO_ITEMS = np.empty(0, np.int64)
 class ChunkGradients:
     """The loss of a chunk, summed over its targets, and the gradients of the weights by name.
 
-    ``rows`` are the rows of item tables that their gradients are for; None means all.
+    ``rows`` are the rows of item tables to which the gradients of these tables belong; None means all rows.
     """
 
     loss: float
@@ -47,7 +47,7 @@ class ChunkLoss:
         self.candidates = CandidateSampler(log, model.negatives, proposal)
 
     def draw(self, *keys: int) -> SampledItems | None:
-        """Return the candidates of a step, which ``keys`` identify; None if the loss needs none."""
+        """Return the sampled items of a step; None if the loss needs none. The numbers ``keys`` seed the draw."""
         if self.name not in ("sampled", "gbce"):
             return None
         return self.candidates.draw(derive(self.model.seed, self.model.name, "candidates", *keys))
@@ -55,7 +55,10 @@ class ChunkLoss:
     def gradients(
         self, weights: Weights, which: Codes, candidates: SampledItems | None, rng: np.random.Generator
     ) -> ChunkGradients:
-        """Return the loss and the gradients of the windows with the numbers ``which``."""
+        """Return the loss and the gradients of the windows with the numbers ``which``.
+
+        ``candidates`` are the sampled items of the step, None if the loss needs none.
+        """
         torch = layers.torch_module()
         windows = self.windows.padded(which, pad=self.n_items)
         batch = self.model.training_batch(windows, self.n_items, rng)
@@ -75,14 +78,14 @@ class ChunkLoss:
         return ChunkGradients(loss.item(), dict(zip(own, found, strict=True)), touched)
 
     def rows(self, batch: TrainingBatch, negatives: Codes, candidates: SampledItems | None) -> Codes | None:
-        """Return the items that a chunk touches, ascending, and the padding; None if it touches all."""
+        """Return the codes of the items that a chunk computes with, ascending, and of the padding; None for all."""
         if self.name == "softmax":
             return None
         sampled = negatives if candidates is None else candidates.items
         return np.unique(np.concatenate([batch.tokens.ravel(), batch.targets, sampled, [self.n_items]]))
 
     def handles(self, weights: Weights, rows: Codes | None) -> dict[str, Tensor]:
-        """Return leaf tensors of the weights: copies of ``rows`` of item tables, and the same memory otherwise.
+        """Return leaf tensors of the weights, for gradients of a chunk: only ``rows`` of item tables (None: all).
 
         Threads that share a leaf tensor of PyTorch can block each other.
         """
@@ -103,7 +106,11 @@ class ChunkLoss:
         *,
         candidates: SampledItems | None,
     ) -> Tensor:
-        """Return the summed loss of states (p, d); ``items`` (n, d) are the vectors of the items with these codes."""
+        """Return the summed loss of states (p, d); ``targets``, ``negatives`` and ``sampled`` are rows of ``items``.
+
+        ``items`` (n, d) are vectors. ``negatives`` has an item per target for the binary loss, and ``sampled`` the
+        items of ``candidates``.
+        """
         if self.name == "binary":
             rows = layers.torch_module().nn.functional.pad(items, (0, 0, 0, 1))  # a last row for "no negative"
             return losses.binary_loss(states, rows, targets, negatives)

@@ -30,8 +30,8 @@ class GRU(Neural):
     "ml-20m", "beauty", "games", "steam") are those of the models it is usually compared with. "sequeval" is the network
     that generates sequences in Monti et al.; its units, batch size and optimiser are not published.
 
-    The paper's loss is ``loss="softmax"``, cross-entropy over all items, which presets have; the default ``"auto"`` is
-    that up to 5,000 items, and above it "sampled", a softmax over ``negatives`` sampled items.
+    The paper's loss is ``loss="softmax"``, cross-entropy over all items, which all presets use. The default ``"auto"``
+    is the same up to 5,000 items, and above it "sampled", a softmax over ``negatives`` sampled items.
 
     Reference: Tan, Xu and Liu, Improved recurrent neural networks for session-based recommendations, DLRS 2016. Monti,
     Palumbo, Rizzo and Morisio, Sequeval: an offline evaluation framework for sequence-based recommender systems,

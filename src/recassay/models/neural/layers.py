@@ -137,7 +137,7 @@ def block_weights(
 ) -> dict[str, Array]:
     """Return initial weights of a :func:`transformer_block`, their names prefixed by ``name``.
 
-    ``draw`` draws matrices, and ``inner`` is the width of the feed-forward layer.
+    ``draw`` is the function that draws a random matrix, and ``inner`` is the width of the feed-forward layer.
     """
     return {
         f"{name}.attention.norm": norm_weights(dim),

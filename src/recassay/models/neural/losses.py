@@ -128,8 +128,9 @@ def _shared_loss(
 ) -> Tensor:
     """Return a loss of each state's own target and of candidates that all states share.
 
-    ``errors(own, scores, same)`` gets scores of targets (p,), of candidates (p, c), which it may change, and where a
-    candidate is the target; it returns the value of the loss and its derivatives by ``own`` and by ``scores``.
+    ``errors(own, scores, same)`` gets the scores of targets (p,), the scores of candidates (p, c), and a mask of the
+    candidates that are the target. It returns the value of the loss and its derivatives by ``own`` and by ``scores``,
+    and may overwrite ``scores``.
     """
     torch = torch_module()
     shared, own_rows = embed(items, candidates), embed(items, targets)

@@ -24,7 +24,7 @@ class SASRec(Neural):
     with ``heads`` heads and causal attention, and then ReLU(x W1 + b1) W2 + b2. After a last LayerNorm the state at the
     last position scores item i with M[i]. With ``scale="model"`` the divisor is sqrt(dim).
 
-    Every position predicts the next item. The authors' loss is ``loss="binary"``, which presets have:
+    Every position predicts the next item. The authors' loss is ``loss="binary"``, which presets use:
     -log sig(o) - log(1 - sig(o')), where o' is the score of an item drawn uniformly from the items the user never had.
     It ranks worse among all items (Petrov and Macdonald), so the default ``"auto"`` is "softmax" up to 5,000 items, and
     above it "sampled", a softmax over ``negatives`` sampled items. ``loss="gbce"`` makes the network gSASRec.

@@ -22,7 +22,8 @@ USERS_PER_CHUNK = 128  # users whose scores of all items are in memory at once
 class ValidationEvents:
     """Held-out events, to be predicted from the histories of their users in the log.
 
-    Items that a user had in the log are not candidates. Of more than ``most`` users, ``rng`` draws ``most``.
+    Items that a user had in the log are not candidates. If there are more than ``most`` users, ``rng`` draws ``most``
+    of them.
     """
 
     def __init__(self, log: Interactions, validation: Interactions, most: int, rng: np.random.Generator) -> None:
