@@ -146,7 +146,7 @@ def popularity_effect(standings: Standings) -> PopularityEffect | None:
 
 @check("B003", "The score mostly reflects the number of test ratings", "warning", about=DesignFacts)
 def value_is_sparsity(facts: DesignFacts) -> tuple[Severity, str] | None:
-    """Users have so few relevant items that no metric's mean can reach 0.5 when all are ranked together (AR).
+    """Users have so few relevant items, all ranked together (AR), that no system's mean of a metric can reach 0.5.
 
     The mean then measures the number of test ratings, and falls in proportion when test ratings are removed. The
     severity is warning if the best system leads by less than half the width of its interval.
