@@ -87,13 +87,15 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _damaged(folder: Path) -> list[str]:
-    """Return a sentence for each damaged file among those that stored results are shown from, if any."""
+    """Return a sentence for each damaged file of a finished study: one whose bytes changed, though not its stamp."""
     from recassay.data.io.manifest import Manifest, State
-    from recassay.report.folder.read import PAGE, files_read
 
     manifest = Manifest.read(folder)
-    states = {path: manifest.state(path) for path in (*files_read(folder), folder / PAGE)}
-    found = [f"{path.name} in the folder is damaged" for path in states if states[path] is State.CHANGED]
+    found = [
+        f"{name} in the folder is damaged"
+        for name in manifest.entries
+        if manifest.state(folder / name) is State.CHANGED
+    ]
     return found or ["the manifest of the folder is damaged"] * bool(manifest.damaged)
 
 

@@ -63,6 +63,21 @@ def flip(path):
     os.utime(path, ns=(times, times))
 
 
+def test_damage_to_any_file_of_the_folder_is_noticed(study):
+    """Files that only another command reads, too: a run or a table of an exhibit would stay damaged."""
+    out = study / "out"
+    files = sorted(path for path in out.rglob("*") if path.is_file() and path.stat().st_size)
+    assert len(files) > 10
+    for path in files:
+        before, times = path.read_bytes(), path.stat().st_mtime_ns
+        flip(path)
+        noticed = bool(state.changes(out, asked(study)))
+        path.write_bytes(before)
+        os.utime(path, ns=(times, times))
+        assert noticed, path
+    assert state.changes(out, asked(study)) == []
+
+
 @pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.json"])
 def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
     before = (study / "out" / "summary.json").read_bytes()
