@@ -112,8 +112,8 @@ def accepted(claim: PaperClaim) -> str:
     if claim.within is not None:
         return f"confirmed if it is within {claim.within:g} of the paper's number"
     bounds = [("at least", claim.at_least), ("at most", claim.at_most)]
-    told = [f"{words} {value:g}" for words, value in bounds if value is not None]
-    return f"confirmed if it is {' and '.join(told)}"
+    limits = [f"{words} {value:g}" for words, value in bounds if value is not None]
+    return f"confirmed if it is {' and '.join(limits)}"
 
 
 def _holds(case: Case) -> str:

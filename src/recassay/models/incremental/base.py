@@ -6,6 +6,7 @@ not known in advance, so arrays grow by doubling. Memory grows with users and it
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
@@ -28,6 +29,15 @@ from recassay.rng import derive
 Int32 = NDArray[np.int32]
 LEARNER_LOCK = threading.Lock()  # a query may grow arrays and caches of a learner
 ROWS_PER_DRAW = 1024  # rows drawn together, so draws do not depend on when arrays grow
+
+
+def with_added_seed(model: Any, seed: int) -> Any:
+    """Return a model with ``seed`` added to its own; a model that is not built in, or has no seed, stays as it is."""
+    own = getattr(model, "seed", None)
+    if not seed or not isinstance(model, BuiltIn) or not isinstance(own, int):
+        return model
+    named: Any = model
+    return dataclasses.replace(named, seed=own + seed)
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from recassay.models.base.capabilities import Learner, PredictsRatings, ScoresIt
 from recassay.models.base.model import BuiltIn
 from recassay.models.base.registry import parse
 from recassay.models.incremental._walk import Int32
-from recassay.models.incremental.base import Incremental
+from recassay.models.incremental.base import Incremental, with_added_seed
 from recassay.naming.grammar import Expression, Value, split
 
 Float = NDArray[np.float64]
@@ -83,14 +83,7 @@ class Ensemble(Incremental):
         for member in found:
             if not isinstance(member, StartsOnline | UpdatesOnline):
                 raise self.refuse("models", f"{member} cannot learn event by event", "ISGD, UKNN, StreamPopular, ...")
-        return tuple(self._seeded(member) for member in found)
-
-    def _seeded(self, member: Any) -> Any:
-        own = getattr(member, "seed", None)
-        if not self.seed or not isinstance(member, BuiltIn) or not isinstance(own, int):
-            return member
-        named: Any = member
-        return dataclasses.replace(named, seed=own + self.seed)
+        return tuple(with_added_seed(member, self.seed) for member in found)
 
     def start(self) -> LearningEnsemble:
         """Return a new learner that has learned nothing; raise U102 for a member that scores no items."""

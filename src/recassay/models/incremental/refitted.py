@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from recassay.models.base.capabilities import CanFit, score_function
 from recassay.models.base.model import BuiltIn, checked_scores
 from recassay.models.base.registry import parse
 from recassay.models.incremental._walk import Int32
-from recassay.models.incremental.base import Incremental
+from recassay.models.incremental.base import Incremental, with_added_seed
 
 Float = NDArray[np.float64]
 
@@ -55,12 +54,7 @@ class Refitted(Incremental):
 
     def batch_model(self) -> Any:
         """Return the unfitted model, with ``seed`` added to its own."""
-        found: Any = parse(self.model)
-        own = getattr(found, "seed", None)
-        if not self.seed or not isinstance(found, BuiltIn) or not isinstance(own, int):
-            return found
-        named: Any = found
-        return dataclasses.replace(named, seed=own + self.seed)
+        return with_added_seed(parse(self.model), self.seed)
 
     def start(self) -> RefittedLearner:
         """Return a new learner that has learned nothing."""
