@@ -168,13 +168,16 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
 def detectable(n: int, alpha: float, chance: float) -> float:
     """Return the smallest effect (mean / sd) that a paired two-sided t test with ``n`` users detects.
 
-    ``alpha`` is the level of the test, and ``chance`` the power it must reach.
+    ``alpha`` is the level of the test, and ``chance`` the power it must reach. Without any effect the power is
+    ``alpha``, so a test with ``alpha`` of at least ``chance`` detects an effect of 0.
 
-    >>> round(detectable(34, 0.05, 0.8), 3)
-    0.495
+    >>> round(detectable(34, 0.05, 0.8), 3), detectable(34, 0.9, 0.8)
+    (0.495, 0.0)
     """
     from scipy.optimize import brentq
 
+    if alpha >= chance:
+        return 0.0
     guess = (normal_quantile(chance) - normal_quantile(alpha / 2)) / math.sqrt(n)
     if n > LARGE:
         return float(guess)
