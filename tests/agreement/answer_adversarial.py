@@ -28,9 +28,9 @@ def measures(profile: str) -> dict[str, str]:
 def pytrec_eval(case: dict[str, Any]) -> Values:
     import pytrec_eval
 
-    asked = {name.replace("_cut_", "_cut.") for name in measures("trec_eval")}
-    asked = {name if "cut" in name else _dotted(name) for name in asked}
-    found = pytrec_eval.RelevanceEvaluator(case["truth"], asked).evaluate(as_dicts(case["rows"]))
+    measure_names = {name.replace("_cut_", "_cut.") for name in measures("trec_eval")}
+    measure_names = {name if "cut" in name else _dotted(name) for name in measure_names}
+    found = pytrec_eval.RelevanceEvaluator(case["truth"], measure_names).evaluate(as_dicts(case["rows"]))
     return {name: {user: values[name] for user, values in found.items()} for name in measures("trec_eval")}
 
 

@@ -100,12 +100,12 @@ def answer_every_case(library: str) -> dict[str, Any]:
     """Runs inside the library's environment."""
     sys.path[0] = str(HERE)
     peer = importlib.import_module(f"peers.{library}")
-    asked = importlib.import_module("cases").cases()
+    all_cases = importlib.import_module("cases").cases()
     return {
         "library": library,
         "version": peer.version(),
         "transcribed": peer.TRANSCRIBED,
-        "cases": {case["name"]: peer.answers(case) for case in asked},
+        "cases": {case["name"]: peer.answers(case) for case in all_cases},
     }
 
 

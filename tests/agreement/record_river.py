@@ -30,12 +30,12 @@ def main() -> None:
     answers: dict[str, dict[str, list[list[int]]]] = {}
     for name, means in STREAMS.items():
         found = []
-        for asked in PAGE_HINKLEY:
+        for settings in PAGE_HINKLEY:
             detector = PageHinkley(
-                min_instances=int(asked["least"]),
-                delta=asked["delta"],
-                threshold=asked["threshold"],
-                alpha=asked["fading"],
+                min_instances=int(settings["least"]),
+                delta=settings["delta"],
+                threshold=settings["threshold"],
+                alpha=settings["fading"],
                 mode="up",
             )
             found.append(alarms(detector, losses(means)))

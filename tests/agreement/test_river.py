@@ -20,7 +20,7 @@ def events(detector, stream):
 @pytest.mark.parametrize("name", STREAMS)
 def test_page_hinkley_raises_the_same_alarms(name):
     stream = losses(STREAMS[name])
-    found = [events(PageHinkley(**asked), stream) for asked in PAGE_HINKLEY]
+    found = [events(PageHinkley(**settings), stream) for settings in PAGE_HINKLEY]
     assert found == ANSWERS[name]["PageHinkley"]
     assert any(found) or name == "still"
 

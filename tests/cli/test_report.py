@@ -1,4 +1,4 @@
-"""`recassay report` and `recassay check`: from the files of a folder alone, whoever wrote them."""
+"""`recassay report` and `recassay check`: from the files of a folder alone."""
 
 from __future__ import annotations
 

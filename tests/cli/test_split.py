@@ -89,30 +89,30 @@ def test_seeds_are_continued_for_their_users_from_their_times(recassay, folder):
     rows = [f"{user},{item},{time}" for user in "ab" for time, item in enumerate((1, 2, 3, 1, 2, 3))]
     (folder / "plays.csv").write_text("\n".join(["user_id,item_id,timestamp", *rows]))
     (folder / "seeds.csv").write_text("item_id,user_id,timestamp\n2,a,100\n1,c,200\n")
-    asked = ("recommend", "UserNGram(smoothing=0)", "plays.csv", "--seeds", "seeds.csv", "-k", 3, "--how", "argmax")
-    answer = recassay(*asked, "-o", "next.csv")
+    words = ("recommend", "UserNGram(smoothing=0)", "plays.csv", "--seeds", "seeds.csv", "-k", 3, "--how", "argmax")
+    answer = recassay(*words, "-o", "next.csv")
     assert answer.code == 0
     made = pl.read_csv(folder / "next.csv")
     assert made["user_id"].to_list() == ["a"] * 3 + ["c"] * 3
     assert made["item_id"].to_list() == [3, 1, 2, 2, 3, 1]
     assert made["timestamp"].to_list() == [101, 102, 103, 201, 202, 203]
-    assert recassay(*asked, "-o", "next.parquet", "--json").json == {"output": "next.parquet", "seeds": 2, "rows": 6}
-    assert recassay(*asked, "-o", "next.trec").err.startswith("[U111]")
-    assert recassay(*asked, "-o", "next.csv", "--sequences", "random_sequences").err.startswith("[U102]")
+    assert recassay(*words, "-o", "next.parquet", "--json").json == {"output": "next.parquet", "seeds": 2, "rows": 6}
+    assert recassay(*words, "-o", "next.trec").err.startswith("[U111]")
+    assert recassay(*words, "-o", "next.csv", "--sequences", "random_sequences").err.startswith("[U102]")
     (folder / "seeds.csv").write_text("item_id\n9\n")
-    assert recassay(*asked, "-o", "next.csv").err.startswith("[I357]")
+    assert recassay(*words, "-o", "next.csv").err.startswith("[I357]")
 
 
 def test_a_filter_reads_the_features_of_items(recassay, mine):
     items = LOG.frame()["item_id"].unique().sort()
     kinds = ["Office" if row % 4 == 0 else "Bar" for row in range(items.len())]
     pl.DataFrame({"item_id": items, "category": kinds}).write_csv(mine / "items.csv")
-    asked = ("split", "mine.csv", *NAMES, "-o", "folds", "--json", "--filter", "featured(without='Office')")
-    (fold,) = recassay(*asked, "--items", "items.csv").json["folds"]
+    words = ("split", "mine.csv", *NAMES, "-o", "folds", "--json", "--filter", "featured(without='Office')")
+    (fold,) = recassay(*words, "--items", "items.csv").json["folds"]
     bars = items.filter(pl.Series(kinds) == "Bar")
     rows = LOG.frame().filter(pl.col("item_id").is_in(bars.implode())).height
     assert fold["train"] + fold["test"] == rows
-    assert recassay(*asked).err.startswith("[U105]")
+    assert recassay(*words).err.startswith("[U105]")
     data = "{path: mine.csv, columns: {user: who, item: what, timestamp: at}, items: items.csv}"
     steps = "filters: featured(only='Bar')\nsplit: random(test=0.2)\nmodels: [Popular]\nmetrics: [recall@5]"
     (mine / "study.yaml").write_text(f"study: bars\ndata: {data}\n{steps}\njudge: {{resamples: 100}}\n")

@@ -43,7 +43,7 @@ def from_parts(cut):
     return totals, pickle.loads(pickle.dumps(spread))
 
 
-def told(totals, spread):
+def finished(totals, spread):
     """Everything that is read from sums."""
     bounds = [bounds_from_moments(totals, spread, method=method, level=0.95) for method in METHODS]
     return np.array([totals.mean, totals.unweighted_mean, *itertools.chain(*bounds), spread.standard_error])
@@ -57,7 +57,7 @@ def test_no_cut_and_no_order_changes_a_bit(units, weighted, cuts, random):
     some = from_parts(random.sample(cut, len(cut)))
     assert some[0] == whole[0]
     assert repr(some[1]) == repr(whole[1])  # of nobody the mean is NaN, which is not equal to itself
-    assert told(*some).tobytes() == told(*whole).tobytes()
+    assert finished(*some).tobytes() == finished(*whole).tobytes()
 
 
 @settings(deadline=None, max_examples=examples(200))
@@ -87,7 +87,7 @@ def test_many_users_in_many_parts(weighted):
     whole = from_parts([(values, weights)])
     order = random.permutation(values.size)
     mixed = parts(values[order], None if weights is None else weights[order], np.sort(random.integers(0, 250_000, 99)))
-    assert told(*from_parts(mixed)).tobytes() == told(*whole).tobytes()
+    assert finished(*from_parts(mixed)).tobytes() == finished(*whole).tobytes()
     wanted = intervals(values[:, None], None if weights is None else weights[:, None])
     found = bounds_from_moments(*whole, method="bootstrap", level=0.95)
     assert found == pytest.approx(tuple(np.ravel(wanted)), rel=1e-12)

@@ -60,9 +60,9 @@ def job_of(tables, texts, **conventions):
     context = Context(read_interactions(tables["train"]), read_items(tables["items"]), table_of_distances(tables))
     named = parse_metrics(texts)
     facts = truth_statistics_for(named.values(), truth)
-    asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
+    resolved = {heading: metric.resolve(facts) for heading, metric in named.items()}
     excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
-    return Job(asked, Conventions(**conventions), context, excludes, threads=1)
+    return Job(resolved, Conventions(**conventions), context, excludes, threads=1)
 
 
 def judged(job, run, truth):

@@ -18,7 +18,7 @@ TRAIN = [("ann", "q"), ("ann", "n"), ("bob", "x"), ("cat", "y"), ("cat", "z"), (
 ITEMS = [{"item_id": one, "genre": genre} for one, genre in zip("xyznq", ["a|b", "b", "a", "c", "a|c"], strict=True)]
 
 
-def asked(name):
+def example_of(name):
     """A metric as a user would ask for it."""
     return name if find(name).cutoff == "none" else f"{name}@3"
 
@@ -41,14 +41,14 @@ def test_conventions_exist(profile):
 @pytest.mark.parametrize(("profile", "name"), PAIRS)
 def test_every_metric_of_a_profile_parses_and_builds(profile, name):
     assert find(name).name == name, "a profile uses our canonical names"
-    metric = profile.build(parse(asked(name)), {})
+    metric = profile.build(parse(example_of(name)), {})
     assert parse_metric(repr(metric)) == metric
 
 
 @pytest.mark.parametrize(("profile", "name"), PAIRS)
 def test_every_metric_of_a_profile_scores(profile, name):
     extra = {"auc": "auc(targets=9)", "err": "err(scale=2.0)@3"}
-    text = extra.get(name, asked(name))
+    text = extra.get(name, example_of(name))
     items = ra.read_items({one["item_id"]: {"genre": one["genre"]} for one in ITEMS})
     options = {"train": TRAIN, "items": items, "interval": None, "profile": profile.name}
     scores = ra.score({"m": RUN}, TRUTH, text, **options)
@@ -58,7 +58,7 @@ def test_every_metric_of_a_profile_scores(profile, name):
 
 @EACH
 def test_what_is_stated_wins_over_the_profile(profile):
-    scores = ra.score({"m": RUN}, TRUTH, asked(next(iter(profile.metrics))), profile=profile.name, train=TRAIN,
+    scores = ra.score({"m": RUN}, TRUTH, example_of(next(iter(profile.metrics))), profile=profile.name, train=TRAIN,
                       ties="row", interval=None)  # fmt: skip
     assert scores.settings["conventions"]["ties"] == "row"
 

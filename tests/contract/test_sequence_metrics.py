@@ -1,4 +1,4 @@
-"""What every metric of generated sequences must keep to, whoever wrote it."""
+"""Promises that every metric of generated sequences keeps, a user's own too."""
 
 import dataclasses
 import typing

@@ -1,4 +1,4 @@
-"""What every split promises, whatever it does: asked of all that are registered."""
+"""Promises that every registered split keeps."""
 
 import pickle
 

@@ -207,8 +207,8 @@ class TestLeaks:
         log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})
         fold = ra.Fold(log.take(np.array([1, 2, 3])), log.take(np.array([0, 4])), "global", {})
         (found,) = fold_findings(fold)
-        told = "2 of 3 (67 %) training events are later than the first test event of their own user"
-        assert (found.code, found.detail) == ("L002", f"{told}; for others it is unknown")
+        share = "2 of 3 (67 %) training events are later than the first test event of their own user"
+        assert (found.code, found.detail) == ("L002", f"{share}; for others it is unknown")
 
     def test_times_that_are_not_all_there_are_unknown_and_not_fine(self):
         log = ra.read_interactions([("a", 1, 5.0, 3), ("a", 2, 5.0, None), ("b", 1, 5.0, 4), ("b", 2, 5.0, 9)])

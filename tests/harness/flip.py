@@ -1,7 +1,7 @@
 """``make flip``: bits flipped in results folders. No output may change without a word, no process may abort.
 
 A study is run once. Then a copy of its folder gets one flipped bit, which changes neither the size nor the times of the
-file. The study runs again, or the folder is read, or asked whether anything has changed, for as long as it is told.
+file. The study runs again, or the folder is read, or checked for changes, for a given time.
 Either every output has the bits of the first run, or an error with a code names a file.
 """
 
@@ -113,8 +113,8 @@ def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
                 elif how == "read":
                     same = read_all(copy) == sound[name][1]
                 else:
-                    asked = state.request(home / f"{name}.yaml", data=None, quick=False, values=None)
-                    found = state.stored_results(copy, asked)
+                    wanted = state.request(home / f"{name}.yaml", data=None, quick=False, values=None)
+                    found = state.stored_results(copy, wanted)
                     same = found is None or found.document() == sound[name][2]
                 outcome = "same bits" if same else "FAULT other outputs"
             except RecassayError as error:

@@ -1,4 +1,4 @@
-"""``make fuzz``: hostile inputs for as long as it is told, in a process of their own that may abort or hang.
+"""``make fuzz``: hostile inputs for a given time, in a process of their own that may abort or hang.
 
 Each fault is made small and stored in ``regressions``; the exit status is 1 if there is any.
 """

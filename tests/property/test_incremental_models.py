@@ -51,7 +51,7 @@ class PlainBPRMF:
 
     def __init__(self, model):
         self.model, self.had, self.pairs, self.events = model, defaultdict(list), [], 0
-        self.met, self.people, self.asked = 0, 0, model.learns == "event"
+        self.met, self.people, self.asked_before = 0, 0, model.learns == "event"
         self.salt = derive_seed(model.seed, "BPRMF") % 2**64
         self.rates = [F(getattr(model, one)) for one in ("rate", "reg_user", "reg_item", "reg_negative", "reg_bias")]
         start = lambda what: initial_factors(model.seed, f"BPRMF {what}", 0, 2048, model.factors, model.deviation)  # noqa: E731
@@ -63,7 +63,7 @@ class PlainBPRMF:
             self.had[user].append(item)
             self.pairs.append(item)
         self.met, self.people = max(self.met, item + 1), max(self.people, user + 1)
-        if not self.asked:
+        if not self.asked_before:
             return
         key, had = mixed(self.salt + mixed(self.events)), self.had[user]
         if len(had) == self.met and self.model.learns == "event":
@@ -87,7 +87,7 @@ class PlainBPRMF:
 
     def train(self):
         """What comes before the first question."""
-        self.asked, key = True, mixed(self.salt + 2**42)
+        self.asked_before, key = True, mixed(self.salt + 2**42)
         for step in range(self.model.iterations * len(self.pairs)):
             lot = mixed(key + step)
             had = self.had[self.people * (lot >> 32) >> 32]
@@ -135,7 +135,7 @@ class PlainBPRMF:
             self.items[j, -1] = down[-1] + rate * (-g - reg_bias * down[-1])
 
     def scores(self, user, known):
-        if not self.asked:
+        if not self.asked_before:
             self.train()
         scores = self.items[:known, 0] * self.users[user, 0]
         for f in self.factors[1:]:
@@ -232,9 +232,9 @@ def test_a_walk_shows_what_asking_and_telling_show(model, events, block, late, e
             learnt += 1
         columns = np.array(rows).T
         narrow = [column.astype(np.int32) for column in columns[:2]]
-        asked = StreamQueries(*narrow, *columns[2:], np.array(pool, np.int32), order)
+        queries = StreamQueries(*narrow, *columns[2:], np.array(pool, np.int32), order)
         shown = WalkOutput.empty(end - begin, end - begin, 0)
-        learner.walk(StreamEvents(users[begin:end], items[begin:end], np.ones(end - begin)), asked, shown)
+        learner.walk(StreamEvents(users[begin:end], items[begin:end], np.ones(end - begin)), queries, shown)
         assert shown.position.tolist() == expected
     for user in range(users.max() + 2):
         assert learner.scores(user).tolist() == plain.scores(user, items.max() + 1)

@@ -107,10 +107,10 @@ def test_the_kernel_is_its_twin(seed, candidates, relevant, law, drawn):
     draw_keys = lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)  # noqa: E731
     scores, levels = rng.integers(0, 4, candidates).astype(float), rng.integers(0, 4, relevant).astype(float)
     weight = np.ones(candidates) if law == _draws.UNIFORM else rng.integers(1, 9, candidates).astype(float)
-    asked = (scores, draw_keys(candidates), weight, drawn, law, draw_keys(5), levels, draw_keys(relevant))
+    arguments = (scores, draw_keys(candidates), weight, drawn, law, draw_keys(5), levels, draw_keys(relevant))
     above, place = (np.empty((5, relevant), np.int32) for _ in range(2))
-    check = _draws.draw(*asked, above, place)
-    expected = twin(*asked)
+    check = _draws.draw(*arguments, above, place)
+    expected = twin(*arguments)
     assert (above == expected[0]).all()
     assert (place == expected[1]).all()
     assert int(check) == expected[2]
@@ -258,7 +258,7 @@ def test_judging_by_samples_gives_the_table_that_exact_judging_gives():
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(ask, code, words):
     run = played(3)
-    asked = {"runs": run, "designs": "TI-AR-AN", "metrics": "mrr", "method": "sample"} | ask(run)
+    arguments = {"runs": run, "designs": "TI-AR-AN", "metrics": "mrr", "method": "sample"} | ask(run)
     with pytest.raises(UsageError, match=words) as caught:
-        ra.judge(asked.pop("runs"), asked.pop("designs"), asked.pop("metrics"), **asked)
+        ra.judge(arguments.pop("runs"), arguments.pop("designs"), arguments.pop("metrics"), **arguments)
     assert caught.value.code == code

@@ -134,11 +134,11 @@ def plain_ndcg(metric, seen, gains, k):
 
 def plain(metric, truth, rows, ties="id"):
     """The value of every user of the truth."""
-    asked = sorted({user for user, _ in truth})
+    judged_users = sorted({user for user, _ in truth})
     with_list = {row[0] for row in rows}
     top = max(1.0, *truth.values())
     values = []
-    for user in asked:
+    for user in judged_users:
         gains = {item: gain for (owner, item), gain in truth.items() if owner == user}
         if metric.parameters["missing"] == "skip" and user not in with_list:
             values.append(math.nan)

@@ -114,7 +114,7 @@ class PlainISGD(PlainPopular):
 
 
 def learnt_before(protocol, place, times):
-    """How many events have been learnt when an event is asked about."""
+    """How many events are learned before the query of an event."""
     found = revealed_before(protocol, place, times)
     return found if protocol.learn_until is None else min(found, protocol.learn_until)
 
@@ -371,7 +371,7 @@ def compared_to_the_plain_loop(stream, model, protocol, block):
 
 
 class Shy:
-    """A model whose learner cannot walk by itself, so that it is asked and told event by event."""
+    """A model whose learner cannot walk by itself, so that it is queried and fed event by event."""
 
     def __init__(self, model):
         self.model = model
@@ -398,8 +398,8 @@ class Shy:
 def test_asked_event_by_event_a_model_does_the_same(stream, model, protocol):
     log = log_of(*stream)
     walked = play_stream(model, log, protocol, metrics=metrics_of(protocol))
-    asked = play_stream(Shy(model), log, protocol, metrics=metrics_of(protocol), block=3)
-    assert asked.outcomes.fingerprint == walked.outcomes.fingerprint
+    by_event = play_stream(Shy(model), log, protocol, metrics=metrics_of(protocol), block=3)
+    assert by_event.outcomes.fingerprint == walked.outcomes.fingerprint
 
 
 @settings(max_examples=60, deadline=None)

@@ -60,10 +60,10 @@ def test_nearest_items_are_the_readable_ones(rows, k):
 def test_subprofiles_and_what_is_close_to_them_are_the_readable_ones(rows, k1, k2, at_least, data):
     log = log_of(rows)
     users, items = log.user_vocabulary.ids.to_list(), log.item_vocabulary.ids.to_list()
-    asked = np.array([*range(len(users)), -1], np.int32)
-    mined = Miner.of(log, k1=k1, k2=k2, liked_from=at_least).mine(asked)
+    users_mined = np.array([*range(len(users)), -1], np.int32)
+    mined = Miner.of(log, k1=k1, k2=k2, liked_from=at_least).mine(users_mined)
     close = neighbours(rows, k2)
-    shown = [data.draw(st.lists(st.sampled_from([-1, *range(len(items))]), max_size=6)) for _ in asked]
+    shown = [data.draw(st.lists(st.sampled_from([-1, *range(len(items))]), max_size=6)) for _ in users_mined]
     offsets = np.append(0, np.cumsum([len(one) for one in shown]))
     flat = np.array([code for one in shown for code in one], np.int32)
     starts, numbers = mined.aspects(offsets, flat)

@@ -167,8 +167,8 @@ def test_of_many_users_few_with_a_value_are_resampled(spark, tables, many):
 def test_every_test(everything, test):
     texts = ("hit@5",) if test == "mcnemar" else ("ndcg@5", "stratified_recall@5")
     mine, theirs = (_only(scores, texts) for scores in everything)
-    asked = {"test": test, "family": "all" if test == "sign" else "metric", "resamples": 500, "seed": 2}
-    assert repr(ra.compare(mine, **asked)) == repr(ra.compare(theirs, **asked))
+    settings = {"test": test, "family": "all" if test == "sign" else "metric", "resamples": 500, "seed": 2}
+    assert repr(ra.compare(mine, **settings)) == repr(ra.compare(theirs, **settings))
 
 
 def _only(scores, metrics):

@@ -165,7 +165,7 @@ def test_lists_are_scored_like_other_runs(spark, frame, fold, played):
     assert caught.value.code == "U109"
 
 
-def told(users):
+def batch_scores(users):
     """Scores of a batch, from ids alone."""
     return np.array([[hash_of(user) * item % 7.0 for item in range(ITEMS)] for user in users])
 
@@ -177,7 +177,7 @@ def hash_of(user):
 @pytest.mark.parametrize(
     "model",
     [
-        ra.models.ScoreBatches(told, name="batches"),
+        ra.models.ScoreBatches(batch_scores, name="batches"),
         ra.models.ScoreFunction(
             lambda user: {item: hash_of(user) * item % 5 for item in range(10, 20)}, name="one by one"
         ),

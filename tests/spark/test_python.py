@@ -51,7 +51,7 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "what"),
+    ("message", "what"),
     [
         (
             "PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9",
@@ -61,9 +61,9 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
         ("ModuleNotFoundError: No module named 'recassay'", "without recassay"),
     ],
 )
-def test_what_spark_says_of_another_python_is_said_with_what_to_set(told, what):
+def test_what_spark_says_of_another_python_is_said_with_what_to_set(message, what):
     with pytest.raises(UsageError, match=what) as caught, session.translate_errors():
-        raise RuntimeError(told)
+        raise RuntimeError(message)
     assert caught.value.code == "U232"
     assert sys.executable in caught.value.hint
 

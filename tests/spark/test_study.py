@@ -1,4 +1,4 @@
-"""Studies whose answers tasks of Spark make: the same files, failures that are told, workers that die."""
+"""Studies whose answers tasks of Spark make: the same files, reported failures, workers that die."""
 
 import json
 import os
@@ -108,11 +108,11 @@ def same(folder, other):
 
 @pytest.mark.parametrize("text", [LISTS + "seeds: [0, 1]\n", SEQUENCES, STREAMS], ids=["lists", "sequences", "streams"])
 def test_the_same_files(spark, tmp_path, written, text):
-    path, told = written(text), []
+    path, reports = written(text), []
     ra.run_study(path, "local")
-    ra.run_study(path, "spark", engine="spark", progress=lambda *how: told.append(how))
+    ra.run_study(path, "spark", engine="spark", progress=lambda *how: reports.append(how))
     assert same(tmp_path / "local", tmp_path / "spark")
-    answers = [(done, of) for stage, done, of in told if stage == "answers"]
+    answers = [(done, of) for stage, done, of in reports if stage == "answers"]
     made = len([*(tmp_path / "spark" / "runs").rglob("*.parquet")])
     assert (answers[0], answers[-1]) == ((0, made), (made, made))
 
@@ -126,8 +126,8 @@ def test_a_model_that_fails_is_told_as_it_is_here_and_not_tried_again(spark, tmp
     ra.run_study(path, "local")
     (failure,) = found.failures
     assert (failure["system"], failure["fold"], failure["code"], failure["message"]) == ("mine", 1, "ValueError", "no")
-    (told,) = (tmp_path / "spark" / "failures").rglob("*.json")
-    assert json.loads(told.read_text()) == failure
+    (written_failure,) = (tmp_path / "spark" / "failures").rglob("*.json")
+    assert json.loads(written_failure.read_text()) == failure
     assert "mine.py" in failure["traceback"]
     assert same(tmp_path / "local", tmp_path / "spark")
 

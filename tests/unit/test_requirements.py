@@ -50,11 +50,11 @@ def test_everything_that_tests_ask_for_has_an_exact_version_that_is_allowed(file
 
 def test_the_oldest_versions_are_the_lower_bounds():
     versions = exact("oldest-3.11.txt")
-    asked = [
+    listed = [
         *PROJECT["project"]["dependencies"],
         *(line for name in EXTRAS if name != "neural" for line in EXTRAS[name]),
     ]
-    for name, bound in bounds(asked):
+    for name, bound in bounds(listed):
         assert numbers(versions[name]) == numbers(bound), f"{name}: make update"
 
 

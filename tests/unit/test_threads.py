@@ -32,11 +32,11 @@ def test_results_come_in_the_order_of_blocks(threads):
 def test_progress_hears_of_every_block_once_on_the_calling_thread(threads):
     heard, where = [], set()
 
-    def told(size):
+    def report(size):
         heard.append(size)
         where.add(threading.get_ident())
 
-    each_block(lambda begin, end: None, 10, size=4, threads=threads, progress=told)
+    each_block(lambda begin, end: None, 10, size=4, threads=threads, progress=report)
     assert heard == [4, 4, 2]
     assert where == {threading.get_ident()}
 

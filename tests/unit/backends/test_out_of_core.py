@@ -163,9 +163,9 @@ def test_what_can_only_be_had_whole_is_in_memory_whole(tmp_path, monkeypatch):
     rows = TRUTH.unique(["user_id", "item_id"]).with_columns(pl.col("gain").cast(pl.Int64))
     qrels = rows.select(pl.format("{} 0 {} {}", "user_id", "item_id", "gain")).to_series()
     (tmp_path / "qrels").write_text("\n".join(qrels))
-    asked = {"metrics": "ndcg@10 ild(distance='training')@5", "truth": tmp_path / "qrels", "interval": "normal"}
+    options = {"metrics": "ndcg@10 ild(distance='training')@5", "truth": tmp_path / "qrels", "interval": "normal"}
     found = [
-        ra.score(tmp_path / "mine.parquet", **asked, train=tmp_path / "train.parquet", **more)
+        ra.score(tmp_path / "mine.parquet", **options, train=tmp_path / "train.parquet", **more)
         for more in ({}, {"memory": "8GB"})
     ]
     assert bits(found[0]) == bits(found[1])
@@ -176,13 +176,13 @@ def test_columns_of_the_truth_have_names_of_their_own(tmp_path):
     TRUTH.rename({"user_id": "whom"}).write_parquet(tmp_path / "truth.parquet")
     TRAIN.write_parquet(tmp_path / "train.parquet")
     files = {"mine": tmp_path / "mine.parquet"}, tmp_path / "truth.parquet", "mrr"
-    asked = {"columns": "user=who", "truth_columns": "user=whom", "train": tmp_path / "train.parquet"}
-    whole, cut = (ra.score(*files, **asked, memory=memory) for memory in (None, "8GB"))
+    options = {"columns": "user=who", "truth_columns": "user=whom", "train": tmp_path / "train.parquet"}
+    whole, cut = (ra.score(*files, **options, memory=memory) for memory in (None, "8GB"))
     assert bits(whole) == bits(cut)
     assert bits(whole)[0] == bits(ra.score({"mine": RUN}, TRUTH, "mrr", train=TRAIN))[0]
     for memory in (None, "8GB"):
         with pytest.raises(InputError, match="I201"):
-            ra.score(*files, **asked | {"truth_columns": "user=who"}, memory=memory)
+            ra.score(*files, **options | {"truth_columns": "user=who"}, memory=memory)
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_other_ids_and_conventions(tmp_path, monkeypatch):
     named = {"user_id": pl.format("é{}", "user_id"), "item_id": pl.format("i{}", "item_id")}
     run, truth = mixed(RUN).with_columns(**named), TRUTH.with_columns(**named)
     run.write_csv(tmp_path / "run.csv")
-    asked = {"metrics": "ndcg@10 rprec hit@3", "ties": "trec", "interval": "bootstrap", "resamples": 300}
-    whole = ra.score({"run": str(tmp_path / "run.csv")}, truth, **asked)
-    assert bits(ra.score(str(tmp_path / "run.csv"), truth, memory="8GB", **asked)) == bits(whole)
+    options = {"metrics": "ndcg@10 rprec hit@3", "ties": "trec", "interval": "bootstrap", "resamples": 300}
+    whole = ra.score({"run": str(tmp_path / "run.csv")}, truth, **options)
+    assert bits(ra.score(str(tmp_path / "run.csv"), truth, memory="8GB", **options)) == bits(whole)
 
 
 def test_users_that_only_one_side_has_stand_at_either_end(reference):
@@ -324,14 +324,14 @@ def test_progress_tells_of_rows(tmp_path):
     RUN.write_parquet(tmp_path / "mine.parquet")
     mixed(TRUTH).write_parquet(tmp_path / "truth.parquet")
     TRAIN.sort("user_id").write_parquet(tmp_path / "train.parquet")
-    told = []
+    reports = []
     given = {"truth": tmp_path / "truth.parquet", "train": tmp_path / "train.parquet"}
-    judged(tmp_path / "mine.parquet", **given, memory="8GB", progress=lambda *one: told.append(one))
+    judged(tmp_path / "mine.parquet", **given, memory="8GB", progress=lambda *one: reports.append(one))
     stages = [
         ("reading truth", TRUTH), ("sorting truth", TRUTH), ("reading the truth", TRUTH),
         ("reading log", TRAIN), ("counting the log", TRAIN), ("reading mine", RUN), ("judging mine", RUN),
     ]  # fmt: skip
-    done = [one for one in told if one[1] == one[2] and one[0] != "resampling users"]
+    done = [one for one in reports if one[1] == one[2] and one[0] != "resampling users"]
     assert done == [(stage, len(table), len(table)) for stage, table in stages]
 
 
@@ -345,6 +345,6 @@ def test_the_command_line(tmp_path):
     TRAIN.write_parquet(tmp_path / "train.parquet")
     words = ["score", str(tmp_path / "truth.parquet"), str(tmp_path / "runs"), "-m", "ndcg@10 epc@5", "--json"]
     words += ["--train", str(tmp_path / "train.parquet")]
-    told = [CliRunner().invoke(build_app(), [*words, *more]) for more in ([], ["--memory", "8GB"])]
-    assert [one.exit_code for one in told] == [0, 0]
-    assert told[0].stdout == told[1].stdout
+    answers = [CliRunner().invoke(build_app(), [*words, *more]) for more in ([], ["--memory", "8GB"])]
+    assert [one.exit_code for one in answers] == [0, 0]
+    assert answers[0].stdout == answers[1].stdout

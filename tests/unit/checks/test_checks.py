@@ -225,7 +225,7 @@ class TestFinding:
     def test_severities_are_ordered(self):
         for place, own in enumerate(SEVERITIES):
             finding = Finding("C001", own, "t", "d")
-            assert [finding.at_least(asked) for asked in SEVERITIES] == [place >= asked for asked in range(3)]
+            assert [finding.at_least(severity) for severity in SEVERITIES] == [place >= other for other in range(3)]
 
     def test_a_finding_is_written_with_all_its_fields(self):
         finding = Finding("C001", "info", "t", "d", "mine")

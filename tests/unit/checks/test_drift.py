@@ -9,30 +9,30 @@ from recassay.results.outcomes import Outcomes
 
 def found(hits, *detectors):
     outcomes = Outcomes("mine", np.arange(hits.size) * 2, {"recall@10": hits}, events=2 * hits.size)
-    told = diagnose(DriftFacts.of(outcomes, "recall@10", detectors))
-    return {one.code: one for one in told}
+    findings = diagnose(DriftFacts.of(outcomes, "recall@10", detectors))
+    return {one.code: one for one in findings}
 
 
 FALLING = np.repeat([1.0, 0.0], 500)
 
 
 def test_a_rise_of_the_loss_is_a_warning():
-    told = found(FALLING, PageHinkley(threshold=20))
-    assert list(told) == ["V001"]
-    assert (told["V001"].severity, told["V001"].system) == ("warning", "mine")
-    assert "raised 1 alarm on the loss by recall@10 of 1,000 events, 1 of a rise" in told["V001"].detail
-    assert "0.000 to 1.000 since about event 1,000" in told["V001"].detail
+    findings = found(FALLING, PageHinkley(threshold=20))
+    assert list(findings) == ["V001"]
+    assert (findings["V001"].severity, findings["V001"].system) == ("warning", "mine")
+    assert "raised 1 alarm on the loss by recall@10 of 1,000 events, 1 of a rise" in findings["V001"].detail
+    assert "0.000 to 1.000 since about event 1,000" in findings["V001"].detail
 
 
 def test_a_fall_of_the_loss_is_info():
-    told = found(1 - FALLING, ADWIN(buckets=1000))
-    assert told["V001"].severity == "info"
-    assert "the first change was detected at event" in told["V001"].detail
+    findings = found(1 - FALLING, ADWIN(buckets=1000))
+    assert findings["V001"].severity == "info"
+    assert "the first change was detected at event" in findings["V001"].detail
 
 
 def test_two_detectors_of_one_rise_agree():
-    told = found(FALLING, PageHinkley(threshold=20), ADWIN())["V002"]
-    assert "PageHinkley(threshold=20) and ADWIN detected a rise" in told.detail or "ADWIN and Page" in told.detail
+    rise = found(FALLING, PageHinkley(threshold=20), ADWIN())["V002"].detail
+    assert "PageHinkley(threshold=20) and ADWIN detected a rise" in rise or "ADWIN and Page" in rise
 
 
 def test_alarms_of_one_detector_or_of_different_changes_do_not_agree():

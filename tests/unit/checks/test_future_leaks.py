@@ -1,4 +1,4 @@
-"""L002: told of folds whose training is later than their test, and of no others."""
+"""L002: reported for folds whose training is later than their test, and for no others."""
 
 import pytest
 

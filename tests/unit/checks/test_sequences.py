@@ -1,4 +1,4 @@
-"""G001 counts what is to be foretold and was never learnt, and is silent where all was."""
+"""G001 counts test items that training never has, and is silent where it has all of them."""
 
 import polars as pl
 

@@ -71,13 +71,13 @@ def scores(*runs):
 def test_runs_are_placed_by_their_names_or_as_told():
     means = {"mrr": 0.3, "ild@10": 0.5, "calibration@10": 1.0}
     names = ("ALS(factors=8)", "MMR(of='ALS(factors=8)', weight=0.3)", "MMR(of='ALS(factors=8)', weight=1)")
-    asked = scores(*((name, means) for name in names))
-    table = of(ra.trade_off(asked, "mrr", baseline="ALS(factors=8)").table, "ild@10")
+    scored = scores(*((name, means) for name in names))
+    table = of(ra.trade_off(scored, "mrr", baseline="ALS(factors=8)").table, "ild@10")
     assert table.select("system", "weight").rows() == [
         ("ALS(factors=8)", None), ("MMR(of='ALS(factors=8)')", 0.3), ("MMR(of='ALS(factors=8)')", 1.0)
     ]  # fmt: skip
-    told = scores(("mf", means), ("a", means))
-    table = ra.trade_off(told, "mrr", baseline="mf", weights={"a": ("mmr", 0.5)}).table
+    scored = scores(("mf", means), ("a", means))
+    table = ra.trade_off(scored, "mrr", baseline="mf", weights={"a": ("mmr", 0.5)}).table
     assert table.filter(pl.col("diversity") == "calibration@10").select("system", "weight").rows() == [
         ("mf", None), ("mmr", 0.5)
     ]  # fmt: skip

@@ -150,13 +150,13 @@ LITERAL = {**MODELS, "max": ra.models.MMR(SVD, weight=0.5, form="max", norm="non
 
 
 class TestClaims:
-    ASKED = ra.experiments.diversity_claims(base="svd", ours="mmr xquad spad", literal="max xquad spad", at=4, steps=2)
+    CLAIMS = ra.experiments.diversity_claims(base="svd", ours="mmr xquad spad", literal="max xquad spad", at=4, steps=2)
 
     @pytest.fixture(scope="class")
     @classmethod
     def rows(cls):
         trial = ra.experiments.trial(LITERAL, FOLD, ASK)
-        (exhibit,) = cls.ASKED(trial)
+        (exhibit,) = cls.CLAIMS(trial)
         return trial, {(row["form"], row["claim"]): row for row in exhibit.table.to_dicts()}
 
     def test_each_form_has_a_verdict_on_every_claim(self, rows):

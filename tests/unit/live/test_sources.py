@@ -1,4 +1,4 @@
-"""Sources against real servers: nothing is lost or counts twice, whoever dies. Tests skip where a server is missing."""
+"""Sources against real servers: nothing is lost or counted twice when a process dies. Skip without a server."""
 
 import os
 import shutil

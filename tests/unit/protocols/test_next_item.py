@@ -1,4 +1,4 @@
-"""Leave-one-out: what is revealed, who is asked, and what counts as a candidate."""
+"""Leave-one-out: what is revealed, which users get a query, and what counts as a candidate."""
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ FOLD = ra.split.last(n=1, validation=1)(LOG)[0]
 
 
 class Repeats:
-    """Scores the last item it has heard of, and nothing else: fitted on one log, told another."""
+    """Scores the last item that it was fed, and nothing else: fitted on one log, fed another."""
 
     def __init__(self, log):
         self.log = log
@@ -66,7 +66,7 @@ def test_the_first_of_several_test_events_can_be_the_next_item():
 
 def test_revealed_items_are_in_the_history_and_no_candidates():
     run = ra.play(Repeats(None), FOLD, next_item())
-    # a had p q, then r: s follows; b had q, then r: s follows, and p is what is asked for
+    # a had p q, then r: s follows; b had q, then r: s follows, and p is the target
     assert run.standings.above["AI"].tolist() == [0, 1]
     assert run.standings.pool["AI"].tolist() == [0, 1]
     blind = ra.play(Repeats(None), FOLD, ranking(bins=0))

@@ -135,10 +135,10 @@ def test_folds_hold_every_row_once_and_differ_by_one(by, big):
 @pytest.mark.parametrize("by", ["chance", "time"])
 def test_every_user_is_a_test_user_once(by, big):
     folds = split.user_folds(k=4, reveal=0.3, by=by)(big)
-    asked = [set(fold.test.users.tolist()) for fold in folds]
-    assert set().union(*asked) == set(big.users.tolist())
-    assert sum(map(len, asked)) == 400
-    for fold, users in zip(folds, asked, strict=True):
+    user_sets = [set(fold.test.users.tolist()) for fold in folds]
+    assert set().union(*user_sets) == set(big.users.tolist())
+    assert sum(map(len, user_sets)) == 400
+    for fold, users in zip(folds, user_sets, strict=True):
         assert set(fold.train.users[fold.profile].tolist()) == users
         assert not users & set(fold.train.users[~fold.profile].tolist())
         if by == "time":

@@ -28,7 +28,7 @@ def test_a_study_runs_quickly(path, tmp_path):
     results = ra.run_study(path, tmp_path / "out", quick=True)
     assert results.failures == ()
     for row in results.rows:
-        unbounded = row["metric"].startswith(UNBOUNDED)  # in bits, or infinite, which is told as undefined
+        unbounded = row["metric"].startswith(UNBOUNDED)  # in bits, or infinite, which is reported as undefined
         assert unbounded or 0 <= row["mean"] <= 1, row
     assert results.comparisons
     assert {one["code"] for one in results.findings} <= FOUND[path.name]

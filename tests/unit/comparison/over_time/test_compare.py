@@ -31,12 +31,12 @@ def series(column, **more):
 
 
 def test_signed_mcnemar_of_the_worked_example():
-    asked = {"window": 6}
-    assert series("only_a", **asked) == [1, 1, 1, 2, 3, 3, 2, 3, 3, 3, 3, 3]
-    assert series("only_b", **asked) == [0] * 11 + [1]
-    assert series("mcnemar", **asked) == [1, 1, 1, 2, 3, 3, 2, 3, 3, 3, 3, 1]
+    options = {"window": 6}
+    assert series("only_a", **options) == [1, 1, 1, 2, 3, 3, 2, 3, 3, 3, 3, 3]
+    assert series("only_b", **options) == [0] * 11 + [1]
+    assert series("mcnemar", **options) == [1, 1, 1, 2, 3, 3, 2, 3, 3, 3, 3, 1]
     expected = [0, 0, 0, 0.5, 1.333333, 1.333333, 0.5, 1.333333, 1.333333, 1.333333, 1.333333, 0.25]
-    assert series("mcnemar", continuity=True, **asked) == expected
+    assert series("mcnemar", continuity=True, **options) == expected
     assert series("mcnemar", how="fading", fading=0.9) == [
         1, 0.9, 0.81, 1.729, 2.5561, 2.30049, 2.070441, 2.863397, 2.577057, 3.319351, 3.987416, 1.460386,
     ]  # fmt: skip
@@ -221,7 +221,7 @@ def test_outcomes_of_other_streams_are_refused(b, what):
 
 
 @pytest.mark.parametrize(
-    ("asked", "what"),
+    ("options", "what"),
     [
         ({"alpha": 1}, "got 1"),
         ({"test": "anova"}, "no test 'anova'"),
@@ -231,9 +231,9 @@ def test_outcomes_of_other_streams_are_refused(b, what):
         ({"largest": -1}, "largest must be above 0, got -1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked, what):
+def test_what_makes_no_sense_is_refused(options, what):
     with pytest.raises(UsageError, match=what):
-        two(**asked).summary()
+        two(**options).summary()
 
 
 def test_names_must_differ_and_there_must_be_two():

@@ -118,7 +118,7 @@ def test_a_picture_is_thin_keeps_the_last_point_and_has_its_marks():
 
 
 @pytest.mark.parametrize(
-    ("asked", "what"),
+    ("options", "what"),
     [
         ({"window": 0}, "got 0"),
         ({"window": 2.5}, "got 2.5"),
@@ -129,9 +129,9 @@ def test_a_picture_is_thin_keeps_the_last_point_and_has_its_marks():
         ({"by": "time"}, "needs a length"),
     ],
 )
-def test_windows_that_make_no_sense_are_refused(asked, what):
+def test_windows_that_make_no_sense_are_refused(options, what):
     with pytest.raises(UsageError, match=what) as caught:
-        over_time(played(), "recall@2", **asked)
+        over_time(played(), "recall@2", **options)
     assert caught.value.code == "U196"
 
 

@@ -44,10 +44,10 @@ def test_the_second_process_learns_who_holds_the_lock_and_a_killed_one_holds_non
 
 def test_a_thread_waits_and_says_so_once(tmp_path, monkeypatch):
     monkeypatch.setattr(folder_lock, "POLL", 0.01)
-    told, entered = [], threading.Event()
+    messages, entered = [], threading.Event()
 
     def second():
-        with locked(tmp_path, wait=True, tell=told.append):
+        with locked(tmp_path, wait=True, tell=messages.append):
             entered.set()
 
     with locked(tmp_path):
@@ -56,8 +56,8 @@ def test_a_thread_waits_and_says_so_once(tmp_path, monkeypatch):
         assert not entered.wait(0.1)
     thread.join(5)
     assert entered.is_set()
-    assert len(told) == 1
-    assert "this process itself" in told[0]
+    assert len(messages) == 1
+    assert "this process itself" in messages[0]
 
 
 def test_a_damaged_lock_file_is_no_obstacle(tmp_path):

@@ -90,8 +90,8 @@ def test_sudden_death_is_at_home_for_no_system():
 
 def test_objectives_default_to_reranker_names():
     runs = {"als": RUNS["mf"], "MMR(of='als', weight=0.3)": RUNS["mmr"]}
-    asked = ra.score(runs, TRUTH, "mrr ild@2", items=ITEMS, interval=None)
-    assert ra.home_and_away(asked).home["ild@2"] == ("MMR(of='als', weight=0.3)",)
+    scored = ra.score(runs, TRUTH, "mrr ild@2", items=ITEMS, interval=None)
+    assert ra.home_and_away(scored).home["ild@2"] == ("MMR(of='als', weight=0.3)",)
 
 
 def test_scores_of_different_systems_are_refused():

@@ -186,7 +186,7 @@ class TestInputs:
     def test_progress_is_told_of_every_user_once(self, monkeypatch):
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 1)
         heard = []
-        ra.score({"m": LISTS}, TRUTH, "mrr", interval=None, progress=lambda *told: heard.append(told))
+        ra.score({"m": LISTS}, TRUTH, "mrr", interval=None, progress=lambda *report: heard.append(report))
         assert heard == [("judging m", 1, 2), ("judging m", 2, 2)]
 
     def test_inputs_are_not_changed(self):

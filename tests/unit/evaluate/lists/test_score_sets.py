@@ -48,15 +48,15 @@ def only(scores):
 
 def test_a_result_folder_gives_the_comparison_of_its_study(results):
     """Over folds, under designs with weights, and for every seed: bit by bit."""
-    told = json.loads((results / "summary.json").read_text())["comparisons"]
-    assert told
+    written = json.loads((results / "summary.json").read_text())["comparisons"]
+    assert written
     scores = read_scores(results)
     rows = [(place, row) for place, one in scores for row in ra.compare(one).to_dicts()]
     found = {(*place, row["metric"], row["a"], row["b"]): row for place, row in rows}
-    for row in told:
+    for row in written:
         key = tuple(row[name] for name in ("dataset", "split", "protocol", "design", "seed", "metric", "a", "b"))
         assert found[key] == {name: row[name] for name in found[key]}
-    assert len(told) == len(found)
+    assert len(written) == len(found)
 
 
 def test_means_of_a_result_folder_equal_its_summary(results):
@@ -107,8 +107,8 @@ def test_a_custom_table_is_read(kind, tmp_path):
 def test_column_names_are_recognised_or_given():
     table = {"uid": [1, 1], "Model": ["a", "b"], "Dataset": ["x", "x"], "Fold": [0, 0], "HR": [1, 0]}
     assert read_scores(table).sheets.keys() == {Place("x")}
-    told = {"who": [1, 1], "by": ["a", "b"], "hr": [1, 0]}
-    assert only(read_scores(told, columns="user=who,system=by")).systems == ("a", "b")
+    table = {"who": [1, 1], "by": ["a", "b"], "hr": [1, 0]}
+    assert only(read_scores(table, columns="user=who,system=by")).systems == ("a", "b")
     assert only(read_scores(TABLE, smaller=["ndcg@10"])).row("a", "ndcg@10").higher_is_better is False
     assert only(read_scores(TABLE, metrics=["loss"])).metrics == ("loss",)
 

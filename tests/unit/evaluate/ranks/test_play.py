@@ -29,16 +29,16 @@ def popularity():
 
 
 def test_scores_give_lists_and_standings_in_one_pass():
-    asked = []
+    sizes = []
 
     def scores(users):
-        asked.append(users.size)
+        sizes.append(users.size)
         return np.broadcast_to(popularity(), (users.size, LOG.n_items)).copy()
 
     run = play(SimpleNamespace(scores=scores), FOLD, ASK, name="popular")
     assert run.name == run.standings.name == "popular"
     assert run.standings.pairs == len(FOLD.test)
-    assert asked == [BLOCK_ROWS] * len(query_blocks(row_in_block(run.standings.queries)))
+    assert sizes == [BLOCK_ROWS] * len(query_blocks(row_in_block(run.standings.queries)))
     assert isinstance(run.source, RunSource)
     assert run.standings.how["split"] == "by hand"
     wanted = recommend(Popular().fit(FOLD.train), run.standings.queries, 40, "popular")

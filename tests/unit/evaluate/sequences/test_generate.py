@@ -40,10 +40,10 @@ class Rows:
     reads_items_only = True
 
     def __init__(self, fitted):
-        self.fitted, self.asked = fitted, 0
+        self.fitted, self.n_queries = fitted, 0
 
     def next_probabilities(self, histories):
-        self.asked += len(histories)
+        self.n_queries += len(histories)
         return self.fitted.next_probabilities(histories)
 
 
@@ -218,7 +218,7 @@ def test_a_custom_generator_replaces_the_protocol(example):
     assert (blind.items == made.items).all()
     assert np.isnan(blind.chances).all()
     assert np.isnan(blind.surprise).all()
-    (short,) = ra.generate(Unigram(), example, sequence(k=2), generator=lambda *asked: np.array([[1, -1]] * 3))
+    (short,) = ra.generate(Unigram(), example, sequence(k=2), generator=lambda *args: np.array([[1, -1]] * 3))
     assert np.isnan(short.chances[:, 1]).all()
     assert short.lengths.tolist() == [1, 1, 1]
 
@@ -228,7 +228,7 @@ def test_a_custom_generator_replaces_the_protocol(example):
 )
 def test_a_generator_that_returns_no_table_of_items_is_refused(items, example):
     with pytest.raises(ra.InputError, match="I355"):
-        ra.generate(Unigram(), example, sequence(k=2), generator=lambda *asked: items)
+        ra.generate(Unigram(), example, sequence(k=2), generator=lambda *args: items)
 
 
 def test_models_for_logs_are_fitted_on_a_log_with_a_user_per_sequence(fold):
@@ -244,7 +244,7 @@ def test_equal_histories_are_queried_once(fold):
     rows = Rows(Unigram().fit(fold.train))
     transitions = int((fold.test.lengths - 1).sum())
     ra.generate(rows, fold, sequence(k=1), name="mine")
-    assert rows.asked == transitions + np.unique(fold.test.seeds).size
+    assert rows.n_queries == transitions + np.unique(fold.test.seeds).size
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def test_perplexity_by_position_equals_a_plain_loop():
         for number in range(len(FOLD.test)):
             row = FOLD.test.items[FOLD.test.offsets[number] : FOLD.test.offsets[number + 1]]
             for place in range(1, row.size):
-                told = type(histories)(np.array([0, place]), row[:place])
-                found[place].append(-np.log2(fitted.next_probabilities(told)[0, row[place]]))
+                prefix = type(histories)(np.array([0, place]), row[:place])
+                found[place].append(-np.log2(fitted.next_probabilities(prefix)[0, row[place]]))
         own = table.filter(system=name)
         assert own["transitions"].to_list() == [len(found[place]) for place in range(1, 5)]
         assert own["perplexity"].to_list() == pytest.approx([2 ** np.mean(found[place]) for place in range(1, 5)])

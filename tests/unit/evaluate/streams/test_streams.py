@@ -112,16 +112,16 @@ class TestIdentities:
     def test_ranking_is_a_stream_with_one_window(self):
         fold = ra.split.last(n=1)(synthetic(users=60, items=40, events=900, seed=4))[0]
         run = ra.play(self.MODEL, fold, ra.protocols.ranking(bins=0))
-        asked = dict(zip(run.standings.queries.to_list(), (run.standings.above["AI"] + 1).tolist(), strict=True))
+        ranks = dict(zip(run.standings.queries.to_list(), (run.standings.above["AI"] + 1).tolist(), strict=True))
         assert not run.standings.tied["AI"].any()
-        assert self.positions(fold, prequential(batch=10_000, candidates="all")) == asked
+        assert self.positions(fold, prequential(batch=10_000, candidates="all")) == ranks
 
     def test_next_item_is_a_stream_without_learning(self):
         fold = ra.split.last(n=1)(synthetic(users=60, items=40, events=900, seed=4))[0]
         run = ra.play(self.MODEL, fold, ra.protocols.next_item())
-        asked = dict(zip(run.standings.queries.to_list(), (run.standings.above["AI"] + 1).tolist(), strict=True))
+        ranks = dict(zip(run.standings.queries.to_list(), (run.standings.above["AI"] + 1).tolist(), strict=True))
         assert not run.standings.tied["AI"].any()
-        assert self.positions(fold, prequential(learn_until=0, candidates="all")) == asked
+        assert self.positions(fold, prequential(learn_until=0, candidates="all")) == ranks
 
 
 class TestModels:
@@ -163,7 +163,7 @@ class TestModels:
         assert (lists.outcomes.of("ndcg@5") == scores.outcomes.of("ndcg@5")).all()
 
     def test_the_given_model_is_not_changed(self):
-        mine = SimpleNamespace(learn=lambda *told: None, scores=lambda user: np.zeros(99), met=[])
+        mine = SimpleNamespace(learn=lambda *events: None, scores=lambda user: np.zeros(99), met=[])
         ra.play(mine, self.LOG, prequential(), name="mine")
         assert mine.met == []
 
@@ -281,8 +281,8 @@ class TestRefusals:
             prequential(**wrong)
 
     def test_a_protocol_parses_what_it_prints(self):
-        asked = prequential(at=5, delay="7d", repeats="allow", folds="bootstrap")
-        assert ra.protocols.parse(str(asked)) == asked
+        protocol = prequential(at=5, delay="7d", repeats="allow", folds="bootstrap")
+        assert ra.protocols.parse(str(protocol)) == protocol
 
     @pytest.mark.parametrize(
         ("answers", "code", "message"),
@@ -302,7 +302,7 @@ class TestRefusals:
         ],
     )
     def test_unusable_answers_of_a_model_are_refused(self, answers, code, message):
-        mine = SimpleNamespace(learn=lambda *told: None, **answers)
+        mine = SimpleNamespace(learn=lambda *events: None, **answers)
         with pytest.raises(StreamError, match=f"event 2 of the stream: mine .*{message}") as caught:
             ra.play(mine, self.LOG, prequential(), name="mine")
         assert caught.value.code == code
@@ -337,7 +337,7 @@ class TestRefusals:
         outcomes = caught.value.stream.outcomes
         assert caught.value.code == "I374"
         whole = ra.play(
-            SimpleNamespace(learn=lambda *told: None, scores=lambda user: np.arange(30.0)),
+            SimpleNamespace(learn=lambda *events: None, scores=lambda user: np.arange(30.0)),
             log,
             prequential(),
             name="tired",

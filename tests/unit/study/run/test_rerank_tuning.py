@@ -72,7 +72,7 @@ def test_a_re_ranker_that_cannot_be_tuned_fails_alone(study, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "told"),
+    ("old", "new", "code", "message"),
     [
         ("{mmr: {weight", "{svd: {factors: [2], weight", "U133", "weight"),
         ("{mmr: {weight: [0, 0.4, 0.8], candidates: [15, 20]}}", "{svd: {factors: [2]}}", "U133", "no re-ranker"),
@@ -81,10 +81,10 @@ def test_a_re_ranker_that_cannot_be_tuned_fails_alone(study, tmp_path, monkeypat
         ("[0, 0.4, 0.8]", "[0.4, 0.8]", "U203", "begins at 0.4"),
     ],
 )
-def test_what_cannot_be_tuned_is_an_error_with_its_line(old, new, code, told, study, tmp_path):
+def test_what_cannot_be_tuned_is_an_error_with_its_line(old, new, code, message, study, tmp_path):
     assert old in STUDY
     text = STUDY.replace(old, new).replace("SPLIT", "random(test=0.2)")
-    with pytest.raises(UsageError, match=told) as caught:
+    with pytest.raises(UsageError, match=message) as caught:
         ra.run_study(study(text), tmp_path / "out")
     assert caught.value.code == code
     assert "study.yaml" in str(caught.value)

@@ -67,9 +67,9 @@ def test_every_system_has_times_to_judge_it_without_diversity_and_with_it(write,
     ticks = count()
     monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: float(next(ticks)))
     results = ra.run_study(write(replace=[("seq_precision@3", "seq_precision@3, seq_diversity@3")]), tmp_path / "out")
-    told = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in results.times}
+    seconds = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in results.times}
     for system in ("chance", "common", "chain"):
-        assert (told[system, 0, "judge"], told[system, 0, "judge with diversity"]) == (1, 2)
+        assert (seconds[system, 0, "judge"], seconds[system, 0, "judge with diversity"]) == (1, 2)
     without = ra.run_study(write(name="other.yaml"), tmp_path / "without")
     assert {row["what"] for row in without.times if row["system"] == "chance"} == {"fit", "answer", "judge"}
     shown = io.StringIO()
@@ -80,15 +80,15 @@ def test_every_system_has_times_to_judge_it_without_diversity_and_with_it(write,
 def test_the_rows_of_a_fold_are_those_of_score_sequences(write, tmp_path):
     results = ra.run_study(write(), tmp_path / "out")
     rows = {(row["fold"], row["system"], row["metric"]): row for row in results.rows}
-    asked = ra.protocols.sequence(k=3, seeds=2)
+    protocol = ra.protocols.sequence(k=3, seeds=2)
     models = {"chance": Uniform(), "common": Unigram(), "chain": NGram(order=2)}
     metrics = "seq_coverage@3 seq_precision@3 seq_novelty@2 seq_perplexity seq_surprise"
     for number, fold in enumerate(by_hand()):
-        made = {name: ra.generate(model, fold, asked, name=name) for name, model in models.items()}
+        made = {name: ra.generate(model, fold, protocol, name=name) for name, model in models.items()}
         scores = ra.score_sequences(fold, made, metrics, resamples=200)
         for row in scores.rows:
-            told = rows[number, row.system, row.metric]
-            assert {name: told[name] for name in row.to_dict()} == row.to_dict()
+            row_values = rows[number, row.system, row.metric]
+            assert {name: row_values[name] for name in row.to_dict()} == row.to_dict()
 
 
 def test_over_all_folds_every_sequence_counts_the_same(write, tmp_path):
@@ -220,7 +220,7 @@ def test_file_models_and_models_of_logs_can_generate_sequences(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ((", sequences: sessions(gap=4000000)", ""), "rule that makes sequences"),
         (("sessions(gap=4000000)", "random_sequences"), "does not make them"),
@@ -230,8 +230,8 @@ def test_file_models_and_models_of_logs_can_generate_sequences(write, tmp_path):
         (("chance: Uniform", "chance: Unifrom"), "there is no model of sequences"),
     ],
 )
-def test_invalid_settings_are_errors_with_a_line(write, change, told):
-    with pytest.raises(UsageError, match=told) as caught:
+def test_invalid_settings_are_errors_with_a_line(write, change, message):
+    with pytest.raises(UsageError, match=message) as caught:
         planned(write(replace=[change]))
     assert "line" in str(caught.value)
 

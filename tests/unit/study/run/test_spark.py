@@ -58,13 +58,13 @@ def test_tasks_compute_what_the_driver_would(study, tmp_path, here, kind):
     path = kinds(study)[kind]
     ra.run_study(path, tmp_path / "local")
     assert here == {}
-    told = []
-    ra.run_study(path, tmp_path / "spark", engine="spark", progress=lambda *how: told.append(how))
+    reports = []
+    ra.run_study(path, tmp_path / "spark", engine="spark", progress=lambda *how: reports.append(how))
     without = ("cache", "times.json", *(["report.html"] if kind == "streams" else []))  # these tell times of calls
     assert files(tmp_path / "spark", without=without) == files(tmp_path / "local", without=without)
     kept = [{one.name for one in (tmp_path / out).rglob("cache/*/*")} for out in ("local", "spark")]
     assert kept[0] == kept[1]
-    assert not any("events" in stage or "epoch" in stage for stage, _, _ in told)
+    assert not any("events" in stage or "epoch" in stage for stage, _, _ in reports)
 
 
 def test_answers_of_one_fitted_model_are_in_one_task(study, tmp_path, here):
@@ -145,5 +145,5 @@ def test_an_answer_of_a_task_that_died_is_kept(study, tmp_path, monkeypatch):
     lists.unlink()
     (errand,) = spark._answer_tasks(runner, logs)
     lists.write_bytes(held)
-    monkeypatch.setattr(running, "play_fitted", functools.partial(pytest.fail, "asked again"))
+    monkeypatch.setattr(running, "play_fitted", functools.partial(pytest.fail, "queried again"))
     assert spark._run_tasks(order, errand) == []

@@ -52,9 +52,9 @@ def checked_often(monkeypatch):
 
 
 def by_hand(protocol="prequential(at=5)", **changes):
-    asked = ra.protocols.parse(protocol)
+    parsed = ra.protocols.parse(protocol)
     models = {"isgd": ISGD(factors=4), "uknn": UKNN(), "popular": StreamPopular(), **changes}
-    return {name: ra.play(model, made(), asked, name=name, metrics="recall@5 mrr@5") for name, model in models.items()}
+    return {name: ra.play(model, made(), parsed, name=name, metrics="recall@5 mrr@5") for name, model in models.items()}
 
 
 def test_the_folder_of_a_study(write, tmp_path):
@@ -124,11 +124,11 @@ def test_scores_have_the_position_user_and_time_of_each_event(write, tmp_path):
 
 def test_comparisons_are_signed_mcnemar_over_the_whole_stream(write, tmp_path):
     results = ra.run_study(write(), tmp_path / "out")
-    told = {(row["metric"], row["a"]): row for row in results.comparisons}
+    rows = {(row["metric"], row["a"]): row for row in results.comparisons}
     for metric in ("recall@5", "mrr@5"):
         found = ra.compare_over_time(list(by_hand().values()), baseline="popular", metric=metric, window=200)
         for row in found.summary().to_dicts():
-            mine = told[metric, row["a"]]
+            mine = rows[metric, row["a"]]
             assert mine["b"] == "popular"
             assert {name: mine[name] for name in ("p", "p_adjusted", "low", "high", "n", "test")} == {
                 name: row[name] for name in ("p", "p_adjusted", "low", "high", "n", "test")
@@ -139,11 +139,11 @@ def test_final_tests_of_several_streams_are_one_family(study, tmp_path):
     several = 'data: [{name: a, generate: "log(users=60, items=40, events=900)"}, {name: b, generate: "log(users=60, items=40, events=900, seed=1)"}]\n'  # noqa: E501
     first = STUDY.splitlines()[1] + "\n"
     results = ra.run_study(study(STUDY.replace(first, several)), tmp_path / "out")
-    asked = ra.protocols.prequential(at=5)
+    protocol = ra.protocols.prequential(at=5)
     compared = {
         name: ra.compare_over_time(
             {
-                system: ra.play(model, log(users=60, items=40, events=900, seed=seed), asked, metrics="recall@5")
+                system: ra.play(model, log(users=60, items=40, events=900, seed=seed), protocol, metrics="recall@5")
                 for system, model in {"isgd": ISGD(factors=4), "uknn": UKNN(), "popular": StreamPopular()}.items()
             },
             baseline="popular",
@@ -152,8 +152,8 @@ def test_final_tests_of_several_streams_are_one_family(study, tmp_path):
         for seed, name in enumerate("ab")
     }
     family = {(row["stream"], row["a"]): row["p_adjusted"] for row in ra.declared(compared).to_dicts()}
-    told = {(row["dataset"], row["a"]): row["p_adjusted"] for row in results.comparisons if row["metric"] == "recall@5"}
-    assert told == family
+    rows = [row for row in results.comparisons if row["metric"] == "recall@5"]
+    assert {(row["dataset"], row["a"]): row["p_adjusted"] for row in rows} == family
 
 
 def test_a_study_resumes_inside_a_stream_with_the_same_bits(write, tmp_path, checked_often):
@@ -194,8 +194,8 @@ def test_settings_are_chosen_on_the_first_part_alone_and_not_scored_there(write,
     settings = pl.read_csv(tmp_path / "out" / "exhibits" / "generated" / "whole" / "settings.csv")
     taken = {}
     for row in settings.to_dicts():
-        asked = ra.protocols.prequential(at=5)
-        assert row["mrr@5"] == ra.play(ra.models.parse(row["model"]), first, asked).outcomes.mean("mrr@5")
+        protocol = ra.protocols.prequential(at=5)
+        assert row["mrr@5"] == ra.play(ra.models.parse(row["model"]), first, protocol).outcomes.mean("mrr@5")
     for name in ("uknn", "isgd"):
         own = settings.filter(system=name)
         assert own["taken"].sum() == 1
@@ -264,12 +264,13 @@ def test_outcomes_before_a_failure_are_kept(write, tmp_path):
 
 def test_rows_are_an_order_only_if_the_study_says_so(study, tmp_path):
     made().frame().drop("timestamp").write_csv(tmp_path / "rows.csv")
-    generated, asked = 'generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"', "prequential(at=5)"
+    generated = 'generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"'
+    protocol = "prequential(at=5)"
     models = ('{isgd: "ISGD(factors=4)", uknn: UKNN, popular: StreamPopular}', "{popular: StreamPopular}")
     compared = ("compare: {baseline: popular}\n", "")
     with pytest.raises(RecassayError, match="I383"):
         ra.run_study(study(STUDY, replace=[(generated, "path: rows.csv"), models, compared]), tmp_path / "out")
-    said = (asked, "\"prequential(at=5, order='row')\"")
+    said = (protocol, "\"prequential(at=5, order='row')\"")
     text = study(STUDY, replace=[(generated, "path: rows.csv"), said, models, compared])
     results = ra.run_study(text, tmp_path / "said")
     assert {row["protocol"] for row in results.rows} == {"prequential(at=5, order='row')"}
@@ -308,7 +309,7 @@ judge: {resamples: 200}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "told"),
+    ("old", "new", "code", "message"),
     [
         (
             "protocol: prequential(at=5)",
@@ -334,10 +335,10 @@ judge: {resamples: 200}
         ('seed=1)"}', 'seed=1)", filters: cores}', "U115", "cores"),
     ],
 )
-def test_errors_are_found_before_any_work(study, old, new, code, told):
+def test_errors_are_found_before_any_work(study, old, new, code, message):
     with pytest.raises(RecassayError) as caught:
         planned(study(STUDY, replace=[(old, new)]))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.code == code
 
 

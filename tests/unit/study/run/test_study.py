@@ -174,7 +174,7 @@ def test_the_same_study_elsewhere_with_other_threads_gives_the_same_bytes(study,
 
 
 def counted(monkeypatch):
-    """How often models are fitted and asked from here on."""
+    """How often models are fitted and queried from here on."""
     counts = {"fit": 0, "answer": 0}
     fit, ask = Popular.fit, running.play_fitted
 
@@ -250,7 +250,7 @@ def test_files_of_removed_systems_are_deleted(study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (("small", "other"), "its study was small and is other"),
         (("k=2", "k=3"), "k=3"),
@@ -258,11 +258,11 @@ def test_files_of_removed_systems_are_deleted(study, tmp_path):
     ],
     ids=["name", "split", "data"],
 )
-def test_a_folder_belongs_to_one_study(study, tmp_path, change, told):
+def test_a_folder_belongs_to_one_study(study, tmp_path, change, message):
     ra.run_study(study(), tmp_path / "out")
     with pytest.raises(UsageError) as caught:
         ra.run_study(study(replace=[change]), tmp_path / "out")
-    assert (caught.value.code, told in caught.value.what) == ("U134", True)
+    assert (caught.value.code, message in caught.value.what) == ("U134", True)
 
 
 def test_a_folder_with_other_files_is_an_error(study, tmp_path):

@@ -29,29 +29,29 @@ def study(tmp_path):
     return tmp_path
 
 
-def asked(home, **changes):
+def request_of(home, **changes):
     return state.request(home / "study.yaml", **{"data": None, "quick": False, "values": None, **changes})
 
 
 def test_an_unchanged_study_returns_its_results(study):
-    assert state.changes(study / "out", asked(study)) == []
-    first = state.stored_results(study / "out", asked(study))
+    assert state.changes(study / "out", request_of(study)) == []
+    first = state.stored_results(study / "out", request_of(study))
     again = run_study(study / "study.yaml", study / "out")
     assert again.document() == first.document()
 
 
 def test_every_change_is_named(study):
-    def told(**changes):
-        return " ".join(state.changes(study / "out", asked(study, **changes)))
+    def changes_of(**changes):
+        return " ".join(state.changes(study / "out", request_of(study, **changes)))
 
-    assert told(values={"epochs": 3}) == "values changed"
+    assert changes_of(values={"epochs": 3}) == "values changed"
     os.utime(study / "log.csv", ns=(1, 1))
-    assert "log.csv changed" in told()
+    assert "log.csv changed" in changes_of()
     (study / "out" / "findings.jsonl").write_text("{}\n")
     (study / "out" / "mine.txt").write_text("")
-    assert "findings.jsonl in the folder changed" in told()
-    assert "mine.txt in the folder is new" in told()
-    assert state.stored_results(study / "out", asked(study)) is None
+    assert "findings.jsonl in the folder changed" in changes_of()
+    assert "mine.txt in the folder is new" in changes_of()
+    assert state.stored_results(study / "out", request_of(study)) is None
 
 
 def flip(path):
@@ -71,21 +71,21 @@ def test_damage_to_any_file_of_the_folder_is_noticed(study):
     for path in files:
         before, times = path.read_bytes(), path.stat().st_mtime_ns
         flip(path)
-        noticed = bool(state.changes(out, asked(study)))
+        noticed = bool(state.changes(out, request_of(study)))
         path.write_bytes(before)
         os.utime(path, ns=(times, times))
         assert noticed, path
-    assert state.changes(out, asked(study)) == []
+    assert state.changes(out, request_of(study)) == []
 
 
 @pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.json"])
 def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
     before = (study / "out" / "summary.json").read_bytes()
     flip(study / "out" / name)
-    assert "damaged" in " ".join(state.changes(study / "out", asked(study)))
-    assert state.stored_results(study / "out", asked(study)) is None
+    assert "damaged" in " ".join(state.changes(study / "out", request_of(study)))
+    assert state.stored_results(study / "out", request_of(study)) is None
     run_study(study / "study.yaml", study / "out")
-    assert state.changes(study / "out", asked(study)) == []
+    assert state.changes(study / "out", request_of(study)) == []
     assert (study / "out" / "summary.json").read_bytes() == before
 
 
@@ -94,9 +94,9 @@ def test_a_new_file_in_a_folder_of_data_is_noticed(study):
     (study / "log.csv").rename(study / "parts" / "1.csv")
     (study / "study.yaml").write_text(STUDY.replace("log.csv", "parts"))
     run_study(study / "study.yaml", study / "out2")
-    assert state.changes(study / "out2", asked(study)) == []
+    assert state.changes(study / "out2", request_of(study)) == []
     (study / "parts" / "2.csv").write_text("user_id,item_id\n1,19\n")
-    assert "parts changed" in " ".join(state.changes(study / "out2", asked(study)))
+    assert "parts changed" in " ".join(state.changes(study / "out2", request_of(study)))
 
 
 def test_a_changed_study_runs_again_and_states_the_command_that_made_it(study):

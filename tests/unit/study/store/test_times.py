@@ -28,11 +28,11 @@ def ticking(monkeypatch):
 
 def test_every_system_fold_and_seed_has_its_times(study, tmp_path, ticking):
     results = ra.run_study(study(add="seeds: [0, 1]\n"), tmp_path / "out", threads=2)
-    told = {(row["system"], row["fold"], row["seed"], row["what"]): row["seconds"] for row in results.times}
+    measured = {(row["system"], row["fold"], row["seed"], row["what"]): row["seconds"] for row in results.times}
     systems, folds, seeds = ("popular", "random", "svd"), (0, 1), (0, 1)
     fits_and_answers = set(itertools.product(systems, folds, seeds, ("fit", "answer")))
-    assert set(told) == fits_and_answers | set(itertools.product((None,), folds, seeds, ("judge",)))
-    assert set(told.values()) == {1.0}  # of two looks
+    assert set(measured) == fits_and_answers | set(itertools.product((None,), folds, seeds, ("judge",)))
+    assert set(measured.values()) == {1.0}  # of two looks
     assert {row["threads"] for row in results.times} == {2}
     assert {(row["dataset"], row["split"]) for row in results.times} == {("generated", "k_folds(k=2)")}
     written = json.loads((tmp_path / "out" / "times.json").read_text())
