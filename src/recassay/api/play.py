@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from recassay.api.choice import choose
 from recassay.backends.base import Remote
 from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_noun, wrong_noun
+from recassay.data.read import TableSource
 from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.evaluate.options import Execution, one_of
@@ -18,6 +20,7 @@ from recassay.evaluate.streams.play import BLOCK
 from recassay.evaluate.streams.result import Stream
 from recassay.evaluate.streams.run import play_stream
 from recassay.metrics.registry import Metrics
+from recassay.models.base.capabilities import ModelSource
 from recassay.models.base.registry import parse as parse_model
 from recassay.protocols.base import BaseProtocol, Protocol, UserProtocol
 from recassay.protocols.prequential import Prequential
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 @overload
 def play(
-    model: Any,
+    model: ModelSource,
     fold: Fold,
     protocol: Protocol,
     *,
@@ -43,7 +46,7 @@ def play(
 
 @overload
 def play(
-    model: Any,
+    model: ModelSource,
     fold: SparkFold,
     protocol: Protocol,
     *,
@@ -55,14 +58,14 @@ def play(
 
 @overload
 def play(
-    model: Any,
-    fold: Any,
+    model: ModelSource,
+    fold: Fold | Interactions,
     protocol: Prequential,
     *,
     name: str | None = None,
     progress: Progress | None = None,
     metrics: Metrics | None = None,
-    items: Any = None,
+    items: TableSource = None,
     lists: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -72,8 +75,8 @@ def play(
 
 
 def play(
-    model: Any,
-    fold: Any,
+    model: ModelSource,
+    fold: Fold | SparkFold | Interactions,
     protocol: BaseProtocol,
     *,
     name: str | None = None,
@@ -81,7 +84,7 @@ def play(
     progress: Progress | None = None,
     work: str | Path | None = None,
     metrics: Metrics | None = None,
-    items: Any = None,
+    items: TableSource = None,
     lists: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,

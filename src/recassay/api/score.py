@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from recassay.api.choice import choose
-from recassay.data.read import Columns
+from recassay.data.read import Columns, RunSource, TableSource
 from recassay.errors import UsageError
 from recassay.errors.arguments import checks_types
 from recassay.evaluate.lists.job import Report
@@ -21,14 +22,14 @@ from recassay.stats.intervals import Uncertainty
 
 @checks_types
 def score(
-    runs: Any,
-    truth: Any,
+    runs: RunSource,
+    truth: TableSource,
     metrics: Metrics,
     *,
-    train: Any = None,
-    items: Any = None,
-    distances: Any = None,
-    users: Any = None,
+    train: TableSource = None,
+    items: TableSource = None,
+    distances: ArrayLike | None = None,
+    users: TableSource = None,
     by: str | Sequence[str] | None = None,
     by_item: str | Sequence[str] | None = None,
     smallest_group: int = 10,

@@ -14,7 +14,7 @@ import polars as pl
 from recassay.api.score import score
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.read import Columns, read_interactions, read_items, read_truth
+from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import UsageError
@@ -23,7 +23,7 @@ from recassay.evaluate.options import ConventionOptions, Execution, one_of
 from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker
 from recassay.models.rerank.runs import METHODS, PreparedRun
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import Value, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.intervals import Uncertainty
@@ -52,16 +52,16 @@ class Weights(Displayable):
 
 
 def choose_weight(
-    run: Any,
+    run: RunSource,
     method: str | Reranker,
-    truth: Any,
+    truth: TableSource,
     best: str,
     *,
     keep: str | None = None,
     loss: float = 0.0,
-    grid: Iterable[float] | Mapping[str, Iterable[Any]] = GRID,
-    items: Any = None,
-    train: Any = None,
+    grid: Iterable[float] | Mapping[str, Iterable[Value]] = GRID,
+    items: TableSource = None,
+    train: TableSource = None,
     columns: Columns = None,
     threads: int | None = None,
     profile: str | None = None,

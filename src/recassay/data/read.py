@@ -24,12 +24,16 @@ from recassay.errors.arguments import checks_types
 from recassay.naming.grammar import suggest
 
 Columns = str | Mapping[str, str] | None
+# A table: an object of this library, a path, a data frame of any library, an Arrow table, a dict or a list of rows.
+TableSource = object
+# Recommendations of one or several systems: a table, a glob, a folder, a list of these, or a dict of name to table.
+RunSource = object
 Found = TypeVar("Found")
 
 
 @checks_types
 def read_interactions(
-    source: object, *, columns: Columns = None, format: str | None = None, times: str | None = None
+    source: TableSource, *, columns: Columns = None, format: str | None = None, times: str | None = None
 ) -> Interactions:
     """Return a log from a file or an object.
 
@@ -52,7 +56,7 @@ def read_interactions(
     return log if stated else log.with_inferred_times(named=table.positions)
 
 
-def read_training(source: object, *, columns: Columns = None) -> Interactions:
+def read_training(source: TableSource, *, columns: Columns = None) -> Interactions:
     """Return a training log whose users and items all have an event in it.
 
     The training part of a fold also has the items and users of the test part in its vocabularies. They are dropped,
@@ -68,7 +72,7 @@ def read_training(source: object, *, columns: Columns = None) -> Interactions:
 
 
 @checks_types
-def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
+def read_items(source: TableSource, *, columns: Columns = None, format: str | None = None) -> Features:
     """Return item features from a file or an object.
 
     >>> import polars as pl
@@ -82,7 +86,7 @@ def read_items(source: object, *, columns: Columns = None, format: str | None = 
     return Features.from_frame(read_table(source, "items", columns=columns, format=format), origin=_origin(source))
 
 
-def read_memberships(source: object, by: str, role: str, *, columns: Columns = None) -> Memberships:
+def read_memberships(source: TableSource, by: str, role: str, *, columns: Columns = None) -> Memberships:
     """Return the groups that the column ``by`` makes of the rows of a table of users or items.
 
     ``role`` is ``users`` or ``items``. Other columns are not read, apart from the ids.
@@ -100,7 +104,7 @@ def read_memberships(source: object, by: str, role: str, *, columns: Columns = N
     return Memberships.of(found, ids, by, where=_origin(source) or f"the table of {role}")
 
 
-def has_column(source: object, name: str, role: str, *, columns: Columns = None) -> bool:
+def has_column(source: TableSource, name: str, role: str, *, columns: Columns = None) -> bool:
     """Return whether a path or a frame is a table with a column of this name; ``role`` is ``users`` or ``items``.
 
     >>> has_column({"ann": ["x"]}, "country", "users")
@@ -115,7 +119,9 @@ def has_column(source: object, name: str, role: str, *, columns: Columns = None)
 
 
 @checks_types
-def read_truth(source: object, *, columns: Columns = None, format: str | None = None, negative: str = "error") -> Truth:
+def read_truth(
+    source: TableSource, *, columns: Columns = None, format: str | None = None, negative: str = "error"
+) -> Truth:
     """Return held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
 
     Of a fold, the test part is used. ``negative`` says whether negative gains are an error or mean «unjudged».
@@ -140,7 +146,7 @@ def read_truth(source: object, *, columns: Columns = None, format: str | None = 
 
 @checks_types
 def read_run(
-    source: object,
+    source: TableSource,
     name: str | None = None,
     *,
     columns: Columns = None,
@@ -181,20 +187,39 @@ def read_run(
     )
 
 
-def read_runs(source: object, **options: Any) -> list[Run]:
+def read_runs(
+    source: RunSource,
+    *,
+    columns: Columns = None,
+    format: str | None = None,
+    nan: str = "error",
+    keep_scores: bool = True,
+    keep_rows: bool = True,
+    order: str | None = None,
+) -> list[Run]:
     """Return several runs from a run, a path, a glob, a folder, a list of these, or a dict of name to source.
 
-    A dict of users, each with their items, is a single run. ``options`` are those of :func:`read_run`.
+    A dict of users, each with their items, is a single run. The options are those of :func:`read_run`.
 
     >>> [run.name for run in read_runs({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})]
     ['a', 'b']
     >>> [run.name for run in read_runs({"ann": ["x"], "bob": ["y"]})]
     ['run']
     """
-    return list(each_run(source, **options))
+    return list(
+        each_run(
+            source,
+            columns=columns,
+            format=format,
+            nan=nan,
+            keep_scores=keep_scores,
+            keep_rows=keep_rows,
+            order=order,
+        )
+    )
 
 
-def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, **options: Any) -> Iterator[Run]:
+def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None, **options: Any) -> Iterator[Run]:
     """Yield the runs of :func:`read_runs` one at a time, so that only one need be in memory.
 
     ``own_columns`` maps the name of a run to its own column names, where these differ from those of the other runs.

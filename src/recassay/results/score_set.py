@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,6 +18,8 @@ from recassay.shown import Displayable
 
 GIVEN = "given"  # the value of a coordinate that is not stated
 AXES = ("dataset", "split", "protocol", "design", "seed")
+
+Coordinate = str | int | None  # the value of a coordinate of scores
 
 
 class Place(NamedTuple):
@@ -38,7 +40,7 @@ class Place(NamedTuple):
         """
         return self.protocol.partition("(")[0] == "prequential"
 
-    def without(self, *axes: str) -> tuple[Any, ...]:
+    def without(self, *axes: str) -> tuple[Coordinate, ...]:
         """Return the values of all coordinates except ``axes``.
 
         Two places with the same result differ in no other coordinate.
@@ -81,12 +83,12 @@ class ScoreSet(Displayable):
         """Return all metrics that have values per user on at least one data set, split, protocol, design and seed."""
         return tuple(dict.fromkeys(metric for _, scores in self for metric in scores.unit_metrics))
 
-    def along(self, axis: str) -> tuple[Any, ...]:
+    def along(self, axis: str) -> tuple[Coordinate, ...]:
         """Return the distinct values of one coordinate, such as ``dataset``, in order of appearance."""
         _check_axis(axis)
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
-    def where(self, **wanted: Sequence[Any] | str | int | None) -> ScoreSet:
+    def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
         """Return only the scores with the wanted coordinates, such as ``dataset="ml-1m"``; None leaves one open.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
@@ -121,14 +123,14 @@ class ScoreSet(Displayable):
                 raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
         return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
 
-    def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
+    def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
         """Return groups of scores whose coordinates (data set, split, ...) differ only along ``axes``.
 
         The keys are the values of their other coordinates.
         """
         for axis in axes:
             _check_axis(axis)
-        found: dict[tuple[Any, ...], dict[Place, Scores]] = {}
+        found: dict[tuple[Coordinate, ...], dict[Place, Scores]] = {}
         for place, scores in self:
             found.setdefault(place.without(*axes), {})[place] = scores
         return found

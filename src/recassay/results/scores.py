@@ -184,7 +184,7 @@ class Scores(Displayable):
         """Return a picture of the means and intervals of all systems under one metric, by default the first."""
         return renderer().plot(self, metric=metric)
 
-    def report(self, path: str | Path, comparison: Any = None) -> Path:
+    def report(self, path: str | Path, comparison: object = None) -> Path:
         """Write a page about these scores, as one HTML file, and return its path.
 
         ``comparison`` is a result of :func:`~recassay.compare`; by default all pairs of systems are tested.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 from recassay.backends.base import is_spark_frame
 from recassay.backends.spark.folds import SparkFold, label_of
@@ -12,16 +11,16 @@ from recassay.backends.spark.tables import raise_if_mixed_ids, spark_table
 from recassay.backends.spark.times import LogTimes
 from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Leakage
-from recassay.data.read import Columns
+from recassay.data.read import Columns, TableSource
 from recassay.split.base import TEST, TRAIN, VALIDATION
 
 LABELS = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
 def spark_fold(
-    train: Any,
-    test: Any,
-    validation: Any = None,
+    train: TableSource,
+    test: TableSource,
+    validation: TableSource = None,
     *,
     leakage: Leakage = "global",
     columns: Columns = None,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from datetime import timedelta
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from recassay.comparison.over_time.compare import OverTime, compare_over_time
 from recassay.comparison.over_time.curves import SHOWN, Curve, over_time
+from recassay.comparison.over_time.windows import By, How
 from recassay.errors import InputError, UsageError
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played, outcomes_of
+from recassay.stats.anytime import TUNED_FOR
 
 
 class Copies(Protocol):
@@ -58,11 +61,21 @@ class FoldCurves:
         )
 
 
-def over_folds(folds: Folds, metric: str, *, points: int = SHOWN, **how: Any) -> FoldCurves:
+def over_folds(
+    folds: Folds,
+    metric: str,
+    *,
+    points: int = SHOWN,
+    window: float | timedelta | None = None,
+    how: How = "moving",
+    by: By = "scored",
+    fading: float | None = None,
+    partial: bool = True,
+) -> FoldCurves:
     """Return the curves of k folds, their mean and their range, at up to ``points`` events of the stream.
 
-    Each curve is the one of :func:`~recassay.comparison.over_time.curves.over_time`, read at these events; ``how``
-    are its keywords.
+    Each curve is the one of :func:`~recassay.comparison.over_time.curves.over_time`, read at these events; it has the
+    same keywords.
 
     >>> one = Outcomes("a", np.array([0, 2]), {"mrr": np.array([0.0, 1.0])}, events=4)
     >>> other = Outcomes("a", np.array([1, 3]), {"mrr": np.array([1.0, 1.0])}, events=4)
@@ -70,7 +83,9 @@ def over_folds(folds: Folds, metric: str, *, points: int = SHOWN, **how: Any) ->
     [(0, 0.0, 0.0, 1), (1, 0.5, 0.0, 2), (2, 0.75, 0.5, 2), (3, 0.75, 0.5, 2)]
     """
     outcomes = _folds(folds)
-    curves = tuple(over_time(one, metric, **how) for one in outcomes)
+    curves = tuple(
+        over_time(one, metric, window=window, how=how, by=by, fading=fading, partial=partial) for one in outcomes
+    )
     events = outcomes[0].events
     at = np.unique(np.linspace(0, events - 1, min(points, events)).round().astype(np.int64))
     values = np.column_stack([one.at(at) for one in curves])
@@ -91,10 +106,26 @@ def over_folds(folds: Folds, metric: str, *, points: int = SHOWN, **how: Any) ->
     return FoldCurves(curves, table)
 
 
-def compare_folds(a: Folds, b: Folds, *, metric: str, **how: Any) -> dict[str, OverTime]:
-    """Compare two systems fold by fold; ``how`` are keywords of ``compare_over_time``.
+def compare_folds(
+    a: Folds,
+    b: Folds,
+    *,
+    metric: str,
+    window: float | timedelta | None = None,
+    how: How = "moving",
+    by: By = "scored",
+    fading: float | None = None,
+    alpha: float = 0.01,
+    continuity: bool = False,
+    exact: bool | None = None,
+    test: str = "auto",
+    largest: float = 1.0,
+    tuned_for: float = TUNED_FOR,
+) -> dict[str, OverTime]:
+    """Compare two systems fold by fold, and return the comparisons by fold: ``fold 0``, ``fold 1``, ...
 
-    ``declared`` puts the final tests of all folds into one table, with p adjusted for their number.
+    The keywords are those of :func:`~recassay.compare_over_time`. ``declared`` puts the final
+    tests of all folds into one table, with p adjusted for their number.
 
     >>> from recassay.comparison.over_time.compare import declared
     >>> a, b = (
@@ -110,7 +141,21 @@ def compare_folds(a: Folds, b: Folds, *, metric: str, **how: Any) -> dict[str, O
         raise UsageError("U113", what, hint="play both with the same protocol")
     pairs = enumerate(zip(first, second, strict=True))
     return {
-        f"fold {one.settings.get('fold', number)}": compare_over_time(one, other, metric=metric, **how)
+        f"fold {one.settings.get('fold', number)}": compare_over_time(
+            one,
+            other,
+            metric=metric,
+            window=window,
+            how=how,
+            by=by,
+            fading=fading,
+            alpha=alpha,
+            continuity=continuity,
+            exact=exact,
+            test=test,
+            largest=largest,
+            tuned_for=tuned_for,
+        )
         for number, (one, other) in pairs
     }
 

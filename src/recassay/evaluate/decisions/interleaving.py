@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import id_keys, mix
 from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
-from recassay.data.read import Columns, each_run, read_truth
+from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import UsageError
@@ -91,8 +91,8 @@ class Interleaving:
 
 
 def interleave(
-    runs: Any,
-    truth: Any,
+    runs: RunSource,
+    truth: TableSource,
     at: int = 10,
     *,
     click: Click = "cascade",

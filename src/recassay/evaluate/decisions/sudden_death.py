@@ -18,7 +18,7 @@ from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.rules import NEVER, Loop, Rules, Ties, Users
 from recassay.comparison.sudden_death import SuddenDeath
-from recassay.data.read import Columns, each_run, read_truth
+from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
@@ -58,8 +58,8 @@ Ranks = NDArray[np.int32]
     ),
 )
 def sudden_death(
-    runs: Any,
-    truth: Any = None,
+    runs: RunSource,
+    truth: TableSource = None,
     at: int | Iterable[int] = 10,
     *,
     ties: Ties = "share",

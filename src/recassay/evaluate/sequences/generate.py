@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import Keys, mix
 from recassay.data.generated import NOTHING, Generated
 from recassay.data.histories import Histories
+from recassay.data.read import TableSource
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.times import TimeValues
 from recassay.errors import InputError, UsageError
@@ -27,7 +28,7 @@ from recassay.evaluate.sequences.beam import beam_search
 from recassay.evaluate.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
 from recassay.evaluate.sequences.prefixes import Prefixes
 from recassay.evaluate.sequences.seeds import sequences_of_seeds
-from recassay.models.base.capabilities import NextProbabilities, SamplesNext
+from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.protocols.sequence import Sequence
 from recassay.rng import derive_seed
@@ -38,11 +39,11 @@ Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]
 
 
 def generate(
-    system: Any,
+    system: ModelSource,
     fold: SequenceFold | Sequences,
     protocol: Sequence | None = None,
     *,
-    seeds: Any = None,
+    seeds: TableSource = None,
     name: str | None = None,
     generator: Generator | None = None,
     threads: int | None = None,

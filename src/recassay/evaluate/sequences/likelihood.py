@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,13 +11,14 @@ from recassay.columnar.layout import row_groups
 from recassay.data.sequences import SequenceFold
 from recassay.evaluate.sequences.generate import make_predictor
 from recassay.evaluate.sequences.predictors import surprisal
+from recassay.models.base.capabilities import ModelSource
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.portable.elementary import exp2
 from recassay.results.exhibit import Exhibit
 
 
 def perplexity_by_position(
-    fold: SequenceFold, systems: Mapping[str, Any], *, positions: int = 10, threads: int | None = None
+    fold: SequenceFold, systems: Mapping[str, ModelSource], *, positions: int = 10, threads: int | None = None
 ) -> Exhibit:
     """Return the perplexity of the items at each position of the test sequences: does a longer history help?
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from recassay.checks.base import diagnose
 from recassay.data.generated import Generated
-from recassay.data.read import Columns
+from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
 from recassay.errors import UsageError
 from recassay.evaluate.lists.summary import interval_bounds
@@ -61,9 +60,9 @@ def score_sequences(
     generated: Systems,
     metrics: Metrics | None = None,
     *,
-    items: Any = None,
-    similarities: Any = None,
-    primitive: Any = None,
+    items: TableSource = None,
+    similarities: TableSource = None,
+    primitive: object = None,
     columns: Columns = None,
     interval: str | None = "bootstrap",
     level: float = 0.95,

@@ -28,6 +28,7 @@ from recassay.models.base.training import Listener, Training
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
+ModelSource = object  # a text such as "ALS(factors=8)", a model to fit, or a fitted one with some of these capabilities
 
 Lists = tuple[Int32, Float]
 Score = Callable[[Int32], NDArray[np.floating]]

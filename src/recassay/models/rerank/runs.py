@@ -14,7 +14,7 @@ from recassay.columnar.layout import row_groups
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.interactions import Interactions
-from recassay.data.read import Columns, read_interactions, read_items, read_run
+from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_run
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
 from recassay.models.rerank.base import GreedyMethod, Reranker, with_method
@@ -63,11 +63,11 @@ class Reranked(Displayable):
 
 
 def rerank(
-    run: Any,
+    run: RunSource,
     method: str | Reranker,
     *,
-    items: Any = None,
-    train: Any = None,
+    items: TableSource = None,
+    train: TableSource = None,
     columns: Columns = None,
     format: str | None = None,
     name: str | None = None,

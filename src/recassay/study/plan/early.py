@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from recassay.columnar.time_kind import TimeKind, require_order, require_times, validated_kind
 from recassay.columnar.time_scale import TimeScale
@@ -17,6 +16,7 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.rerank.base import Reranker
 from recassay.split.base import Cut
+from recassay.study.config.parameters import Value
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import Data, read_study
 from recassay.study.config.sources import items_file, log_file
@@ -28,7 +28,7 @@ OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
 
 
 def read_plan(
-    path: str | Path, *, data: str | Path | None = None, quick: bool = False, values: Mapping[str, Any] | None = None
+    path: str | Path, *, data: str | Path | None = None, quick: bool = False, values: Mapping[str, Value] | None = None
 ) -> AnyPlan:
     """Return the plan of the study in a file (its texts parsed into objects); raise an error for the first mistake.
 

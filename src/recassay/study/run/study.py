@@ -32,6 +32,7 @@ from recassay.protocols.base import UserProtocol
 from recassay.results.finding import Finding
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
+from recassay.study.config.parameters import Value
 from recassay.study.config.schema import Tune
 from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
 from recassay.study.plan.early import read_plan, require_run_files
@@ -58,7 +59,7 @@ def run_study(
     *,
     data: str | Path | None = None,
     quick: bool = False,
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, Value] | None = None,
     threads: int | None = None,
     engine: str = "local",
     trust: bool = False,
@@ -114,7 +115,7 @@ def run_study(
 
 
 def run_command(
-    path: str | Path, out: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
+    path: str | Path, out: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Value] | None
 ) -> str:
     """Return the command line that repeats a run of a study, with quotes where a shell needs them.
 

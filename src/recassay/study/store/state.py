@@ -26,7 +26,7 @@ Stamp = list[int]  # size, and time of the last change in nanoseconds
 
 
 def request(
-    study: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
+    study: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, object] | None
 ) -> dict[str, Any]:
     """Return the arguments of a run and the versions that its numbers depend on, as plain values.
 
