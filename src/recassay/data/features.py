@@ -132,7 +132,8 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
     items = frame["item_id"].n_unique()
     varying = [name for name in texts if frame.select("item_id", name).n_unique() > items]
     recurring = [name for name in texts if 2 * frame[name].n_unique() <= frame.height]
-    return tuple(varying or recurring or [name for name in texts if name.lower() in FEATURE_NAMES])
+    named = [name for name in others if name.lower() in FEATURE_NAMES and not frame[name].dtype.is_float()]
+    return tuple(varying or recurring or named)
 
 
 def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataFrame:

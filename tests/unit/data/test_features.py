@@ -80,3 +80,8 @@ def test_one_category_per_item_is_read_without_being_named():
     assert Features.from_frame(items).names.to_list() == ["x", "y", "z"]
     with pytest.raises(InputError, match="looks like features"):
         Features.from_frame(items.rename({"category": "title"}))
+
+
+def test_a_column_of_category_numbers_is_read_by_its_name():
+    frame = pl.DataFrame({"item": [1, 2, 3], "category": [19, 13, 19], "price": [1, 2, 3]})
+    assert read_items(frame).names.to_list() == ["13", "19"]
