@@ -42,7 +42,15 @@ class Conclusions(ConfigSection):
     resamples: Annotated[int, Field(gt=0)] = 2_000
 
 
-KINDS = ("file", "study", "sql", "agreement", "conclude")
+class Contest(ConfigSection):
+    """Sudden Death between systems of a study (``of``), over all its folds, by ``recassay compare --sudden-death``."""
+
+    of: str
+    at: Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=1)]
+    competitors: Annotated[list[str], Field(default_factory=list)]  # none: all systems
+
+
+KINDS = ("file", "study", "sql", "agreement", "conclude", "sudden_death")
 
 
 class PaperSource(ConfigSection):
@@ -55,6 +63,7 @@ class PaperSource(ConfigSection):
     sql: str | None = None  # of the tables above it
     agreement: AgreementSource | None = None
     conclude: Conclusions | None = None
+    sudden_death: Contest | None = None
     quick: Made | None = None  # in place of ``file``
     keep: bool = False  # whether the table is part of the results that are committed
 

@@ -6,18 +6,22 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from recassay.comparison.rules import SuddenDeathOptions
+from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.edge import reading
 from recassay.errors import UsageError
+from recassay.evaluate.decisions.contests import sudden_deaths
 from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
 from recassay.evaluate.finished.order_agreement import order_agreement
 from recassay.evaluate.finished.read import read_finished
+from recassay.evaluate.lists.score_sets import read_scores
 from recassay.report.folder.read import read_results
 from recassay.reproduction.paper import Made, PaperFile, PaperSource
 from recassay.results.exhibit import Exhibit
@@ -83,6 +87,11 @@ class Sources:
             resamples = min(rules.resamples, QUICK_RESAMPLES) if self.quick else rules.resamples
             found = conclude(read_finished(self.tables[rules.of]), metrics=rules.metrics, resamples=resamples)
             self.tables |= {name: rules_table(found), f"{name}_ranks": ranks_table(found)}
+        elif (contest := source.sudden_death) is not None:
+            scores = read_scores(self.place / "studies" / contest.of)
+            options = SuddenDeathOptions(tuple(contest.at), competitors=tuple(contest.competitors))
+            contests = sudden_deaths(scores, options, threads=self.threads)
+            self.tables |= contest_tables(name, contests, contest.at)
 
     def _read(self, name: str, file: str, quick: Made, capture: Mapping[str, str]) -> pl.DataFrame:
         """Return a table of the data folder, or a generated one, with the columns that ``capture`` takes from texts."""
@@ -160,6 +169,22 @@ def made_table(made: Made, name: str) -> pl.DataFrame:
     draws = derive(0, "reproduction", name)
     values = {key: draws.random(len(rows)) for key in made.values}
     return pl.DataFrame(rows, list(columns), orient="row").with_columns(**{k: pl.Series(v) for k, v in values.items()})
+
+
+def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Iterable[int]) -> dict[str, pl.DataFrame]:
+    """Return the tables of Sudden Death by name: the share of users that each system wins, and the pairs of systems.
+
+    ``contests`` has the result for each data set, whose name is the first part of its key. The table ``name`` has a
+    row per data set, cut-off and system; ``NAME_pairs`` one per data set, cut-off and pair, with the difference of
+    the shares, its interval and its p-value, adjusted over the pairs.
+    """
+    shares, pairs = [], []
+    for key, contest in contests.items():
+        dataset = pl.lit(key.partition(", ")[0]).alias("dataset")
+        for at in cutoffs:
+            shares.append(contest.summary(at).with_columns(dataset))
+            pairs.append(contest.compare(at).frame().with_columns(dataset, pl.lit(at).alias("at")))
+    return {name: pl.concat(shares), f"{name}_pairs": pl.concat(pairs)}
 
 
 def rules_table(found: FinishedConclusions) -> pl.DataFrame:

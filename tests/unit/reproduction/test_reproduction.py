@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import recassay as ra
 from recassay.errors import InputError, UsageError
 from recassay.reproduction import code
 from recassay.reproduction.claims import verdict_on
@@ -191,6 +192,27 @@ def test_a_study_gives_its_rows_and_its_lock(small, tmp_path):
     assert "models/baselines/popular.py" in found.lock["code"]
     assert "models/factors/implicit.py" not in found.lock["code"]
     assert len(list((tmp_path / "out").glob("code-*"))) == 1
+
+
+def test_sudden_death_between_systems_of_a_study(tmp_path):
+    sources = "  scores:\n    study: tiny.yaml\n  won:\n    sudden_death: {of: scores, at: [1, 5]}\n"
+    text = SMALL.replace(SMALL[SMALL.index("  scores:") : SMALL.index("claims:")], sources)
+    claimed = "SELECT system AS what, sudden_death AS value, low, high FROM won WHERE at = 5"
+    text = text[: text.index("  tau:")].replace("SELECT system AS what, n AS value FROM counts", claimed)
+    (tmp_path / "small.yaml").write_text(text)
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("MODEL", "Random"))
+    file = read_paper(tmp_path / "small.yaml")
+    reproduce(file, tmp_path / "out", quick=True)
+    (place,) = (tmp_path / "out").glob("code-*")
+    sources = Sources(file, place, None, quick=True)
+    sources.make(str)
+    decision = ra.decide(ra.read_scores(place / "studies/scores"), sudden_death=[1, 5])
+    (contest,) = decision.sudden_deaths.values()
+    assert sources.tables["won"].drop("dataset").equals(contest.summary([1, 5]))
+    assert sources.tables["won"]["dataset"].unique().to_list() == ["generated"]
+    pairs = sources.tables["won_pairs"].filter(pl.col("at") == 5).row(0, named=True)
+    assert {pairs["a"], pairs["b"]} == {"popular", "other"}
+    assert pairs["difference"] == pytest.approx(contest.share(pairs["a"], 5) - contest.share(pairs["b"], 5), abs=1e-12)
 
 
 def test_a_study_resumes_with_the_same_code_and_begins_again_with_another(tmp_path, monkeypatch):
