@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
+import sys
 import typing
 from types import UnionType
 from typing import Any, ClassVar, Literal, Self
@@ -120,7 +120,7 @@ def check_type(name: str, field: str, value: object, kind: Any) -> None:
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, UnionType) else (kind,)
     words = [word for one in kinds if typing.get_origin(one) is Literal for word in typing.get_args(one)]
     plain = [one for one in kinds if typing.get_origin(one) is not Literal]
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     fits: dict[Any, bool] = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
     fits |= {bool: isinstance(value, bool), type(None): value is None, object: True}
     if value in words or any(fits[one] for one in plain):

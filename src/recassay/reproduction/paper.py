@@ -42,7 +42,7 @@ class Conclusions(ConfigSection):
     resamples: Annotated[int, Field(gt=0)] = 2_000
 
 
-class Contest(ConfigSection):
+class SuddenDeathSource(ConfigSection):
     """Sudden Death between systems of a study (``of``), over all its folds, by ``recassay compare --sudden-death``."""
 
     of: str
@@ -63,7 +63,7 @@ class PaperSource(ConfigSection):
     sql: str | None = None  # of the tables above it
     agreement: AgreementSource | None = None
     conclude: Conclusions | None = None
-    sudden_death: Contest | None = None
+    sudden_death: SuddenDeathSource | None = None
     quick: Made | None = None  # in place of ``file``
     keep: bool = False  # whether the table is part of the results that are committed
 

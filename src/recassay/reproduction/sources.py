@@ -16,6 +16,7 @@ import polars as pl
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.edge import reading
+from recassay.data.io.parquet import read_parquet
 from recassay.errors import UsageError
 from recassay.evaluate.decisions.contests import sudden_deaths
 from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
@@ -102,7 +103,7 @@ class Sources:
             path = find_data_file(file, self.data, file)
             digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
             with reading(str(path)):
-                table = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+                table = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
             self.locks[name] = {"file": path.name, "rows": table.height, "fingerprint": digest}
         for column, pattern in capture.items():
             groups = pl.col(column).str.extract_groups(pattern)

@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.io.manifest import manifest_of
-from recassay.data.io.write import atomic, json_text
+from recassay.data.io.parquet import parquet_metadata, read_parquet
+from recassay.data.io.write import json_text, write_parquet
 
 FIRST_HITS = "first-hits.parquet"  # in a folder of results
 ABOUT = "recassay first hits"  # key in the metadata of the file, for what is no column
@@ -79,8 +80,7 @@ class FirstHits:
             "relevant_from": self.relevant_from,
             "extra": {name: own.extra for name, own in self.by_system.items()},
         }
-        with atomic(folder / FIRST_HITS) as temporary:
-            self.frame().write_parquet(temporary, metadata={ABOUT: json_text(about)})
+        write_parquet(self.frame(), folder / FIRST_HITS, {ABOUT: json_text(about)})
 
     @classmethod
     def read(cls, folder: Path) -> FirstHits | None:
@@ -89,8 +89,8 @@ class FirstHits:
         if not path.is_file():
             return None
         manifest_of(folder).require_intact([path])
-        about = json.loads(pl.read_parquet_metadata(path)[ABOUT])
-        parts = pl.read_parquet(path).partition_by(SYSTEM, as_dict=True, maintain_order=True)
+        about = json.loads(parquet_metadata(path)[ABOUT])
+        parts = read_parquet(path).partition_by(SYSTEM, as_dict=True, maintain_order=True)
         found = {str(name): _system_hits(part, about["extra"][name]) for (name,), part in parts.items()}
         return cls(next(iter(parts.values()))[USER], found, about["relevant_from"])
 

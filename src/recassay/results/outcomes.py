@@ -15,7 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, value_keys
-from recassay.data.io.write import atomic, json_text
+from recassay.data.io.parquet import parquet_metadata, read_parquet
+from recassay.data.io.write import json_text, write_parquet
 from recassay.data.nouns import wrong_noun
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import suggest
@@ -125,21 +126,20 @@ class Outcomes(Displayable):
         about: dict[str, Any] = {"system": self.system, "events": self.events}
         about |= {"counts": self.counts, "settings": self.settings}
         about["timing"] = None if self.timing is None else self.timing.to_dict()
-        with atomic(path) as temporary:
-            self.frame().write_parquet(temporary, metadata={**(metadata or {}), ABOUT: json_text(about)})
+        write_parquet(self.frame(), path, {**(metadata or {}), ABOUT: json_text(about)})
 
     @classmethod
     def read(cls, path: str | Path) -> Outcomes:
         """Return the outcomes in a file that :meth:`write` wrote."""
         if not Path(path).is_file():
             raise InputError("I101", f"there is no file {Path(path).name}", where=str(path), hint="check the path")
-        content = pl.read_parquet_metadata(path).get(ABOUT)
+        content = parquet_metadata(path).get(ABOUT)
         if content is None:
             what = f"{Path(path).name} is a table that does not say which system and stream it is about"
             raise InputError("I381", what, where=str(path), hint="Outcomes.from_frame(table, system, events=...)")
         about = json.loads(content)
         timing = about.pop("timing")
-        return cls.from_frame(pl.read_parquet(path), timing=timing and Timing.from_dict(timing), **about)
+        return cls.from_frame(read_parquet(path), timing=timing and Timing.from_dict(timing), **about)
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -93,7 +93,8 @@ class SampleBounds:
         2 log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
         """
         users = int(self.sizes.sum())
-        a = 2 * log(2 / self.alpha) * self.variance / (self.width**2 * users)
+        scale = self.width**2 * users  # 0 for a width whose square is below the smallest number
+        a = 2 * log(2 / self.alpha) * self.variance / scale if scale else math.inf
         share = 1.0 if a >= 3 else 2 * a / (1 + a + math.sqrt((1 + a) * (1 + a) - 4 * a * a / 3))
         return users * share
 

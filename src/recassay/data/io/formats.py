@@ -17,6 +17,7 @@ from recassay.data.io.json_text import parse_json
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
 from recassay.data.io.lists import explode_lists, lines, table_of_lists, user_lines
 from recassay.data.io.objects import object_table
+from recassay.data.io.parquet import parquet_schema, scan_parquet
 from recassay.data.io.parquet_pages import impossible_page, refuse_impossible_pages
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
@@ -89,7 +90,7 @@ def parquet(head: Head, role: Role) -> Table:
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     refuse_impossible_pages(head.path)
     try:
-        scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
+        scan = scan_parquet(head.path)
         schema = scan.collect_schema()
     except damage as error:
         raise _damaged_parquet(head, error) from None
@@ -133,10 +134,10 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
     try:
         if any(impossible_page(path) is not None for path in paths):
             return None
-        schema = pl.read_parquet_schema(paths[0])
-        if any(path.suffix not in (".parquet", ".pq") or pl.read_parquet_schema(path) != schema for path in paths):
+        schema = parquet_schema(paths[0])
+        if any(path.suffix not in (".parquet", ".pq") or parquet_schema(path) != schema for path in paths):
             return None
-        scan = pl.scan_parquet(list(paths), glob=False, hive_partitioning=False)
+        scan = scan_parquet(*paths)
         rows = int(scan.select(pl.len()).collect().item())
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None

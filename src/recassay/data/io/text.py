@@ -14,6 +14,7 @@ from recassay.data.io.clean import PLAIN_WHOLE, infer_type
 from recassay.data.io.head import BOM, GZIP_MAGIC, Head, open_unpacked
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.padded import may_have_padded
+from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import UsageError
@@ -90,7 +91,7 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
             failure = str(error)
             continue
         names = layout.names if separator == BLANKS else layout.names[-1:]
-        nulls = pl.scan_parquet(path, glob=False).select(pl.col(names).null_count().sum()).collect()
+        nulls = scan_parquet(path).select(pl.col(names).null_count().sum()).collect()
         if sum(nulls.row(0)) and not _has_even_lines(source, separator, layout, above):
             blank_lines(head, layout)  # raises if a line is too short
             rows.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.data.io.parquet import exact
 from recassay.errors import RecassayError, UsageError
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -91,8 +92,18 @@ def unwritten(error: BaseException, where: str | Path) -> UsageError:
     )
 
 
+def _require_utf8(path: Path) -> None:
+    """Raise U111 for an output whose name has bytes that are not UTF-8: libraries of tables cannot write there."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        where = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise UsageError("U111", "its name is not UTF-8", where=where, hint="choose another name") from None
+
+
 def _final(path: Path) -> Path:
     """Return the file that a path leads to, with links resolved; raise U111 if something other than a file is there."""
+    _require_utf8(path)
     try:
         if path.is_symlink():
             path = path.resolve()
@@ -118,6 +129,7 @@ def _short(name: str) -> str:
 def require_possible_folder(path: str | Path) -> None:
     """Raise U111 if a folder for results clearly cannot be made, before the work is done."""
     folder = Path(path).absolute()
+    _require_utf8(folder)
     why = ""
     try:
         if not folder.is_dir():
@@ -135,6 +147,7 @@ def require_possible_folder(path: str | Path) -> None:
 def make_folder(path: str | Path) -> Path:
     """Create the folder of an output if needed, and return it; raise U111 if that fails."""
     folder = Path(path)
+    _require_utf8(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -168,10 +181,10 @@ def json_text(content: object, *, indent: int | None = None) -> str:
     return json.dumps(_plain(content), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
-    """Write a frame as Parquet."""
+def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a frame as Parquet; ``metadata`` has texts that are stored beside it."""
     with atomic(path) as temporary:
-        frame.write_parquet(temporary)
+        frame.write_parquet(exact(temporary), metadata=dict(metadata) if metadata else None)
 
 
 def _plain(content: Any) -> Any:

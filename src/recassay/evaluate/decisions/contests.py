@@ -19,6 +19,7 @@ from recassay.comparison.rules import SuddenDeathOptions
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.file_names import text_of_file_name
 from recassay.data.io.manifest import manifest_of
+from recassay.data.io.parquet import read_parquet
 from recassay.errors import UsageError
 from recassay.evaluate.decisions.sudden_death import sudden_death
 from recassay.evaluate.lists.summary import merge_findings
@@ -98,5 +99,5 @@ def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str,
         manifest.require_intact(standings[:1])
         if standings:
             parts = tuple(map(text_of_file_name, name.parts))
-            truth = pl.read_parquet(standings[0], columns=["user_id", "item_id"])
+            truth = read_parquet(standings[0], columns=["user_id", "item_id"])
             yield parts, ", ".join(parts) or folder.name, runs, truth

@@ -19,6 +19,7 @@ from recassay.columnar.time_kind import require_times
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.parquet_pages import refuse_impossible_pages
 from recassay.data.io.sources import PARQUET_SUFFIXES
 from recassay.data.read import read_interactions
@@ -169,9 +170,9 @@ class StreamSource:
                 yield read_interactions(given), True
                 return
             refuse_impossible_pages(Path(given))
-            rows = pl.scan_parquet(given).select(pl.len()).collect().item()
+            rows = scan_parquet(given).select(pl.len()).collect().item()
             for first in range(0, rows, ROWS):
-                yield read_interactions(pl.scan_parquet(given).slice(first, ROWS)), True
+                yield read_interactions(scan_parquet(given).slice(first, ROWS)), True
         elif isinstance(given, Iterator) or _are_tables(given):
             for part in given:
                 yield read_interactions(part), True

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import polars as pl
 
+from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.parquet_pages import impossible_page
 from recassay.errors import UsageError
 from recassay.live.events.schema import LARGEST_LINE
@@ -135,7 +136,7 @@ class FileSource:
             try:
                 if (fault := impossible_page(path)) is not None:
                     raise OSError(fault)
-                self.height = pl.scan_parquet(path).select(pl.len()).collect().item()
+                self.height = scan_parquet(path).select(pl.len()).collect().item()
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise UsageError(
                     "U254", f"the file cannot be read: {error}", where=str(path),
@@ -193,7 +194,7 @@ class FileSource:
         if self.row >= self.height:
             return None
         if not self.ahead.height:  # a slice decodes whole row groups, so several batches are read at once
-            self.ahead = pl.scan_parquet(self.file).slice(self.row, AHEAD).collect()
+            self.ahead = scan_parquet(self.file).slice(self.row, AHEAD).collect()
         frame, self.ahead = self.ahead[:BATCH], self.ahead[BATCH:]
         self.row += frame.height
         return frame

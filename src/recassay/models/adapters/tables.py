@@ -18,6 +18,7 @@ from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_ta
 from recassay.data.interactions import Interactions
 from recassay.data.io.clean import as_ids
 from recassay.data.io.objects import object_table
+from recassay.data.io.parquet import read_parquet
 from recassay.data.io.roles import role_named
 from recassay.errors import InputError
 from recassay.models.base.model import FittedFactors, ScoringModel, checked_scores
@@ -110,7 +111,7 @@ def _unusable(what: str, ids: pl.Series, bad: pl.Series, owner: str) -> InputErr
 def _frame(source: Any) -> pl.DataFrame:
     """Read a Parquet file, or a table object of another library, as a Polars frame."""
     if isinstance(source, str | Path):
-        return pl.read_parquet(source)
+        return read_parquet(source)
     if isinstance(source, pl.DataFrame):
         return source
     table = object_table(source, role_named("items"), where="factors")

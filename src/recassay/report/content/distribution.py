@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.io.parquet import parquet_schema, read_parquet, scan_parquet
 from recassay.report.content._kernels import count_larger_equal_smaller, count_reaching, value_range
 from recassay.report.content.grids import design_of
 from recassay.results.exhibit import Exhibit
@@ -55,7 +56,7 @@ class UnitValues:
         """
         if not path.is_file():
             return None
-        names = pl.read_parquet_schema(path)
+        names = parquet_schema(path)
         if any(name not in names for name in IDENTITY):
             return None
         keys = [*IDENTITY, "fold"] if "fold" in names else list(IDENTITY)
@@ -76,12 +77,12 @@ class UnitValues:
         ``metrics`` maps each metric to whether higher is better. ``progress`` is called with the numbers of metrics
         that are done and of all.
         """
-        known = set(pl.read_parquet_schema(self.path))
+        known = set(parquet_schema(self.path))
         available = [metric for metric in metrics if metric in known]
         paired = self._paired()
         exhibits: dict[tuple[Place, str], tuple[Exhibit, ...]] = {}
         for done, metric in enumerate(available, start=1):
-            column = pl.read_parquet(self.path, columns=[metric])[metric].cast(pl.Float64).fill_null(float("nan"))
+            column = read_parquet(self.path, columns=[metric])[metric].cast(pl.Float64).fill_null(float("nan"))
             values = column.to_numpy()
             for place, systems in self.blocks.items():
                 by_system = {
@@ -101,10 +102,10 @@ class UnitValues:
         ``place`` is the data set, split, protocol, seed and design.
         """
         ours, theirs = (self.blocks.get(place, {}).get(system, ()) for system in (a, b))
-        names = [name for name in pl.read_parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
+        names = [name for name in parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
         if not ours or len(ours) != len(theirs):
             return False
-        whole = pl.scan_parquet(self.path).select(names)
+        whole = scan_parquet(self.path).select(names)
         return all(
             whole.slice(ours_block.begin, ours_block.end - ours_block.begin).collect().equals(
                 whole.slice(theirs_block.begin, theirs_block.end - theirs_block.begin).collect()
@@ -117,7 +118,7 @@ class UnitValues:
 
         The result is by data set, split, protocol, seed and design.
         """
-        units = pl.read_parquet(self.path, columns=["unit"])["unit"]
+        units = read_parquet(self.path, columns=["unit"])["unit"]
         answer = {}
         for place, systems in self.blocks.items():
             columns = [[units[block.begin : block.end] for block in parts] for parts in systems.values()]
@@ -136,7 +137,7 @@ def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
     """
     size, starts, held = 0, np.empty(0, np.int64), {}
     for key in keys:
-        column = pl.read_parquet(path, columns=[key])[key]
+        column = read_parquet(path, columns=[key])[key]
         size = len(column)
         changes = column.ne_missing(column.shift(1)).arg_true().to_numpy()
         changes = np.union1d(changes, [0]) if size else changes

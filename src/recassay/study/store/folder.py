@@ -22,9 +22,10 @@ import polars as pl
 from recassay._version import __version__
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import archive, atomic, write_json, write_parquet, write_text
+from recassay.data.io import archive, write_json, write_parquet, write_text
 from recassay.data.io.file_names import file_name
 from recassay.data.io.manifest import Manifest, State, manifest_of
+from recassay.data.io.parquet import parquet_metadata, read_parquet
 from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
@@ -183,12 +184,12 @@ class StudyFolder:
 
         Else return None.
         """
-        return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
+        return read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
         """Return whether an undamaged table of a system's results on a fold and seed is stored under this key."""
         path = self._run_place(cell, system)
-        return self._are_intact(path) and pl.read_parquet_metadata(path).get(MADE_FROM) == key
+        return self._are_intact(path) and parquet_metadata(path).get(MADE_FROM) == key
 
     def _run_place(self, cell: StudyCell, system: str) -> Path:
         return self.place(RUNS, self.of_cell(cell), f"{file_name(system)}.parquet")
@@ -197,8 +198,7 @@ class StudyFolder:
         """Write the table of a system's results, with the key in the same file, so that both are stored or neither."""
         path = self._run_place(cell, system)
         self._set_aside(path)
-        with atomic(path) as temporary:
-            answer.write_parquet(temporary, metadata={MADE_FROM: key})
+        write_parquet(answer, path, {MADE_FROM: key})
 
     def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
         """Write the outcomes of a system on a stream (its values at each event) and the key as one file.

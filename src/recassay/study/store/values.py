@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io import atomic
+from recassay.data.io.parquet import exact, scan_parquet
 
 ROWS_PER_GROUP = 1 << 18  # fixed, so that the bytes do not depend on the number of threads
 
@@ -43,7 +44,7 @@ class Values:
         for column, kinds in self.kinds.items():
             if column in table.columns:
                 kinds.add(table[column].dtype)
-        table.write_parquet(self.parts[-1])
+        table.write_parquet(exact(self.parts[-1]))
 
     def write(self, path: Path) -> None:
         """Write all appended tables as one Parquet file, or remove the file if there are none.
@@ -53,13 +54,13 @@ class Values:
         if not self.parts:
             path.unlink(missing_ok=True)
             return
-        tables = [pl.scan_parquet(part) for part in self.parts]
+        tables = [scan_parquet(part) for part in self.parts]
         if len(self.kinds["user"]) > 1:
             tables = [table.with_columns(pl.col("unit", "user").cast(pl.String)) for table in tables]
         if len(self.kinds["time"]) > 1:
             tables = [table.with_columns(pl.col("time").cast(pl.String)) for table in tables]
         with atomic(path) as temporary:
             pl.concat(tables, how="diagonal").sink_parquet(
-                temporary, row_group_size=ROWS_PER_GROUP, maintain_order=True
+                exact(temporary), row_group_size=ROWS_PER_GROUP, maintain_order=True
             )
         shutil.rmtree(self.folder)
