@@ -27,7 +27,7 @@ def table_files(source: str | Path) -> list[Path]:
     Raise I101 for a path that does not exist, and I109 for a folder without tables. Names that begin with ``_`` or
     ``.`` are skipped.
     """
-    path = Path(source).expanduser()
+    path = _expanded_home(source)
     if (file := regular_file(path)) is not None:
         return [file]
     if path.is_dir():
@@ -39,6 +39,15 @@ def table_files(source: str | Path) -> list[Path]:
     return [part for match in _expanded(path) for part in ([match] if match.is_file() else table_files(match))]
 
 
+def _expanded_home(source: str | Path) -> Path:
+    """Return a path whose ``~`` stands for the home folder, unless something of exactly that name is here."""
+    path = Path(source)
+    try:
+        return path if path.exists() else path.expanduser()
+    except (OSError, ValueError):  # a name that the system refuses
+        return path.expanduser()
+
+
 def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Path]]:
     """Return the name and path of every run: files, globs and folders of run files, in the order given.
 
@@ -46,7 +55,7 @@ def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Pat
     Raise U109 for two runs with the same name.
     """
     given: Sequence[str | Path] = [paths] if isinstance(paths, str | Path) else list(paths)
-    runs = [(run_name(file, table_suffixes()), file) for path in given for file in _runs_at(Path(path).expanduser())]
+    runs = [(run_name(file, table_suffixes()), file) for path in given for file in _runs_at(_expanded_home(path))]
     places: dict[str, Path] = {}
     for name, file in runs:
         if name in places:

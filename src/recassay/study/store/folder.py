@@ -124,7 +124,7 @@ class StudyFolder:
         run, pairs, mark = self._answer_places(cell, system)
         if run in self.replaced:
             return read_run(run, system)
-        counts, queries, items, users = map(pl.read_parquet, (pairs, *self._shared_places(cell)))
+        counts, queries, items, users = map(read_parquet, (pairs, *self._shared_places(cell)))
         about = json.loads(mark.read_text(encoding="utf-8"))
         standings = standings_from(system, (counts, queries, items, users, about))
         return dataclasses.replace(read_run(run, system), standings=standings)
