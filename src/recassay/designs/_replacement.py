@@ -28,12 +28,12 @@ def pass_repeated_ties(
 ) -> tuple[int, int]:  # fmt: skip
     """Advance the states past the candidates that tie with some relevant items, in all random orders of the ties.
 
-    Return the lowest and the highest state reached.
+    Return the lowest and the highest state reached; the highest is -1 if no state was reached.
 
-    A state is a probability and the moments of the metrics so far. ``states[low:high + 1]`` are moved to
-    ``next_states`` and set to 0; those beyond the last rank with credit are added to ``done``. If it takes too many
-    steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass ``masses[c]`` each, and ``rest`` is the
-    mass of all candidates not passed yet. In state x, x of ``q`` draws have been passed.
+    Row x of ``states`` is state x: the probability that x of ``q`` draws have been passed, and the moments of the
+    metrics so far. Rows ``low`` to ``high`` are moved to ``next_states`` and set to 0; walks beyond the last rank with
+    credit are added to ``done``. If that would take too many steps, ``done`` becomes NaN. Class c has ``numbered[c]``
+    tied candidates of mass ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet.
 
     ``place`` is the number of relevant items above the tied ones. The credit of an item at a rank, which it adds to
     each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks), and ranks from ``top``
@@ -59,7 +59,7 @@ def pass_repeated_ties(
         if c:
             stride[c] = stride[c - 1] * (number[c - 1] + 1)
     depth = stride[classes - 1] + 1
-    ring, state = np.zeros((depth, n_tied + 1, top, width)), np.zeros(width)
+    ring, scratch = np.zeros((depth, n_tied + 1, top, width)), np.zeros(width)
     for x in range(low, high + 1):
         ring[0, 0, x] = states[x]
         states[x] = 0
@@ -70,7 +70,7 @@ def pass_repeated_ties(
             passed += at[c]
             weight -= at[c] * mass[c]
         to_go = left - passed
-        next_relevant(here, to_go, place, apart, share, credit, state)
+        next_relevant(here, to_go, place, apart, share, credit, scratch)
         if to_go == 0:
             for x in range(top):
                 if here[n_tied, x, 0] > NEGLIGIBLE:
@@ -93,27 +93,30 @@ def pass_repeated_ties(
 
 @njit(nogil=True, cache=True)
 def next_relevant(
-    here: Float, to_go: int, place: int, apart: bool, share: Float, credit: Float, state: Float
+    here: Float, to_go: int, place: int, apart: bool, share: Float, credit: Float, scratch: Float
 ) -> None:  # fmt: skip
-    """Move the part of each state whose next tied item is relevant to the state after it, and add its credit.
+    """Move the share of the walks whose next tied item is relevant from each state to the next; add the item's credit.
 
-    A state is a probability and the moments of the metrics so far. ``here[i, x]`` is the state after i of the tied
-    relevant items, with x sampled candidates above; that part of it goes to ``here[i + 1, x]``. ``to_go`` tied
-    candidates remain. ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which
-    it adds to each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks). With
-    ``apart``, relevant items do not count in each other's ranks. ``state`` is scratch space.
+    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above: a probability and
+    the moments of the metrics so far. ``to_go`` tied candidates remain, so the next item is relevant with probability c
+    = (relevant left) / (relevant left + ``to_go``). ``here[i, x]`` is multiplied by 1 - c, and c times its old value,
+    with the credit added, goes to ``here[i + 1, x]``.
+
+    ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which it adds to each
+    metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks). With ``apart``, relevant
+    items do not count in each other's ranks. ``scratch`` has room for one state.
     """
-    n_tied, top, width = share.shape[0], here.shape[1], state.size
+    n_tied, top, width = share.shape[0], here.shape[1], scratch.size
     for i in range(n_tied):
         chance = (n_tied - i) / (n_tied - i + to_go)
         for x in range(top):
             if here[i, x, 0] > NEGLIGIBLE:
                 for moment in range(width):
-                    state[moment] = chance * here[i, x, moment]
-                    here[i, x, moment] -= state[moment]
-                credit_state(state, share[i], credit, x + place + (0 if apart else i), top)
+                    scratch[moment] = chance * here[i, x, moment]
+                    here[i, x, moment] -= scratch[moment]
+                credit_state(scratch, share[i], credit, x + place + (0 if apart else i), top)
                 for moment in range(width):
-                    here[i + 1, x, moment] += state[moment]
+                    here[i + 1, x, moment] += scratch[moment]
 
 
 @njit(nogil=True, cache=True)
@@ -128,12 +131,12 @@ def next_candidate(
     probs: Float,
     done: Float,
 ) -> None:
-    """Move the part of each state whose next tied item is one given candidate to the states after it.
+    """Add the share of walks whose next tied item is one given candidate to the states after that candidate.
 
-    That candidate, of mass ``mass``, is the next item with probability ``chance``. A state is a probability and the
-    moments of the metrics so far. ``here[i, x]`` is the state after i of the tied relevant items, with x sampled
-    candidates above. It goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate. ``rest`` is the
-    mass of all candidates not passed yet.
+    The candidate, of mass ``mass``, is the next item with probability ``chance``. ``here[i, x]`` is the state after i
+    of the tied relevant items, with x sampled candidates above: a probability and the moments of the metrics so far.
+    ``chance`` times this state goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate; ``here``
+    is not changed. ``rest`` is the mass of all candidates not passed yet.
 
     Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), ``probs`` scratch space.
     """
@@ -158,9 +161,10 @@ def next_candidate(
 
 @njit(nogil=True, cache=True)
 def merge_classes(number: Int64, mass: Float) -> tuple[Int64, Float]:
-    """Return (number, mass) of a single class that replaces several, of ``number[c]`` candidates of mass ``mass[c]``.
+    """Return (number, mass) of one class of equal masses that replaces several classes.
 
-    It has the same total mass and nearly the same sum of squared masses.
+    Class c has ``number[c]`` candidates of mass ``mass[c]`` each. Both results have one entry. The new class has the
+    same total mass and nearly the same sum of squared masses.
     """
     total, squares = 0.0, 0.0
     for place in range(number.size):

@@ -149,7 +149,7 @@ def pool_moments(
 def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
     """Return the number of users without a relevant item who count 0 in the means.
 
-    It is 0 unless ``users`` is "all", and in designs with bins or with a target set for each relevant item.
+    It is 0 unless ``users`` is "all". It is also 0 in designs with bins, or with a target set for each relevant item.
     """
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0
@@ -157,9 +157,10 @@ def users_without_relevant(standings: Standings, design: Design, groups: TargetS
 
 
 def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
-    """Return the sizes above 0 of the target sets of the ``zeros`` users without a relevant item.
+    """Return the numbers of candidates of the users without a relevant item, for those who have any candidates.
 
-    The candidates in such a set are all not relevant. The array is empty if ``zeros`` is 0.
+    ``zeros`` is the number of such users; the array is empty if it is 0. A size is the number of candidates that the
+    design draws, or of all candidates if it takes all.
     """
     if not zeros or design.base not in standings.pool:
         return np.empty(0, np.int64)

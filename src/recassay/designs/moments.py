@@ -148,8 +148,8 @@ def credit_sums(
 def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
     """Return whether the second moment of each group takes at most STEPS steps to compute.
 
-    A group is a set of relevant items ranked among the same candidates, and ``ranks`` the number of ranks at which an
-    item counts. Without ``variance``, all entries are false.
+    A group is a set of relevant items ranked among the same candidates, and ``ranks`` is the number of ranks with
+    credit. Without ``variance``, all entries are false.
     """
     if not variance:
         return np.zeros(groups.owner.size, np.bool_)
@@ -164,7 +164,7 @@ def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
 
 
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
-    """Return the factor of each relevant item, such as a weight that depends on its popularity.
+    """Return the factor by which each relevant item's credit is multiplied, such as a weight from its popularity.
 
     A metric is the sum, over relevant items, of the factor times a credit for the item's rank. Tied items get the mean
     of their factors. With ``apart`` each relevant item is ranked on its own, and all factors are 1.
@@ -177,7 +177,7 @@ def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: boo
 
 
 def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArray[np.bool_]:
-    """Return whether each group has tied items of unequal weight, such as gain; its variance is then unknown."""
+    """Return whether each group has tied items of unequal weight (by popularity); its variance is then unknown."""
     assert credit.weight is not None
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
     same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)
@@ -192,10 +192,11 @@ def _norm(
     relevant: NDArray[np.int64],
     apart: bool,
 ) -> Float:
-    """Return for each group the number by which the sum of credits for ranks is divided, such as a best list's sum.
+    """Return each group's normaliser: the divisor of its sum of credits, such as the sum for an ideal list.
 
-    A group is ranked among the same candidates. ``relevant`` is the number of relevant items that are ranked together;
-    with ``apart``, each is ranked on its own.
+    All relevant items of a group are ranked among the same candidates. ``relevant`` is the number of them that are
+    ranked together; with ``apart``, each is ranked on its own. If items have weights, the divisor is the sum of the
+    weights of the group, NaN if that is 0.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])

@@ -148,7 +148,7 @@ class DesignTotals:
 
     @property
     def rho(self) -> float:
-        """Return the mean share of relevant items in a set; it is 0 for users who count 0."""
+        """Return the mean share of relevant items in a target set, with 0 for users who have none but count."""
         return self.shares / (self.weights + ExactSum.of([self.zeros]))
 
     @property

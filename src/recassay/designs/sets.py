@@ -34,9 +34,10 @@ class TargetSets:
     is its query. ``above`` and ``tied`` (per pair) are the candidates above the item and tied with it, and ``pool``
     (per group) all candidates: their numbers, or their masses if they are drawn by popularity. ``ties`` is the number
     of other relevant items of the group with the same score. ``drawn`` is the number of sampled candidates of each
-    group, and ``short`` the number of sets with fewer candidates than the design draws. ``weight`` is the group's
-    weight in the mean, and ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of the
-    candidates that tie with each pair, and ``whole`` the masses of all candidates of each group.
+    group, and ``short`` the number of target sets with fewer candidates than the design draws. ``weight`` is the
+    group's weight in the mean, and ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of
+    the candidates that tie with each pair, and ``whole`` the masses of all candidates of each group; both are None for
+    other designs.
     """
 
     owner: Int64
@@ -101,11 +102,12 @@ def target_sets(standings: Standings, design: Design, short: Short, whole: Float
 
 
 def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
-    """Return the masses (weights in a draw) of the candidates tied with each pair, and of all candidates of each group.
+    """Return the masses of the candidates tied with each relevant item, and of all candidates of each group.
 
-    They are in classes: a number of candidates of equal mass. Both results are None unless candidates are drawn with
-    replacement. If the standings have no masses of single candidates, all tied candidates are assumed to have equal
-    mass.
+    A mass is a candidate's weight in a draw; candidates of equal mass form a class. The first result has an entry per
+    pair (query, relevant item), the second one per group of such pairs; ``owner[g]`` is the query of group g. Both are
+    None unless candidates are drawn with replacement. If the standings have no masses of single candidates, all tied
+    candidates are assumed to have equal mass.
     """
     if not design.with_replacement:
         return None, None
@@ -146,10 +148,10 @@ class _Counts:
 
 
 def _counts(standings: Standings, design: Design) -> _Counts:
-    """Return the numbers of candidates above each relevant item, tied with it and in total.
+    """Return the candidates above each relevant item, tied with it and in total.
 
-    They are masses if candidates are drawn by popularity, and counts within the item's popularity bin if the design has
-    bins.
+    There is an entry per pair (query, relevant item). The candidates are counted, or their masses added if they are
+    drawn by popularity. If the design has popularity bins, only candidates in the item's own bin count.
     """
     query = row_groups(standings.offsets)
     if design.bins:
@@ -165,9 +167,9 @@ def _counts(standings: Standings, design: Design) -> _Counts:
 
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:
-    """Return the number of other relevant items of the same group (query and bin) with the same score.
+    """Return for each (query, relevant item) the number of other relevant items of the same group with the same score.
 
-    ``order`` are the pairs by group, and ``offsets`` the begins of the groups.
+    ``order`` are the pairs sorted by group (query and bin), and group g is ``order[offsets[g]:offsets[g + 1]]``.
     """
     begin = np.flatnonzero(begins_level(standings.tie_relevant, standings.offsets))
     level = np.searchsorted(begin, order, side="right")  # a run of equal scores is identified by its first pair
@@ -224,9 +226,10 @@ def _check_supported(standings: Standings, design: Design) -> None:
 def short_pool_error(
     standings: Standings, design: Design, owner: Int64, available: Int64, lacking: NDArray[np.bool_]
 ) -> UsageError:
-    """Return the error U120: some queries have fewer candidates than the design draws (``lacking`` is true for these).
+    """Return the error U120: some queries have fewer candidates than the design draws.
 
-    ``owner`` is the query of each entry of ``lacking``, and ``available`` its number of candidates.
+    ``lacking`` has an entry per group of relevant items: true if it has too few candidates. ``owner`` is the query of
+    each group, and ``available`` its number of candidates.
     """
     first = int(np.argmax(lacking))
     user, users = standings.queries[int(owner[first])], int(np.unique(owner[lacking]).size)

@@ -158,11 +158,12 @@ def sampled_probabilities(
     """Fill ``chances[x]`` with the probability that x sampled candidates are above an item.
 
     ``above`` of ``pool`` candidates are above the item and ``tied`` are tied with it. ``q`` candidates are drawn, with
-    replacement if ``again``; only numbers x below ``most`` are computed. Return the first and last x that are not
-    negligible, and mean and variance of x. ``logs[x]`` is log(x!), and ``work`` is scratch space.
+    replacement if ``again``, which needs ``tied`` = 0. Only numbers x below ``most`` are computed. Return the first and
+    last x that are not negligible, and mean and variance of x. ``logs[x]`` is log(x!), and ``work`` is scratch space.
 
-    With ties (and draws without replacement), the distribution is the mean over all positions among them. That sum of
-    distributions is a difference of two distribution functions, for one more draw from one more candidate.
+    With ties, the distribution is the mean over the ``tied`` + 1 positions of the item among them. It is computed as a
+    factor times a difference of two probabilities: that at most x of ``q`` + 1 draws from ``pool`` + 1 candidates hit
+    the first ``above`` of these, and that at most x hit the first ``above`` + ``tied`` + 1.
     """
     if tied == 0:
         first, last = leading_probabilities(above, pool, q, again, most, logs, chances, work)
@@ -186,14 +187,12 @@ def sampled_probabilities(
 def average_over_positions(
     above: float, tied: float, pool: float, q: int, most: int, logs: Float, chances: Float, work: Float
 ) -> tuple[int, int]:
-    """Fill ``chances[x]`` with the probability that x sampled candidates are above an item.
+    """Fill ``chances[x]``, x < ``most``, with the probability that x sampled candidates are above an item with ties.
 
-    ``q`` candidates are drawn. Return the first and the last x computed.
-
-    It is the mean over all positions of the item among its ties, added one by one. This is for few ties and draws,
-    where a difference of distribution functions would lose digits. ``above`` of ``pool`` candidates are above the item
-    and ``tied`` are tied with it. They are drawn without replacement, and only x below ``most`` are computed.
-    ``logs[x]`` is log(x!), and ``work`` is scratch space.
+    ``above`` of ``pool`` candidates are above the item and ``tied`` are tied with it; ``q`` are drawn, without
+    replacement. The probability is the mean over all positions of the item among its ties, added one by one. This is
+    for few ties and draws, where a difference of distribution functions would lose digits. Return the first and the
+    last x computed. ``logs[x]`` is log(x!), and ``work`` is scratch space.
     """
     last = min(q, most - 1)
     chances[: last + 1] = 0

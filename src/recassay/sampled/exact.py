@@ -33,7 +33,7 @@ MOST = 2_000  # candidates
 
 
 def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
-    """Return why these systems cannot be measured exactly, as text; empty if they can.
+    """Return the reason why these systems cannot be measured exactly, as text; empty if they can.
 
     ``systems`` are runs, or their standings (counts of candidates above each relevant item), by name. ``base`` names
     the set of candidates that are drawn from, such as all items (``AI``).
@@ -55,11 +55,12 @@ def measure_exactly(
     run: Run, standings: Standings, groups: Int64, base: str, sizes: Sequence[int], metrics: Mapping[str, Metric],
     *, threads: int | None = None,
 ) -> MeasuredSystem:  # fmt: skip
-    """Return the exact expectation of a system's metrics over samples of each of ``sizes`` candidates.
+    """Return exact expectations of a system's metrics over samples of each of ``sizes`` candidates.
 
-    Candidates are drawn by popularity without replacement. Values are summed over users by group: ``groups`` is the
-    group of users that each query belongs to. ``standings`` count the candidates of each user, and ``base`` names the
-    set of candidates that are drawn from, such as all items (``AI``).
+    Candidates are drawn by popularity without replacement from the set ``base``, such as all items (``AI``).
+    ``standings`` give the relevant items of each query and its number of candidates; the scores are computed again by
+    the model of ``run``. The result has sums of expected values over the relevant items of each group of users;
+    ``groups[q]`` is the group of query q.
     """
     source: Any = run.source
     task, rows = source.task, block_scorer(source.task, source.fitted, run.name)

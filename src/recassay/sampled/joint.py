@@ -72,7 +72,11 @@ def joint_ranks(pool: int, sample: int, *, replace: bool, prior: Float | None = 
 
 
 def _degrees_kept(pool: int, sample: int, replace: bool) -> int:
-    """Return the number of polynomial degrees whose correlation rho_k of full and sampled rank is at least ``LOST``."""
+    """Return the number of polynomial degrees to use, at least 1.
+
+    A degree is used if its correlation rho_k of full and sampled rank is at least ``LOST`` and its polynomial is not
+    too small at the best rank (``SMALLEST_EDGE``).
+    """
     most = min(pool, sample) + 1
     full = log_edge_values(pool, most)
     kept = log_edge_values(sample, most) - full
@@ -163,9 +167,10 @@ def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
 
 
 def _count_distributions(above: Float, pool: int, sample: int, *, replace: bool) -> Float:
-    """Return P(x sampled candidates are above item i) in row i, column x.
+    """Return P(x sampled candidates are above item i) in row i, column x = 0..``sample``.
 
-    ``above[i]`` of the ``pool`` candidates are above item i; the number need not be whole.
+    ``above[i]`` of the ``pool`` candidates are above item i. The distribution is binomial with ``replace``, where
+    ``above[i]`` need not be whole, and hypergeometric without.
     """
     logs = readonly(log_gamma(np.arange(max(pool, sample) + 2) + 1.0))
     found: Float = _fill(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)

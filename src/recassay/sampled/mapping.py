@@ -31,10 +31,10 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
     """Return the cut-off F(k) among all candidates that corresponds to the cut-off k among sampled ones.
 
     ``sample`` (m) of ``pool`` (N) candidates are drawn; F(k) need not be whole. ``linear``: F(k) = 1 + N (k - 1) / m.
-    ``beta``: the relative full rank (r - 1) / N is assumed to have the density a x^(a-1). Then a share S(k) =
-    Gamma(m+1) Gamma(k+a) / (Gamma(k) Gamma(m+1+a)) of the items is expected among the first k of a sample, and F(k) = 1
-    + N S(k)^(1/a) is the full rank with that share before it. The smaller ``a``, the more relevant items are near the
-    top; 1 is a random order. :func:`fit_a` estimates it.
+    ``beta``: the relative full rank x = (r - 1) / N of a relevant item is assumed to have the density a x^(a-1). Then a
+    share S(k) = Gamma(m+1) Gamma(k+a) / (Gamma(k) Gamma(m+1+a)) of the relevant items is expected at sampled rank k or
+    better, and the same share has a full rank below F(k) = 1 + N S(k)^(1/a). The smaller ``a``, the more relevant items
+    are near the top; 1 is a random order. :func:`fit_a` estimates it.
 
     >>> mapped_cutoff(10, sample=100, pool=1_000)
     91.0
@@ -88,19 +88,26 @@ def mapped_hits(
 
 
 def _log_share(k: Float, sample: int, a: float) -> Float:
-    """Return log S(k), the share of items expected among the first k of a sample in the beta family."""
+    """Return log S(k): the log of the expected share of relevant items at sampled rank k or better, in the beta family.
+
+    ``sample`` is the number of sampled candidates, and ``a`` the parameter of the family: relative full ranks have the
+    density a x^(a-1) on (0, 1).
+    """
     found: Float = log_gamma(sample + 1.0) - log_gamma(sample + 1 + a) + log_gamma(k + a) - log_gamma(k)
     return found
 
 
 def _hit_rates(ranks: NDArray[np.int64], sample: int) -> Float:
-    """Return the share of ranks up to k, for k = 1..``sample``."""
+    """Return the share of ``ranks`` that are k or better, for k = 1..``sample``."""
     found: Float = np.cumsum(np.bincount(ranks, minlength=sample + 2))[1 : sample + 1] / ranks.size
     return found
 
 
 def _fit_to_hits(hits: Float, sample: int) -> float:
-    """Return the ``a`` of the beta family that best fits the hit rates at the cut-offs k = 1..``sample``."""
+    """Return the ``a`` of the beta family whose hit rates are closest to ``hits`` (least squares).
+
+    ``hits[k - 1]`` is the hit rate at cut-off k = 1..``sample``, the number of sampled candidates.
+    """
     from scipy.optimize import minimize_scalar
 
     k = np.arange(1.0, sample + 1)

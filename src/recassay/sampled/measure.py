@@ -135,9 +135,8 @@ def measure_system(
 ) -> MeasuredSystem:
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
-    Candidates are drawn by the ``scheme``.
-
-    Without replacement, a sample larger than the pool has all candidates.
+    ``scheme`` says how candidates are drawn, and ``cases`` are the system's relevant items. Without replacement, a
+    sample larger than the pool has all candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log

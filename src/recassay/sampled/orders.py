@@ -34,8 +34,9 @@ class SystemOrder:
 
     @classmethod
     def each(cls, found: Mapping[str, MeasuredSystem], column: int, samples: Resamples) -> list[SystemOrder]:
-        """Return the order of systems at every sample size, for the metric in ``column`` of ``found`` (by system).
+        """Return the order of systems at each sample size, for one metric.
 
+        ``found`` has the measured values of each system by name, and ``column`` is the position of the metric in them.
         ``samples`` are resamples of users, which all systems share.
         """
         each = found.values()
@@ -58,7 +59,10 @@ class SystemOrder:
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 
     def same(self, means: ArrayLike) -> bool:
-        """Return whether every pair of systems has the same order here and by ``means``, other means of the systems."""
+        """Return whether every pair of systems has the same order here and in ``means``, other means of the systems.
+
+        A tie is an order too: a pair tied in one of them must be tied in the other.
+        """
         return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
 
     def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:

@@ -24,10 +24,11 @@ Key = tuple[str, str]  # metric, estimator
 
 @dataclass(frozen=True, eq=False)
 class RankTables:
-    """Values that estimators assign to sampled ranks: ``tables[metric, estimator]`` is (pools, ranks).
+    """The values that estimators assign to sampled ranks.
 
-    ``pools`` are the distinct numbers of candidates, ascending. A metric is a sum of components (functions of the
-    rank); ``left_out`` is how many of them an estimator left out, the largest number over all pools.
+    ``tables[metric, estimator]`` has a row per pool size and a column per sampled rank from 1. ``pools`` are the
+    distinct numbers of candidates, ascending. A metric is a sum of components (functions of the rank); ``left_out`` is,
+    by the same keys, how many of them an estimator left out, the largest number over all pools.
     """
 
     pools: NDArray[np.int64]
@@ -71,7 +72,7 @@ class RankTables:
     def values(self, key: Key, ranks: Ranks) -> Float:
         """Return the estimate for each case, a relevant item with its sampled rank.
 
-        ``key`` (metric, estimator) is the table to use. Raise U152 if the prior gives a sampled rank probability 0.
+        ``key`` is (metric, estimator). Raise U152 if a sampled rank occurs that has probability 0 under the prior.
         """
         found: Float = self.tables[key][np.searchsorted(self.pools, ranks.pool), ranks.rank - 1]
         impossible = np.isnan(found)

@@ -25,7 +25,7 @@ MOST_CANDIDATES = 2**31 - 1  # ids of items are numbered in 32 bits
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rank (from 1) of each case's relevant item among sampled candidates.
+    """The ranks of a system's cases: the rank (from 1) of one relevant item each, among sampled candidates.
 
     ``pool`` is, for each case, the number of all candidates from which these were sampled. ``users`` are distinct and
     ascending; ``user`` is the position of each case's user in them.
@@ -48,10 +48,10 @@ def read_ranks(
 ) -> dict[str, Ranks]:  # fmt: skip
     """Return the ranks of each system by name; raise I311 unless all have the same users and cases.
 
-    An array is a system with one case per entry, in the same order for every system. A table has the columns user_id
-    and rank, and pool if it is not given here. Several systems are a dict by name, or a list of files. ``sample``
-    candidates were drawn for each case, with replacement if ``replace``. From runs that ``play`` returned, they are
-    drawn here, by ``seed``.
+    A case is a relevant item with its rank among ``sample`` drawn candidates (with replacement if ``replace``). An
+    array is a system with one case per entry, in the same order for every system. A table has the columns user_id and
+    rank, and pool (the number of candidates drawn from) if that is not given here. Several systems are a dict by name,
+    or a list of files. From runs that ``play`` returned, the candidates are drawn here, by ``seed``.
     """
     found: dict[str, Ranks] = {}
     for name, ranks in _drawn(source, sample, replace, seed) or _sources(source):
@@ -70,7 +70,10 @@ def read_ranks(
 
 
 def _drawn(source: Any, sample: int, replace: bool, seed: int) -> list[tuple[str, pl.DataFrame]]:
-    """Return the ranks of played runs among drawn candidates, by name; nothing for any other source."""
+    """Return (name, table of user_id, rank and pool) of each played run; an empty list for any other source.
+
+    Ranks are among ``sample`` candidates that are drawn here, with replacement if ``replace``.
+    """
     given = list(source.values()) if isinstance(source, Mapping) else source
     given = given if isinstance(given, list | tuple) else [given]
     if not given or not all(isinstance(one, Run) for one in given):
