@@ -132,10 +132,10 @@ def weighted_sum(
 
 @njit(nogil=True, cache=True)
 def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
-    """Write to ``out`` the sum of value x weight over the first k values of each query: the ideal of a graded truth.
+    """Write, for each query, the sum of value x weight over its first k values: the ideal DCG of graded judgements.
 
-    The queries are those from ``begin`` up to ``end``, and ``weight`` has a number per place. ``offsets[q]:offsets[q +
-    1]`` are the values of query q (largest first), counted from the first value of query ``begin``.
+    ``value`` has the values of the queries from ``begin`` up to ``end``, largest first for each query; ``offsets[q] -
+    offsets[begin]`` is where those of query q start. ``weight`` has a number per place. ``out`` gets one sum per query.
     """
     base = offsets[begin]
     for query in range(begin, end):
@@ -151,8 +151,9 @@ def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: F
     """Write to ``out[q]`` the expected weight of the position of the first relevant item; it is 0 beyond the cut-off.
 
     ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
-    takes a position from ``first[m]`` to ``last[m]``. ``weight[p - 1]`` is the weight of position p. In n tied places
-    with r relevant items, place j (from 0) is the first relevant one with probability r/(n-j) prod_{i<j} (n-r-i)/(n-i).
+    is tied over the positions ``first[m]`` to ``last[m]``. ``weight[p - 1]`` is the weight of position p. Of n tied
+    places with r relevant items, place j (from 0) holds the first of these with probability r/(n-j) prod_{i<j}
+    (n-r-i)/(n-i).
     """
     for query in range(start.size - 1):
         out[query] = 0.0
@@ -200,10 +201,11 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
 
 @njit(nogil=True, cache=True)
 def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
-    """Write to ``out[q]`` the expected mean of precision at the relevant items up to the cut-off; 0 if there are none.
+    """Write to ``out[q]`` the expected mean of precision over the relevant items that list q holds up to the cut-off.
 
-    ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
-    takes any position from ``first[m]`` to ``last[m]``. The number of hits is random only where the cut-off divides
+    The expectation is over random orders of tied rows; without such an item the value is 0. ``start[q]:start[q + 1]``
+    are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m takes any position from
+    ``first[m]`` to ``last[m]``. The number of relevant items up to the cut-off is random only where the cut-off divides
     tied places; it is hypergeometric there.
     """
     for query in range(start.size - 1):
@@ -229,9 +231,9 @@ def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, c
 
 @njit(nogil=True, cache=True, inline="always")
 def _precisions(top: int, size: int, hits: int, above: int) -> float:
-    """Return the expected sum of precision at ``hits`` relevant items among ``size`` tied places from rank ``top`` on.
+    """Return the expected sum of precision at the ``hits`` relevant items among ``size`` tied rows in random order.
 
-    ``above`` relevant items are ranked above the tied places.
+    The tied rows have the ranks from ``top`` on, and ``above`` relevant items are ranked above them.
     """
     total = 0.0
     others = (hits - 1) / (size - 1) if size > 1 else 0.0
@@ -347,13 +349,13 @@ def ordered_pairs(
     start: Int64, first: Int32, last: Int32, relevant: Bool, counted: Bool,
     negatives: Int64, shown: Int64, positives: Int64, out: Float,
 ) -> None:  # fmt: skip
-    """Write to ``out[q]`` the number of (relevant, negative) pairs in the right order; a tie counts one half.
+    """Write to ``out[q]`` the number of (relevant, negative) pairs of query q in the right order; a tie counts half.
 
-    ``negatives[q]`` and ``positives[q]`` are the numbers of negatives and of relevant items, ``shown[q]`` the number of
-    negatives in the list. ``start[q]:start[q + 1]`` are the marks (judged items) in list q, and mark m takes a position
-    from ``first[m]`` to ``last[m]``. ``relevant`` and ``counted`` say which marks are relevant and which are negatives;
-    if ``counted`` is empty, every listed item that is not relevant is a negative. Items that a list does not hold tie
-    at its end.
+    ``start[q]:start[q + 1]`` are the marks (judged items) in list q, and mark m is tied over the positions ``first[m]``
+    to ``last[m]``. ``relevant`` and ``counted`` say which marks are relevant and which are negatives; if ``counted`` is
+    empty, every listed item that is not relevant is a negative. ``positives[q]`` and ``negatives[q]`` are the numbers
+    of relevant items and of negatives of the query, listed or not, and ``shown[q]`` is the number of listed negatives.
+    Items that the list does not hold are tied at its end.
     """
     for query in range(start.size - 1):
         total, above, found = 0.0, 0, 0
@@ -378,9 +380,9 @@ def ordered_pairs(
 def places_in_ranx(offsets: Int64, scores: Float, rows: Int32, begin: int, end: int, place: Int64) -> None:
     """Write to ``place[r]`` the position (from 0) that ranx gives row r within its list, ordered by descending score.
 
-    The lists are those from ``begin`` up to ``end``. ranx sorts twice with numba's argsort, as here, which keeps the
-    order of ties in lists of up to 15 rows and permutes them in longer ones. ``offsets[q]:offsets[q + 1]`` are the rows
-    of list q, and ``rows`` are their positions in the file.
+    The lists are those from ``begin`` up to ``end``; ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``rows``
+    are their positions in the file. ranx sorts twice with numba's argsort, as this function does. That sort keeps the
+    order of ties in lists of up to 15 rows and permutes them in longer ones.
     """
     for query in range(begin, end):
         first, last = offsets[query], offsets[query + 1]

@@ -61,7 +61,7 @@ class Conventions:
 
     @property
     def reads_rows(self) -> bool:
-        """Return whether reading the lists can depend on the order of rows in the file."""
+        """Return whether the result of reading the lists can depend on the order of rows in the file."""
         return self.ties in OF_ROWS or self.duplicates == "last"
 
 
@@ -100,10 +100,11 @@ class AlignmentCounts:
 class Alignment:
     """One run aligned with the truth; :meth:`block` returns blocks of its lists for metrics.
 
-    ``match`` is the list of each query of the truth (-1: none), and ``items`` are the run's items in the codes of
-    the truth. ``tie_first`` and ``tie_last`` bound the rows that each row ties with. ``bound`` is what each metric
-    prepared for the run in :meth:`Metric.bind <recassay.metrics.base.Metric.bind>`. ``unmatched`` are errors about data
-    (such as item features) whose ids match nothing in the run, by kind of data.
+    ``match`` is the index of the list of each query of the truth (-1: none), and ``items`` are the run's items in the
+    codes of the truth. ``tie_first`` and ``tie_last`` are, for each row, the first and last position of the rows that
+    tie with it. ``bound`` is what each metric prepared for the run in :meth:`Metric.bind
+    <recassay.metrics.base.Metric.bind>`. ``unmatched`` has errors about data (such as item features) whose ids match
+    nothing in the run, by error code; None if some id matches.
     """
 
     run: Run
@@ -126,7 +127,7 @@ class Alignment:
 
     @functools.cached_property
     def judged_lengths(self) -> NDArray[np.int64]:
-        """Return the length of the list of each query of the truth, without the queries that have no list."""
+        """Return the length of the list of each query of the truth; queries without a list have no entry."""
         if self.counts.lists == self.match.size == self.run.queries.len():  # the same queries on both sides
             return self.run.lengths
         return np.asarray(self.run.lengths[self.match[self.match >= 0]])
@@ -158,11 +159,12 @@ class Alignment:
 
 @dataclass(frozen=True, eq=False)
 class AlignedBlock:
-    """A block of lists aligned with the truth; ``start[q]:start[q+1]`` are the marks of query q, ascending by rank.
+    """A block of lists aligned with the truth: where each list holds judged items.
 
-    A mark is a judged item that a list holds. ``first`` and ``last`` bound the position of a tied mark; without ties
-    they are ``rank`` itself. ``judged`` is the mark's row in the truth. Metrics of the items of a list see tied rows in
-    the order of the run, which is ascending by id.
+    A mark is a judged item that a list holds. ``start[q]:start[q+1]`` are the marks of query q, ascending by ``rank``.
+    ``first`` and ``last`` are the first and the last position that a tied mark may have; without ties they are ``rank``
+    itself. ``judged`` is the mark's row in the truth. Metrics of the items of a list see tied rows in the order of the
+    run, which is ascending by id.
     """
 
     alignment: Alignment
@@ -239,7 +241,10 @@ class AlignedBlock:
         return self.remember(("R", relevant_from), lambda: self._judged_between(relevant_from, np.inf))  # type: ignore[return-value]
 
     def nonrelevant(self, relevant_from: float) -> NDArray[np.int64]:
-        """Return |N|, the number of judged items of each query that are not relevant."""
+        """Return |N|, the number of items of each query that were judged not relevant.
+
+        Their gain is below ``relevant_from`` and at least 0; a negative gain marks an unjudged item.
+        """
         return self.remember(("N", relevant_from), lambda: self._judged_between(0.0, relevant_from))  # type: ignore[return-value]
 
     def _judged_between(self, low: float, high: float) -> NDArray[np.int64]:
@@ -259,7 +264,7 @@ class AlignedBlock:
         return np.asarray(top + (self.rank if self.listed_rank is None else self.listed_rank) - 1)
 
     def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (offsets, rows): the rows of the first k items of every list in the run, or of all items if k is None.
+        """Return (offsets, rows): the rows in the run of the first k items of each list; of all its items if k is None.
 
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
         """
@@ -270,21 +275,25 @@ class AlignedBlock:
         return offsets, np.repeat(top - offsets[:-1], shown) + np.arange(offsets[-1])
 
     def cutoffs(self, k: int | None) -> NDArray[np.int64]:
-        """Return an array with the cut-off of each query: k, or the length of the longest list if k is None."""
+        """Return an array with the same cut-off for each query: k, but at most the length of the run's longest list.
+
+        If k is None, the cut-off is that length.
+        """
         return np.full(self.size, self.depth(k), np.int64)
 
     def depth(self, k: int | None) -> int:
-        """Return the last position that can matter under cut-off k; no list is longer."""
+        """Return the smaller of k and the length of the run's longest list; that length if k is None."""
         longest = max(self.alignment.longest, int(self.length.max(initial=1)))
         return longest if k is None else min(k, longest)
 
     def expected_sum(
         self, value: NDArray[np.float64], weight: NDArray[np.float64], cutoff: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return, for each query, the expected sum of value x weight(position) over judged items in its list.
+        """Return, for each query, the expected sum of value x weight(position) over the marks of its list.
 
-        Positions beyond ``cutoff`` add nothing. The expectation is over the orders of tied rows. ``weight`` holds
-        position p at index p - 1 and covers the longest list or the largest cut-off.
+        A mark is a judged item in a list. ``value`` has an entry per mark; ``weight`` holds position p at index p - 1
+        and covers the longest list or the largest cut-off. Positions beyond ``cutoff`` (an entry per query) add
+        nothing. The expectation is over the orders of tied rows.
         """
         out = np.empty(self.size)
         cumulative = np.append(0.0, np.cumsum(weight))
@@ -292,7 +301,7 @@ class AlignedBlock:
         return out
 
     def hits(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
-        """Return, for each query, the number of relevant items in the first k places, an expectation if rows tie."""
+        """Return, for each query, the number of relevant items in the first k places: its expectation if rows tie."""
 
         def count() -> NDArray[np.float64]:
             ones = np.ones(self.depth(k))
@@ -301,7 +310,7 @@ class AlignedBlock:
         return self.remember(("hits", self.depth(k), relevant_from), count)  # type: ignore[return-value]
 
     def first_relevant(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
-        """Return, for each query, the rank of the first relevant item, an expectation if rows tie.
+        """Return, for each query, the rank of its first relevant item: the expected rank if rows tie.
 
         It is 0 if the first k places hold no relevant item.
         """
@@ -311,9 +320,9 @@ class AlignedBlock:
         return out
 
     def resolved(self, ties: Ties) -> AlignedBlock:
-        """Return the block with tied judged items in best or worst order, for ``optimistic`` and ``pessimistic`` ties.
+        """Return the block with tied judged items in best or worst order, under ``optimistic`` or ``pessimistic`` ties.
 
-        Under other policies return the block itself.
+        Under other policies, return the block itself.
         """
         if ties not in ("optimistic", "pessimistic") or not self.tied:
             return self
@@ -335,8 +344,9 @@ class AlignedBlock:
 def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, whole: bool = True) -> Alignment:
     """Return a run aligned with the truth: order, ties, duplicates and ids are settled by the conventions, and counted.
 
-    If this is the ``whole`` run, raise an error if it cannot be judged. For a run of only some users this is unknown;
-    the caller adds up the counts of all parts and then calls :func:`~recassay.metrics.refusals.raise_if_unusable`.
+    If this is the ``whole`` run, raise an error if it cannot be judged. If the run has only some of the users, that
+    cannot be decided yet: the caller adds up the counts of all groups of users and then calls
+    :func:`~recassay.metrics.refusals.raise_if_unusable`.
     """
     conventions = conventions or Conventions()
     given = run = run if conventions.reads_rows else run.without_row_order()

@@ -103,7 +103,7 @@ class Metric(Discovered):
     def limits(self) -> tuple[float, float]:
         """Return the smallest and largest possible value under these parameters.
 
-        The range may be narrower than ``bounds``.
+        The range may be narrower than ``bounds``, that of the class.
         """
         return self.bounds
 
@@ -152,7 +152,7 @@ class Metric(Discovered):
 
     @property
     def negatives_below(self) -> float | None:
-        """Return the gain below which users should have a judged item (a negative); None if the metric needs none."""
+        """Return the gain below which a judged item is a negative, if the metric needs judged negatives; else None."""
         return None
 
     def rank_formula(self) -> RankFormula:
@@ -197,9 +197,9 @@ class Metric(Discovered):
         return None
 
     def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        """Return, by name, sums over users from which :meth:`accompanying` computes further numbers.
+        """Return sums over users, by name, from which :meth:`accompanying` computes numbers to report with the mean.
 
-        Sums of different groups of users can be added.
+        The sums of different groups of users can be added.
         """
         return {}
 
@@ -301,7 +301,7 @@ class Accuracy(UnitMetric):
         return formula.in_lists(lists, self.relevant_from)
 
     def need_strict_order(self, lists: AlignedBlock) -> None:
-        """Raise U110 if rows of the lists tie: this metric has no expected value over their orders."""
+        """Raise U110 if rows of the lists tie: the metric has no formula for its mean over the orders of tied rows."""
         if lists.tied:
             raise UsageError(
                 "U110",

@@ -98,7 +98,10 @@ class Credit:
         return (earned if self.factor == 1 else self.factor * earned) / np.where(norm > 0, norm, 1.0)
 
     def sums(self, lists: AlignedBlock, relevant_from: float) -> Float:
-        """Return the sum of part times credit in each list of a block, before factor and divisor."""
+        """Return, for each list of a block, the sum over its relevant items of part * rank_credit(rank).
+
+        It is an expectation if rows tie. It is neither multiplied by ``factor`` nor divided by ``norm``.
+        """
         plain = self.rank_credit is every_rank  # counts of hits are shared by the metrics of a block
         if self.part == "each" and not self.cut_at_relevant and plain:
             return lists.hits(self.cut, relevant_from)
@@ -123,8 +126,9 @@ class Credit:
 class PairFormula:
     """A metric of the pairs of a relevant and a non-relevant candidate.
 
-    ``share(above, pairs)`` maps the number of pairs in the wrong order (ties count one half), and of all pairs, to the
-    value. It is linear in ``above``, so the mean of ``above`` gives the mean of the metric.
+    ``share(above, pairs)`` returns the metric's value. ``above`` is the number of pairs in the wrong order (ties count
+    one half), and ``pairs`` the number of all pairs. The value is linear in ``above``, so the mean of ``above`` gives
+    the mean of the metric.
     """
 
     share: Callable[[Float, Float | Int64 | float], Float]
@@ -187,7 +191,7 @@ def constant(value: float) -> Norm:
 
 
 def reachable(k: int | None) -> Norm:
-    """Return a function that gives the divisor min(R, k) for R relevant items: as many as k places can hold."""
+    """Return a function that gives, for R relevant items, the divisor min(R, k): the most that k places can hold."""
     return lambda relevant: np.minimum(relevant, np.inf if k is None else k).astype(np.float64)
 
 

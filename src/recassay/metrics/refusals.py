@@ -24,10 +24,11 @@ SHOWN = 3  # ids of each side in an error
 
 @dataclass(frozen=True, eq=False)
 class SharedIds:
-    """What is needed to find out whether run and truth share any ids; the values of parts of the users add up.
+    """Ids of a run and a truth, from which it is decided whether they share any.
 
-    ``truth_users`` and ``run_users`` are the first users of each side, for error messages. ``hit`` says that some list
-    holds a judged item; ``run_items`` and ``truth_items`` are then no longer needed, and empty.
+    The values of several groups of users can be added. ``where`` names both files. ``truth_users`` and ``run_users``
+    are the first users of each, for error messages. ``hit`` says that some list holds a judged item. ``run_items`` and
+    ``truth_items`` are the distinct items of each, to compare; they are empty if ``hit`` is true.
     """
 
     where: tuple[str, str]
@@ -39,9 +40,10 @@ class SharedIds:
 
     @classmethod
     def of(cls, alignment: Alignment) -> SharedIds:
-        """Return what is known of shared ids from an aligned run, or from some of its users.
+        """Return whether some list of a run holds a judged item, with ids of both sides to compare if none does.
 
-        The search ends at the first judged item in a list.
+        The lists are read only up to the block in which a judged item is found. The run may hold only some of the
+        users.
         """
         run, truth = alignment.run, alignment.truth
         hit = any(alignment.block(*cut).rank.size for cut in blocks(alignment.match.size, FIRST_LOOK))
@@ -72,7 +74,11 @@ class SharedIds:
 
 
 def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
-    """Raise an error for a run that shares no ids with the truth, or has something that the conventions forbid."""
+    """Raise an error if the run shares no ids with the truth, or has something that the conventions forbid.
+
+    That is a repeated item (I305), a repeated item whose last score is unknown (I319), or a query without a list
+    (I404).
+    """
     _check_repeats(counts, shared, conventions)
     _check_unsettled(counts, shared)
     if not counts.lists:
@@ -100,7 +106,7 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
 
 
 def _check_repeats(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
-    """Raise I305 if lists repeat items and the conventions declare that an error."""
+    """Raise I305 if lists repeat items and the conventions say that this is an error (``duplicates="error"``)."""
     if not counts.duplicate_rows or conventions.duplicates != "error":
         return
     user, item = cast("tuple[object, object]", counts.examples["duplicate"])
@@ -114,7 +120,10 @@ def _check_repeats(counts: AlignmentCounts, shared: SharedIds, conventions: Conv
 
 
 def _check_unsettled(counts: AlignmentCounts, shared: SharedIds) -> None:
-    """Raise I319 if the last score of a repeated item is needed, but the order of its rows is unknown."""
+    """Raise I319 if a list has an item with several scores and the last one should count, but the rows have no order.
+
+    The last score counts under ``duplicates="last"``; only then does ``counts`` have ``unsettled_rows``.
+    """
     if not counts.unsettled_rows:
         return
     user, item = cast("tuple[object, object]", counts.examples["unsettled"])
@@ -160,9 +169,10 @@ def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) ->
 def no_shared_user_error(
     n_truth: int, truth_users: pl.Series, n_run: int, run_users: pl.Series, where: tuple[str, str]
 ) -> InputError:
-    """Return error I401 from the numbers of users of truth and run, with example ids.
+    """Return error I401: run and truth have no user in common.
 
-    ``truth_users`` and ``run_users`` are the users to take examples from, and ``where`` names both files.
+    ``n_truth`` and ``n_run`` are their numbers of users, ``truth_users`` and ``run_users`` the users to take examples
+    from, and ``where`` names both files.
     """
     return InputError(
         "I401",

@@ -54,10 +54,10 @@ Build = Callable[[Expression], Metric]
 
 
 def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
-    """Return metrics by the heading of their column: the name with aliases resolved, and parameters as written.
+    """Return metrics by column heading: the metric's name without aliases, and the parameters that the user wrote.
 
-    ``build`` makes a metric from a parsed name. Parameters that it fills in do not change the heading; they are in the
-    parameters of the result. A repeated metric is kept once.
+    ``build`` makes a metric from a parsed name; parameters that it fills in do not appear in the heading. A repeated
+    metric is kept once. Raise U101 if no metric is named.
     """
     given = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]
     by_heading: dict[str, Metric] = {}

@@ -19,7 +19,12 @@ OF_ROWS: frozenset[Ties] = frozenset({"row", "ranx"})  # policies that need the 
 
 
 def with_tie_order(run: Run, ties: Ties) -> Run:
-    """Return the run with its tied rows in the order that a policy defines; ascending by id if metrics handle ties."""
+    """Return the run with its tied rows in the order that a policy defines.
+
+    The order is ascending by id for policies under which metrics handle the ties (``expected``, ``optimistic``,
+    ``pessimistic``). Raise U107 if the policy needs the order of rows in the file, or scores, which the run does not
+    keep.
+    """
     if run.tied is None:
         return run
     if ties in OF_ROWS and not run.has_row_order:
@@ -42,7 +47,10 @@ def with_tie_order(run: Run, ties: Ties) -> Run:
 
 
 def _as_ranx(run: Run) -> Run:
-    """Return the run with tied rows in the order of ranx, whose sort keeps the file order in lists of up to 15 rows."""
+    """Return the run with tied rows in the order of ranx, whose sort keeps the file order in lists of up to 15 rows.
+
+    Raise U107 if the run keeps no scores.
+    """
     if run.scores is None:
         raise UsageError(
             "U107",
@@ -61,9 +69,9 @@ def _as_ranx(run: Run) -> Run:
 
 
 def tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """Return two arrays: the first and the last position (from 1) of the tied rows that each row belongs to.
+    """Return for each row the first and the last position, in its list, of the rows that it ties with.
 
-    Both are None if nothing ties.
+    Positions count from 1; for a row without ties both are its own position. Return (None, None) if nothing ties.
     """
     if run.tied is None:
         return None, None

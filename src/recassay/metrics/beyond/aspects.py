@@ -56,9 +56,10 @@ class AspectBlock(NamedTuple):
 
 
 class AspectGains(NamedTuple):
-    """The ``amount`` that each row of the truth adds to its aspects (0: not relevant), and the factor ``keep``.
+    """What the items of a block of the truth add to their aspects, with an entry per row of the truth.
 
-    Each row multiplies what later rows add to the same aspects by its ``keep``.
+    ``amount`` is what an item adds to each of its aspects (0: not relevant). An item in a list also multiplies what
+    items below it add to the same aspects by its ``keep``.
     """
 
     amount: Values
@@ -143,7 +144,7 @@ class AspectMetric(WithAspects, Accuracy):
         return NoFormula("the credit of an item depends on the aspects of the items above it")
 
     def is_relevant(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        """Return a mask of the relevant rows of the truth of a block."""
+        """Return, for each row of the truth that belongs to the block, whether its item is relevant."""
         return np.asarray(lists.truth.gains[lists.truth_rows] >= self.relevant_from)
 
     def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
@@ -165,10 +166,11 @@ class AspectMetric(WithAspects, Accuracy):
         return lists.remember(("wanted aspects", self.k, self.relevant_from, *self._aspect_key), count)  # type: ignore[return-value]
 
     def gained(self, lists: AlignedBlock, gains: AspectGains, discount: Values, weight: Values | None = None) -> Values:
-        """Return, for each list, the sum over places of discount x gain of the item there, given the items above.
+        """Return, for each list, the sum over places of discount x gain of the item there.
 
-        ``gains`` says what an item adds to each of its aspects; ``weight`` has the weights of the aspects of all lists,
-        one list after the other (None: equal).
+        The gain of an item depends on the items above it: ``gains`` says what an item adds to each of its aspects, and
+        how much of that is left to later items. ``discount`` has a number per place, and ``weight`` the weights of the
+        aspects of all lists, one list after the other (None: equal).
         """
         block, out = self.aspects_of(lists), np.empty(lists.size)
         rows = lists.judged - lists.truth_rows.start
@@ -229,7 +231,7 @@ class IntentMetric(AspectMetric):
         return self.gained(lists, gains, discount) / np.maximum(self.wanted_aspects(lists), 1.0)
 
     def weights_of(self, lists: AlignedBlock) -> Values:
-        """Return p(a | u), the user's interest in each aspect, for the queries of a block, one after the other."""
+        """Return p(a | u), the user's interest in each aspect: an array of all queries, one after the other."""
         mined = self.aspects_of(lists).mined
         if mined is not None:
             return mined.weights

@@ -48,7 +48,7 @@ class ListMetric(UnitMetric):
 
 @dataclass(frozen=True, eq=False)
 class ItemValues:
-    """A number for each item of the training log. The last number in ``table`` is for items outside the log."""
+    """A value for each item of the training log (``table``), and last the value of items outside the log."""
 
     recoding: Recoding
     table: Values
@@ -60,12 +60,12 @@ class ItemValues:
 
 @dataclass(frozen=True, eq=False)
 class RowValues:
-    """A number for each row of a run."""
+    """A value for each row of a run (``rows``)."""
 
     rows: Values
 
     def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the numbers of the first k rows of each list, one list after the other."""
+        """Return the values of the first k rows of each list (of all rows if k is None), one list after the other."""
         return self.rows[lists.places(k)[1]]
 
 

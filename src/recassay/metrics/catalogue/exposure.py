@@ -22,8 +22,8 @@ LISTS_PER_BLOCK = 65_536
 class Exposure:
     """Number of lists that hold each item of the catalogue (``counts``, ascending by id).
 
-    ``outside`` is the number of rows with items that are not in the catalogue. The exposures of two groups of lists
-    can be added if the catalogue is the same.
+    ``outside`` is the number of listed items that are not in the catalogue. The exposures of two groups of lists can be
+    added if the catalogue is the same.
     """
 
     counts: NDArray[np.int64]

@@ -22,9 +22,10 @@ CreditKind = Literal["hit", "dcg", "auc"]
 
 
 def weighted_credit_sum(lists: AlignedBlock, weight: Values, credits: Values, k: int | None) -> Values:
-    """Return for each query the sum over relevant items in the first k places of weight x credit of the place.
+    """Return for each query the sum, over the judged items in its first k places, of weight x credit of the place.
 
-    ``weight`` is per row of the truth, and ``credits`` per place.
+    ``weight`` has an entry per row of the whole truth (0 for items that do not count), and ``credits`` one per place.
+    The sum is an expectation if rows tie.
     """
     return lists.expected_sum(weight[lists.judged], credits, lists.cutoffs(k))
 

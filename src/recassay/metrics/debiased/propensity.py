@@ -87,7 +87,11 @@ class ObservedWeights:
 
     @property
     def addends(self) -> dict[str, Addend]:
-        """Return, by name, the sums from which the effective size is computed, and the number of ``unseen`` pairs."""
+        """Return the sums from which :func:`effective_size` is computed, which add up over users.
+
+        The keys are ``unseen`` (pairs without a training user of the item), ``sum`` of the weights, and ``squares``,
+        the sum of their squares.
+        """
         return {"unseen": self.unseen, "sum": ExactSum.of(self.weight), "squares": ExactSum.of(np.square(self.weight))}
 
     def total(self, lists: AlignedBlock) -> Values:
@@ -98,8 +102,8 @@ class ObservedWeights:
 def effective_size(addends: Mapping[str, Addend]) -> dict[str, float]:
     """Return the number of pairs left out (``unseen``), and the ``effective_size`` of the others.
 
-    The effective size is ``(sum w)^2 / sum w^2``: the number of equally weighted pairs whose mean has the same
-    variance.
+    ``addends`` has ``unseen``, the ``sum`` of the weights w and the sum of their ``squares``. The effective size is
+    ``(sum w)^2 / sum w^2``: the number of equally weighted pairs whose mean has the same variance.
 
     >>> effective_size({"unseen": 1, "sum": ExactSum.of([1.0, 3.0]), "squares": ExactSum.of([1.0, 9.0])})
     {'unseen': 1, 'effective_size': 1.6}

@@ -50,11 +50,10 @@ def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int
 def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float) -> None:
     """Write to ``out[s, j]`` the disorder at place j of list s, a sum over the places before it.
 
-    A place adds 1 if its item and that at place j are in reverse order, 0 if in order, else 1/2.
-
-    It is 1/2 where the order of the two ``items`` is unknown; it is known if both occur exactly once in the reference.
-    ``times`` is how often an item occurs there, ``places`` where. With ``agree``, two places with the same item are in
-    order.
+    A place before j adds 0 if its item and that at place j are in the order of the reference, 1 if they are in reverse
+    order, and 1/2 if the order is unknown. The order is known if both ``items`` occur exactly once in the reference:
+    ``times`` is how often an item occurs there, and ``places`` where first. Two places with the same item add 1/2, but
+    0 with ``agree``.
     """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):
