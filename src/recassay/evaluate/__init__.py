@@ -14,7 +14,7 @@ _verbs: list[Callable[[], Callable[..., Any]]] = []
 
 
 def install_verb(load: Callable[[], Callable[..., Any]]) -> None:
-    """Store ``load``, which imports and returns the function that a call of this module runs."""
+    """Store ``load``, which imports and returns the function that a call of this module (``ra.evaluate(...)``) runs."""
     _verbs[:] = [load]
 
 

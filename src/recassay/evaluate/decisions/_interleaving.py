@@ -21,13 +21,13 @@ def contest(
     a: Int32, b: Int32, relevant_a: Bool, relevant_b: Bool, coins: NDArray[np.uint64], examined: Float, cascade: bool,
     clicked: Float, out: Float,
 ) -> None:  # fmt: skip
-    """Write to ``out`` (users, 2) the probability that list a gets more clicks than b, and the reverse, over drafts.
+    """Write to ``out`` (users, 2) the probability that list a gets more clicks than list b, and that b gets more.
 
-    A draft mixes the two lists: they take turns to add an item. ``a`` and ``b`` (users, places) are item codes, -1
-    behind the end of a list, and ``relevant_a`` and ``relevant_b`` mark relevant items. ``coins`` (users or 1, drafts)
-    has a bit per round: 1 if a chooses first. ``clicked`` are the probabilities of a click on an item that is looked
-    at: another one, and a relevant one. With ``cascade`` the reader stops at the first click; else ``examined`` is the
-    probability that the reader looks at each place.
+    It is the mean over drafts; a draft mixes the two lists, which take turns to add an item. ``a`` and ``b`` (users,
+    places) are item codes, -1 behind the end of a list, and ``relevant_a`` and ``relevant_b`` mark relevant items.
+    ``coins`` (users, or 1 for all users; drafts) has a bit per round: 1 if a chooses first. ``clicked`` has two
+    probabilities of a click on an item that is looked at: if it is not relevant, and if it is. With ``cascade`` the
+    reader stops at the first click; else ``examined`` is the probability that the reader looks at each place.
     """
     places = a.shape[1]
     shown, team, click = np.empty(places, np.int32), np.empty(places, np.bool_), np.empty(places)
@@ -51,11 +51,12 @@ def draft(
     a: Int32, b: Int32, relevant_a: Bool, relevant_b: Bool, coin: np.uint64, clicked: Float,
     shown: Int32, team: Bool, click: Float,
 ) -> int:  # fmt: skip
-    """Return the length of the list that a and b draft, and write its items, teams and chances of a click.
+    """Write the list that a and b draft for one user: items, teams and chances of a click; return its length.
 
-    The list that has placed fewer items chooses its best item that is not ``shown`` yet; if both have placed as many,
-    bit n // 2 of ``coin`` decides at place n (1: a). If a list has no item left, the other one chooses. ``team`` is
-    True for items that a chose; ``clicked`` are the probabilities of a click on another and on a relevant item.
+    The list that has placed fewer items chooses its best item that is not placed yet; if both have placed as many, bit
+    n // 2 of ``coin`` decides at place n (1: a). If a list has no item left, the other one chooses. ``shown`` receives
+    the items, and ``team`` is True for items that a chose. ``click`` receives ``clicked[1]`` for relevant items and
+    ``clicked[0]`` for others.
     """
     next_a, next_b, size_a, size_b = 0, 0, 0, 0
     for place in range(shown.size):
@@ -92,7 +93,7 @@ def skip_shown(items: Int32, begin: int, shown: Int32) -> int:
 
 @njit(nogil=True, cache=True)
 def first_click(team: Bool, click: Float) -> tuple[float, float]:
-    """Return the chances that the first click is on an item of a, and of b.
+    """Return the probabilities that the first click is on an item that a chose, and on one that b chose.
 
     ``team`` is True for items of a, and ``click`` has the chance of a click on each item if the reader gets that far.
     """
@@ -108,9 +109,10 @@ def first_click(team: Bool, click: Float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def more_clicks(team: Bool, click: Float) -> tuple[float, float]:
-    """Return the chances that a gets more clicks than b, and b more than a, for independent clicks at every place.
+    """Return the probabilities that a gets more clicks than b, and that b gets more than a.
 
-    ``team`` is True for items of a, and ``click`` has the chance of a click on each item.
+    Clicks at different places are independent. ``team`` is True for items of a, and ``click`` has the chance of a click
+    on each item.
     """
     middle = click.size
     chance = np.zeros(2 * middle + 1)  # of each difference of clicks, from -middle on

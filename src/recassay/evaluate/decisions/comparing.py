@@ -29,7 +29,7 @@ LOCK = "study.lock.yaml"
 
 @dataclass(frozen=True, eq=False)
 class PlaceComparisons:
-    """Pairwise comparisons of systems by place: a data set, split, protocol, design and seed of a study.
+    """Pairwise comparisons of systems in each place: a data set, split, protocol, design and seed of a study.
 
     ``comparisons`` has one for each place with two or more systems; ``findings`` are about all of them.
     """
@@ -114,7 +114,7 @@ def comparison_facts(
 
 
 def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
-    """Return how many uncorrected significant differences are not significant under Holm's correction per metric."""
+    """Return how many significant differences are no longer significant after Holm's correction within each metric."""
     lost = 0
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
         p = np.sort([row.p for row in comparison.rows if row.metric == metric and not np.isnan(row.p)])
@@ -123,7 +123,10 @@ def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
 
 
 def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
-    """Return the models in the lock file of a study's folder, by system; none if there is no lock file."""
+    """Return the settings of each model in the lock file of a study's folder, by system.
+
+    The result is empty if there is no folder, no lock file or none that can be read.
+    """
     path = None if folder is None else folder / LOCK
     if path is None or not path.is_file():
         return {}

@@ -35,11 +35,14 @@ FOLD, FOLD_DEPTH = "fold-", 2  # prefix of folders of folds, and their depth: da
 def sudden_deaths(
     scores: ScoreSet, options: SuddenDeathOptions, *, level: float = 0.95, seed: int = 0, threads: int | None = None
 ) -> dict[str, SuddenDeath]:
-    """Return the result of Sudden Death between the systems in a folder of results, by name.
+    """Return the results of Sudden Death between the systems in a folder of results.
 
-    The system that shows a user a relevant item first wins the user. In the folder of ``recassay score -o`` there is
-    one result, from the stored ranks of first relevant items, by the conventions of its scores. In a study there is one
-    for all folds with the same systems, and relevant items come from the stored ranks of the runs.
+    The system with the highest-ranked first relevant item wins the user. For a folder of ``recassay score -o``, the
+    only key is the name of the folder, and the stored ranks of first relevant items are used, with the conventions of
+    the stored scores. For a study, there is a result per data set, split, ... and seed, with a key such as "ml, random,
+    5 folds, 1": the runs are compared in each fold, and folds with the same systems are pooled. Relevant items are
+    those whose ranks the study stored. ``level`` and ``seed`` are for the intervals. Raise U213 if the folder has
+    neither.
     """
     stated: dict[str, Any] = {**asdict(options), "competitors": options.competitors or None}
     stated |= {"level": level, "seed": seed, "threads": threads}
@@ -75,9 +78,10 @@ def _findings(folder: Path) -> tuple[Finding, ...]:
 
 
 def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
-    """Return the name and the result of Sudden Death over all ``folds`` that differ only in the fold.
+    """Return the name and the result of Sudden Death over folds that have the same systems and the same path.
 
-    ``path`` is what they share: data set, split, ..., seed.
+    ``folds`` has a result per fold by name, and ``path`` the names of what they share: data set, split, ..., seed. A
+    single fold keeps its own name.
     """
     first, *others = folds.values()
     if not others:
@@ -89,7 +93,11 @@ def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path], pl.DataFrame]]:
-    """Yield the path, name, run files and relevant items of each folder of runs for which ranks were stored."""
+    """Yield (parts, name, runs, relevant) for each folder of runs for which the ranks of relevant items were stored.
+
+    ``parts`` are the names in its path (data set, split, ..., seed), and ``name`` is these joined by commas. ``runs``
+    are the run files by system, and ``relevant`` is a table of user_id and item_id.
+    """
     manifest = manifest_of(folder)
     for run_folder in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):
         name = run_folder.relative_to(folder / RUNS)

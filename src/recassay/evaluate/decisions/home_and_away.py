@@ -159,7 +159,7 @@ def has_home(text: str) -> bool:
 
 
 def _kind_of_reranker(text: str) -> Kind | None:
-    """Return what a re-ranker of this name optimises; None for any other name.
+    """Return what a re-ranker of this name optimises, as (what, how); None for any other name.
 
     >>> _kind_of_reranker("MMR(of='ALS()', distance='cosine')"), _kind_of_reranker("popular")
     (('distance', 'cosine'), None)
@@ -177,7 +177,10 @@ def _kind_of_reranker(text: str) -> Kind | None:
 
 
 def _kind_of(heading: str) -> Kind | None:
-    """Return the kind of diversity that the metric with this heading measures; None for other and unknown metrics."""
+    """Return what the diversity metric with this heading measures, as (what, how), such as ("distance", "cosine").
+
+    Return None for any other metric, and for an unknown name.
+    """
     try:
         metric: Metric = parse_metric(heading)
     except UsageError:

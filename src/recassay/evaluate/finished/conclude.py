@@ -26,9 +26,9 @@ RESAMPLES = 2_000
 class RuleWinner:
     """The order of systems under one rule that combines their means on several data sets.
 
-    ``scores`` has a score per system (more is better). ``share`` says in how large a share of resamples of the data
-    sets ``winner`` is first. ``dropping`` maps a data set to the system that is first without it, where that is not
-    ``winner``.
+    ``scores`` has a score per system (more is better). ``share`` is the share of resamples of the data sets in which
+    ``winner`` is first. ``dropping`` has, for each data set that decides the winner, the system that is first without
+    it.
     """
 
     rule: str
@@ -275,7 +275,11 @@ def _share_first(scores: Floats, first: int) -> float:
 
 
 def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int) -> dict[str, str]:
-    """Return a mapping from data set to the system that is first without it, where that is not system ``first``."""
+    """Return, for each data set that decides who is first, the system that is first without it.
+
+    ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
+    stays first (also in a tie) are left out.
+    """
     found = {}
     for number, name in enumerate(table.datasets):
         scores = RULES[rule].scores(np.delete(table.values, number, axis=0), higher=higher)
@@ -285,7 +289,7 @@ def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int)
 
 
 def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
-    """Return a sentence for each conclusion that the table cannot support, with the reason and what would be needed."""
+    """Return a sentence for each conclusion that the table does not support, and what would be needed for it."""
     n = len(finished.datasets)
     said = [
         "No difference within a data set is tested: that needs values per user. This table does not show whether two "

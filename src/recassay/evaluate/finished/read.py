@@ -143,9 +143,9 @@ def read_finished(
 
 
 def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
-    """Return the frame with columns such as ``model`` or ``data`` renamed to the column name that they stand for.
+    """Return the frame with columns such as ``model`` or ``data`` renamed to ``system``, ``dataset`` and so on.
 
-    If two columns mean the same, the first is renamed; ``settings`` keep their names.
+    If several columns stand for the same name, the first is renamed. ``settings`` keep their names.
     """
     renamed: dict[str, str] = {}
     for name in frame.columns:
@@ -183,7 +183,7 @@ def _long(frame: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _without_missing(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Drop rows without a finite value; return the rest and a note with their number."""
+    """Return the rows with a finite value, and a note with the number of rows left out (no note if that is 0)."""
     whole = frame.filter(pl.col(VALUE).is_finite().fill_null(False))
     missing = frame.height - whole.height
     return whole, (
@@ -192,9 +192,10 @@ def _without_missing(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
 
 
 def _averaged(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:
-    """Return the means over folds or seeds; raise I314 if a value is given twice and no column tells the two apart.
+    """Return the means over folds or seeds, one for each system, data set, metric and combination of ``settings``.
 
-    ``settings`` are the columns within whose values means are taken.
+    The column ``repeats`` has the number of values averaged. Raise I314 if a value is given twice and the table has no
+    column of folds or seeds; ``where`` names the table in the error.
     """
     key = [SYSTEM, DATASET, METRIC, *settings]
     if "repeat" not in frame.columns:

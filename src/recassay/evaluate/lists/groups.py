@@ -39,9 +39,10 @@ Key = tuple[str, str]  # system, metric
 
 
 class GroupColumn(NamedTuple):
-    """The values of one system under one metric in a group.
+    """The values of one system under one metric in a group of users.
 
-    They are the positions of the group's users among all users (ascending), values, and weights.
+    ``places`` are the positions of the group's users among all users (ascending), ``values`` and ``weights`` belong to
+    these users; without ``weights`` all are equal.
     """
 
     places: Places
@@ -49,7 +50,7 @@ class GroupColumn(NamedTuple):
     weights: Values | None
 
     def defined(self) -> GroupColumn:
-        """Return the column without undefined values."""
+        """Return the column without users whose value is undefined (NaN)."""
         kept = ~np.isnan(self.values)
         return GroupColumn(self.places[kept], self.values[kept], None if self.weights is None else self.weights[kept])
 
@@ -186,9 +187,10 @@ class ItemGroups:
 
 
 def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
-    """Return the metrics that have a value for a part of the relevant items, and by metric why others have none.
+    """Return the metrics that can be computed by group of items, and for each other metric the reason why it cannot be.
 
-    Raise U217 if there is no such metric; ``by`` is the column of items, for the error.
+    A group of items has only some of a user's relevant items. Raise U217 if no metric can be computed; ``by`` is the
+    column that defines the groups, for the error.
     """
     reasons = {heading: why_no_item_groups(metric) for heading, metric in metrics.items()}
     left_out = {heading: why for heading, why in reasons.items() if why}
@@ -204,7 +206,9 @@ def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict
 
 
 def why_no_item_groups(metric: object) -> str:
-    """Return why a metric has no value for a part of the relevant items, as the end of a sentence; empty if it has one.
+    """Return the reason why a metric has no value by group of items, as the end of a sentence; empty if it has one.
+
+    A group of items has only some of a user's relevant items.
 
     >>> from recassay.metrics.registry import parse_metric
     >>> why_no_item_groups(parse_metric("recall@5")), why_no_item_groups(parse_metric("precision@5"))
@@ -223,11 +227,11 @@ def why_no_item_groups(metric: object) -> str:
 def _pooled_group(
     folds: Sequence[Columns], places: Sequence[Places], size: int, metrics: Mapping[str, UnitMetric]
 ) -> dict[Key, tuple[Values, Values]]:
-    """Return, for one group of items, values and weights of all ``size`` users, pooled over folds.
+    """Return (values, weights) of all ``size`` users for one group of items, by (system, metric), pooled over folds.
 
-    ``folds`` are the values of each fold by system and metric, empty if the fold has no relevant item of the group;
-    ``places`` are the positions of each fold's users among all users. Only systems with values in every other fold are
-    returned.
+    ``folds`` has the values of each fold by (system, metric), empty if the fold has no relevant item of the group;
+    ``places`` are the positions of each fold's users among all users. A system is left out if it lacks values in one of
+    the other folds.
     """
     filled = [(columns, at) for columns, at in zip(folds, places, strict=True) if columns]
     keys = [key for key in (filled[0][0] if filled else ()) if all(key in columns for columns, _ in filled)]
@@ -322,9 +326,10 @@ def _row(key: Key, group: str, column: GroupColumn, value: float, bounds: tuple[
 def _compared(
     rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, rules: GroupRules
 ) -> Iterator[GroupRow]:
-    """Yield the rows of one system and metric, one per group, with their difference from the mean of all users.
+    """Yield the rows of the groups, for one system and metric, with the difference of each mean from that of all users.
 
-    ``means`` are the means of the groups, and ``everybody`` that of all users.
+    The difference has a test. ``means`` are the means of the groups, in the order of ``rows``, and ``everybody`` is the
+    mean of all users.
     """
     against = [difference(one, everybody, level=rules.level) for one in means]
     corrected = adjust(np.array([found.p for found in against]), rules.correction).tolist()

@@ -116,7 +116,12 @@ class Job:
         return PartialResult(truth.queries, columns, self._tally(alignment, values))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return the rank of each user's first relevant item and the list length; nothing unless the job keeps them."""
+        """Return, per user, the rank of the first relevant item and the length of the list.
+
+        The keys are ("first", "rank") and ("first", "length"); nothing is returned unless the job has
+        ``first_hits_from``, the gain from which an item is relevant. The rank is 0 if the list has no relevant item,
+        and NaN for users without one; the length is NaN for users without a list.
+        """
         least = self.first_hits_from
         if least is None:
             return {}
@@ -170,7 +175,10 @@ class Job:
         return self.values_and_exposures(run, truth, whole=True)[0]
 
     def unit_values(self, run: Run, truth: Truth) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return two dicts by metric, values and weights of all users, for a part of the truth such as one genre."""
+        """Return (values, weights) by metric, for a truth with only some relevant items, such as those of one genre.
+
+        They are arrays over the users of ``truth``. Weights are there only for metrics that have any.
+        """
         alignment = align(run, truth, self.conventions, whole=False)
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)
@@ -178,9 +186,10 @@ class Job:
     def values_and_exposures(
         self, run: Run, truth: Truth, *, whole: bool = False
     ) -> tuple[ValuesByHeading, dict[str, Exposure]]:
-        """Return two dicts by metric: the values of all users, and how often each item was recommended.
+        """Return the values of the users of ``truth``, and how often each item was recommended, both by metric heading.
 
-        The second has only metrics of the catalogue, such as coverage. ``whole`` says that ``truth`` has all users.
+        The second dict has only metrics of the catalogue, such as coverage. ``whole`` says that ``truth`` has all
+        users.
         """
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)
@@ -211,7 +220,7 @@ class Job:
         }
 
     def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
-        """Return, as texts, which numbers of the profile's library are not reproduced on this input."""
+        """Return, as texts, what the profile does not reproduce of its library, where this input has such a case."""
         present = {
             "tied scores": tally.alignment.tied_rows,
             "repeated items": tally.alignment.duplicate_rows,
@@ -225,7 +234,10 @@ class Job:
     def _columns(
         self, alignment: Alignment, metrics: Mapping[str, UnitMetric]
     ) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return two dicts by metric: values of all users, and weights where there are any; blocks run in parallel."""
+        """Return (values, weights) of all users, both by metric heading; only weighted metrics have weights.
+
+        Blocks of users run in parallel.
+        """
         n = alignment.match.size
         values = {heading: np.empty(n) for heading in metrics}
         weights: ValuesByHeading = {}
@@ -273,9 +285,10 @@ class Job:
         return replace(row, mean=means.mean(heading), n=n, undefined=undefined - skipped)
 
     def _orders_of_ties(self, run: Run, truth: Truth, alignment: Alignment) -> dict[Column, Values]:
-        """Return values of ranking metrics for the worst and for the best order of tied rows.
+        """Return the values of ranking metrics for the worst and for the best order of tied rows.
 
-        Return nothing if no rows tie, or if a convention defines their order.
+        The keys are ("pessimistic", heading) and ("optimistic", heading). Return nothing if no rows tie, or if the
+        conventions give ties a value of their own, such as the expectation.
         """
         if not alignment.counts.tied_rows or self.conventions.ties not in ARBITRARY:
             return {}
@@ -307,9 +320,9 @@ def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress 
 
 
 def _tie_range(means: MetricMeans, heading: str) -> TieRange:
-    """Return the means in the worst and the best order of ties, with about half the width of the mean's interval.
+    """Return a metric's means in the worst and in the best order of ties, with twice the standard error of the mean.
 
-    This is twice the standard error.
+    Twice the standard error is about half the width of an interval.
     """
     pair = means.mean(heading, "pessimistic"), means.mean(heading, "optimistic")
     return TieRange(min(pair), max(pair), 2 * means.error(heading))

@@ -25,11 +25,11 @@ class MetricMeans(ABC):
 
     @abstractmethod
     def counts(self, heading: str) -> tuple[int, int]:
-        """Return two numbers: the users who have a value under the metric, and those who have none."""
+        """Return the numbers of users who have a value under the metric, and of those who have none."""
 
     @abstractmethod
     def mean(self, heading: str, order: Order | None = None) -> float:
-        """Return the mean of a metric, with tied rows in their worst or best order if ``order`` says so."""
+        """Return the mean of a metric; ``order`` asks for the worst (pessimistic) or best order of tied rows."""
 
     @abstractmethod
     def error(self, heading: str) -> float:
@@ -49,13 +49,13 @@ class ColumnMeans(MetricMeans):
         self.columns = columns
 
     def counts(self, heading: str) -> tuple[int, int]:
-        """Return two numbers: the users who have a value under the metric, and those who have none."""
+        """Return the numbers of users who have a value under the metric, and of those who have none."""
         values = self.columns["value", heading]
         undefined = int(np.isnan(values).sum())
         return values.size - undefined, undefined
 
     def mean(self, heading: str, order: Order | None = None) -> float:
-        """Return the mean of a metric, with tied rows in their worst or best order if ``order`` says so."""
+        """Return the mean of a metric; ``order`` asks for the worst (pessimistic) or best order of tied rows."""
         key: Column = (order or "value", heading)
         return mean(self.metrics[heading], self.columns[key], self.columns.get(("weight", heading)))
 

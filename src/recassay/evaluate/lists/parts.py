@@ -33,12 +33,12 @@ Addable = TypeVar("Addable")
 
 @dataclass(frozen=True, eq=False)
 class PartialCounts:
-    """Counts from the evaluation of some of the users, such as the number of short lists; they add up over parts.
+    """Counts from the evaluation of some of the users, such as the number of short lists.
 
-    ``short`` is the number of lists shorter than the cut-off, by metric. ``addends`` are sums over users, by metric,
-    from which numbers beside the mean are computed, and ``exposures`` say how often items are recommended.
-    ``unmatched`` has, by error code, the error to raise if ids never match, or None once the run shares an item with
-    the log (or with the features).
+    Those of several groups of users add up. ``short`` is the number of lists shorter than the cut-off, by metric.
+    ``addends`` are sums over users, by metric, from which numbers to report with the mean are computed, and
+    ``exposures`` say how often items are recommended. ``unmatched`` has, by error code, the error to raise if no id of
+    the training log (or of the item features) ever matches the run, or None once one has.
     """
 
     alignment: AlignmentCounts
@@ -98,9 +98,10 @@ def concat_parts(parts: Iterable[PartialResult]) -> PartialResult:
 
 
 def column_or_value(part: PartialResult, key: Column) -> Values:
-    """Return the column ``key`` of a part; in place of a missing column for an order of ties, return the plain values.
+    """Return the column ``key`` (kind, metric heading) of a part of the users.
 
-    A part without ties has the same values in every order of ties.
+    Without ties, a part has no column for the worst and best order of ties: return the plain values, which are the
+    same. Other missing columns are empty.
     """
     kind, heading = key
     if key in part.columns or kind not in ("pessimistic", "optimistic"):
@@ -115,9 +116,9 @@ def _add_by_name(left: Mapping[str, Addable], right: Mapping[str, Addable]) -> d
 def _merge_unmatched(
     left: Mapping[str, InputError | None], right: Mapping[str, InputError | None]
 ) -> dict[str, InputError | None]:
-    """Merge the errors of two parts by code: None once the ids have matched in one of them.
+    """Return the noted errors of two groups of users by code; None for ids that matched in one of the groups.
 
-    A part that lacks a code did not need these ids.
+    A group that lacks a code did not need these ids.
     """
     codes = dict.fromkeys([*left, *right])
     return {

@@ -243,7 +243,11 @@ def _unique_names(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
 
 
 def _metrics(metrics: Metrics, options: ConventionOptions, profile: Profile | None) -> dict[str, Metric]:
-    """Return the metrics by heading; parameters that a name leaves out get the defaults of the call."""
+    """Return the metrics by column heading; ``options`` give parameters that a metric's name leaves out.
+
+    These are ``relevant_from``, ``missing`` and ``no_relevant``. A ``profile`` translates names to the metrics of its
+    library.
+    """
     defaults: dict[str, Value] = {"relevant_from": float(options.relevant_from)}
     if options.missing not in (None, "error"):
         defaults["missing"] = options.missing

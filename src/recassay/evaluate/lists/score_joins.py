@@ -95,7 +95,11 @@ def _how_truths_differ(one: Scores, other: Scores) -> str:
 
 
 def _joined(one: Scores, other: Scores, where: str) -> Scores:
-    """Return the systems of two scorings as one, by the metrics that both have."""
+    """Return the systems of two scorings as one set of scores, by the metrics that both have.
+
+    Raise U109 if both have a system of the same name with different values, U218 if their metrics do not fit; ``where``
+    names both.
+    """
     _refuse_other_metrics(one, other, where)
     for system in one.systems:
         if system in other.systems and not _same_values(one, other, system):
@@ -136,7 +140,10 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
 
 
 def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
-    """Return the name and both values of each setting in which two scorings differ, if both recorded their settings."""
+    """Return (name, first value, second value) of each setting in which two scorings differ.
+
+    The list is empty if one of them did not record its settings.
+    """
     if not (one.settings and other.settings):
         return []
     pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]

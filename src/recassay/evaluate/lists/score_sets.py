@@ -177,7 +177,10 @@ def _stored_summary(path: Path) -> Mapping[str, Any]:
 
 
 def _summary_rows(summary: Mapping[str, Any], path: Path) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    """Return the rows of a summary over all folds, by system, metric and coordinates (data set, split, ..., seed)."""
+    """Return the rows of a summary file that are over all folds; rows of single folds are left out.
+
+    The key is (system, metric, data set, split, ..., seed).
+    """
     try:
         return {
             (row["system"], row["metric"], *(row.get(axis) for axis in AXES)): row
@@ -196,9 +199,9 @@ def _malformed(path: Path, error: Exception) -> InputError:
 
 
 def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with all coordinates (dataset, split, ..., seed) and ``unit`` as columns.
+    """Return the table with columns for all coordinates (dataset, split, ..., seed) and for ``unit``, added if missing.
 
-    ``unit`` says what a row's value belongs to, by default a user.
+    ``unit`` is the id of what a row's value belongs to, by default the user.
     """
     lower = {name.lower(): name for name in frame.columns}
     renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
@@ -250,10 +253,10 @@ def _scores_of_place(
 
 
 def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -> tuple[Values, Values]:
-    """Return the value and the weight of each of ``size`` users, pooled over its rows (folds or events).
+    """Return the value and the weight of each of ``size`` users under a metric, pooled over the rows of the user.
 
-    ``at`` is the position of each row's user, and ``power`` the power of the metric's mean. The value is NaN without a
-    defined row.
+    A user has a row per fold, or per event of a stream. ``at`` is the position of each row's user, and ``power`` the
+    power of the metric's mean. The value is NaN for a user without a defined row.
     """
     values = rows[metric].cast(pl.Float64).to_numpy()
     own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)

@@ -40,7 +40,8 @@ class TableOrigin:
 class TruthParts:
     """A truth that may be larger than memory: its statistics, users and items (ascending), and its parts.
 
-    ``cut(ends)`` yields the parts, split at the user ids ``ends``.
+    ``cut(ends)`` yields the parts in order: the users up to the first id in ``ends``, those up to the next, and at last
+    the users behind all ``ends``.
     """
 
     statistics: TruthStatistics
@@ -100,7 +101,8 @@ class TruthParts:
 class TrainingParts:
     """An optional training log that may be larger than memory: statistics of the ``whole`` log, and its parts.
 
-    ``cut(ends)`` yields the rows of the log for each part of the users, split at the user ids ``ends``.
+    ``cut(ends)`` yields, for each part of the users, the rows of the log for these users. The users are split after the
+    ids in ``ends``.
     """
 
     whole: Interactions | None
@@ -117,7 +119,7 @@ class TrainingParts:
 
     @classmethod
     def in_memory(cls, log: Interactions | None) -> TrainingParts:
-        """Return the parts of a log in memory (None: no log): every part of the users gets the whole log."""
+        """Return a log in memory (None: no log) as parts; every part of the users gets the whole log."""
         return cls(log, lambda ends: repeat(log, len(ends) + 1))
 
     @classmethod

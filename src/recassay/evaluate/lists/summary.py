@@ -106,9 +106,9 @@ def interval_bounds(
 ) -> Bounds:
     """Return lower and upper bounds of every mean, by (system, metric); nothing if intervals are not wanted.
 
-    ``per_unit`` and ``weights`` are the values and weights of all users. The mean of a metric is a power mean with the
-    exponent in ``powers``, by default 1. Columns that are defined for the same users share resamples. ``cells`` is the
-    largest number of values resampled at once.
+    ``per_unit`` and ``weights`` are the values and weights of all users, by the same keys. The mean of a metric is a
+    power mean with the exponent in ``powers``, by default 1. Systems and metrics that are defined for the same users
+    share resamples. ``cells`` is the largest number of values resampled at once.
     """
     if uncertainty.method is None:
         return {}
@@ -139,7 +139,7 @@ def interval_bounds(
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
-    """Return the columns side by side in one table, each raised to its power.
+    """Return a table with a column for each of ``columns``, raised to its power.
 
     In memory the values of a column are next to each other.
     """
@@ -163,7 +163,7 @@ def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
 
 
 def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Merge findings that differ only in their system into one that names all of them; sort by code."""
+    """Return the findings sorted by code; those that differ only in their system become one that names all systems."""
     systems: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         systems.setdefault((finding.code, finding.detail), []).append(finding)

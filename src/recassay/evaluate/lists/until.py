@@ -128,7 +128,7 @@ class _ColumnBounds:
 
     @property
     def needed(self) -> float:
-        """Return an estimate of how many users must be drawn for the wanted width."""
+        """Return an estimate of how many users must be drawn in all until the bounds have the wanted width."""
         return max(self.values.draws_needed, self.defined.draws_needed if self.defined else 0)
 
     @property
@@ -231,10 +231,10 @@ def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
 
 
 def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
-    """Return how many users to have drawn in total after the next block.
+    """Return how many users should be drawn in total after the next block.
 
-    ``needed`` are the estimates of the users needed for each mean; the largest counts, within limits of how fast the
-    sample may grow. ``drawn`` users of ``n_users`` are drawn so far.
+    ``needed`` has an estimate for each mean; the largest counts, within limits of how fast the sample may grow.
+    ``drawn`` of ``n_users`` users are drawn so far.
     """
     if not drawn:
         return min(FIRST_USERS, n_users)

@@ -255,8 +255,9 @@ class DesignSampler:
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
         """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
 
-        A target set holds relevant items and the candidates drawn to rank them against. ``above`` (draws, pairs) is the
-        number of drawn candidates above each relevant item, and ``place`` the number of relevant items above it.
+        A target set holds relevant items and the candidates drawn to rank them against. ``above`` (draws, relevant
+        items) is the number of drawn candidates above each relevant item, and ``place`` the number of relevant items
+        above it.
         """
         groups = self.groups
         offsets = groups.offsets[low : high + 1]
@@ -282,10 +283,11 @@ class DesignSampler:
                 moments.variance[low:high] = value.var(axis=0, ddof=1)
 
     def result(self, users: Users) -> DesignResult:
-        """Return the results of the design: values per query, and means over all queries of the values stored so far.
+        """Return the results of the design: values per query, and their means, from the target sets stored so far.
 
-        With ``users="all"``, users without a relevant item count 0 in the means of designs in which all relevant items
-        of a user are ranked together; else they are left out.
+        Queries without a stored target set have the value NaN and are not in the means. With ``users="all"``, users
+        without a relevant item count 0 in the means of designs in which all relevant items of a user are ranked
+        together; in other designs, and with any other ``users``, they are left out.
         """
         return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
 
@@ -293,12 +295,13 @@ class DesignSampler:
 def sampled_values(
     credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
 ) -> Float:
-    """Return the value (draws, sets) of each target set (what is ranked together) in each draw.
+    """Return the value (draws, sets) of each target set in each draw.
 
-    ``ranks`` (draws, pairs) are the ranks of the relevant items of each set. With ``separate``, each relevant item is
-    ranked in a set of its own, and the value is the mean over these. ``place`` is the number of relevant items above
-    each, ``starts`` the first pair of each target set, ``relevant`` its number of relevant items, and ``popularity``
-    that of the pairs' items.
+    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among. ``ranks``
+    (draws, pairs) are the ranks of the relevant items. With ``separate``, each relevant item is ranked on its own, and
+    the value is the mean over these. ``place`` (draws, pairs) is the number of relevant items above each, ``starts``
+    the first pair of each set, ``relevant`` the number of relevant items of each set, and ``popularity`` that of each
+    pair's item.
     """
     earned = credit.table(int(ranks.max()))[ranks - 1]
     within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
@@ -322,12 +325,13 @@ def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
 
 
 def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
-    """Return the candidates to rank each relevant item against (target sets), and a design with closed forms.
+    """Return the target sets of a design, and a design with a closed form for their random and best values.
 
-    The second design gives the random and the best value of the sets. It differs from the first only in sampling by
-    popularity without replacement and in mixed sampling, which have no closed form. They draw by popularity only items
-    with training users. The value of a random order depends only on the sizes of sets, so the design by popularity with
-    replacement serves for it. ``short`` says whether a user with too few candidates is an error or gets all of them.
+    A target set holds relevant items and the candidates they are ranked against. The second design is the given one,
+    except for sampling by popularity without replacement and for mixed sampling, which have no closed form: there it
+    draws by popularity with replacement. That serves as well, because the value of a random order depends only on the
+    sizes of the sets. Such designs draw by popularity only items with training users. ``short`` says whether a user
+    with too few candidates is an error or gets all of them.
     """
     if design.n is None or design.by == "uniform" or design.with_replacement:
         return target_sets(standings, design, short), design

@@ -59,12 +59,18 @@ def compute_standings(
 
 
 def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a function from a block of queries to their scores of all items, in the task's order of items."""
+    """Return a function from a block of queries to a table with a row of scores of all items for each query.
+
+    The items are in the order of the task.
+    """
     return _factor_scorer(task, fitted, name) if isinstance(fitted, HasFactors) else _model_scorer(task, fitted, name)
 
 
 def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: int) -> Table:
-    """Return a row of scores for each query from ``begin`` up to ``end``; ``row`` is each query's row in its block."""
+    """Return a row of scores of all items for each query from ``begin`` up to ``end``.
+
+    ``scorer`` scores a block of queries, and ``row`` is the row that each query has in its block.
+    """
     blocks = query_blocks(row[begin:end])
     blocks[blocks != EMPTY] += begin
     first = scorer(blocks[0])
@@ -186,11 +192,11 @@ def _binned_standings(
     above: NDArray[np.int32],
     tied: NDArray[np.int32],
 ) -> BinnedStandings:
-    """Return the counts of candidates in the popularity bin of each relevant item, for ``m`` bins, and the bin's size.
+    """Return, for each relevant item, the numbers of candidates in its popularity bin, for ``m`` bins.
 
-    ``relevant`` is the position of each pair's item in score rows. ``pools`` (queries, cells) is the number of
-    candidates of each query in each cell, a range of items of one bin. ``above`` and ``tied`` are the numbers of
-    candidates of the bin that score above the pair's item and equal to it.
+    They are the candidates above it, tied with it and in all. ``relevant`` is the position of each item in score rows.
+    ``pools`` (queries, cells) is the number of candidates of each query in each cell, a range of items of one bin.
+    ``above`` and ``tied`` are the numbers of candidates in the item's bin that score above the item and equal to it.
     """
     bin_of_cell = task.bins[m]
     own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
@@ -200,9 +206,10 @@ def _binned_standings(
 
 
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a scorer that multiplies user and item factors; raise I308 or I309 for factors that cannot be used.
+    """Return a scorer of blocks of queries that multiplies user and item factors.
 
-    The item factors are sorted into the task's order of items once.
+    Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, I309 for factors
+    that are not finite or so large that products may overflow.
     """
     users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
     expected = (task.train.user_vocabulary.size, task.train.n_items)
@@ -239,9 +246,9 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
-    """Return a mask of users without factors (None if all have some), and the positions of items without factors.
+    """Return a mask of users without factors, and the columns in score rows of items without factors.
 
-    Positions are those in score rows.
+    The mask is None if all users have factors.
     """
     if not isinstance(fitted, MissesFactors):
         return None, np.empty(0, np.int64)

@@ -137,23 +137,25 @@ class RankingTask:
         return self.train.user_vocabulary.decode(self.users)
 
     def by_base(self, counts: Int64) -> dict[str, Int64]:
-        """Return counts by range of items (n, cells) summed over the items that designs take candidates from.
+        """Return ``counts`` (n, cells) summed over the cells of each base set, as arrays (n) by base set.
 
-        There is a sum for each base set: AI (all items) and TI (items with a test rating).
+        A cell is a range of items, and a base set is what designs take candidates from: AI (all items) or TI (items
+        with a test rating).
         """
         return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
     def pools(self, weight: Int64) -> Int64:
-        """Return the total ``weight`` (by item code) of each query's candidates in each cell, a range of items.
+        """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items.
 
-        Candidates are neither relevant nor in the user's training profile.
+        Candidates are neither relevant nor in the user's training profile; ``weight`` is by item code.
         """
         return self._candidate_weight(weight).astype(np.int64)
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
-        """Return the total weight of each query's candidates in each cell (range of items), as fractional numbers.
+        """Return the total weight (queries, cells), as doubles, of each query's candidates in each cell.
 
-        Candidates are neither relevant nor in the user's training profile; ``weight`` is by item code.
+        A cell is a range of items. Candidates are neither relevant nor in the user's training profile; ``weight`` is by
+        item code.
         """
         n_cells, weight = self.cells.size - 1, weight[self.item]
         cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
@@ -166,7 +168,7 @@ class RankingTask:
 
     @functools.cached_property
     def others(self) -> dict[str, Int64]:
-        """Return how many candidates each user has who has no query, by base set.
+        """Return the number of candidates of each user without a query, by base set.
 
         A base set is AI (all items) or TI (items with a test rating).
         """
@@ -211,11 +213,12 @@ class RankingTask:
 def _labels(
     fold: Fold, bins: tuple[int, ...], equal_mass: bool, bins_from: Literal["training", "all"]
 ) -> tuple[Int64, tuple[int, ...]]:
-    """Return labels of all items, and the numbers of bins that are not above the number of tested items.
+    """Return labels of all items, and the numbers of bins that were kept.
 
-    Row 0 of the labels says whether an item lacks a test rating (0 or 1); each further row has its popularity bin for
-    one of the numbers in ``bins``, -1 for an item without a test rating. With ``equal_mass`` bins have equal numbers of
-    ratings, else of items; ``bins_from`` says whether training ratings or all are counted.
+    Numbers of bins above the number of items with a test rating are left out. Row 0 of the labels is 1 for an item
+    without a test rating, else 0. Each further row has the popularity bins for one of the kept numbers, -1 for an item
+    without a test rating. With ``equal_mass`` bins have equal numbers of ratings, else of items; ``bins_from`` says
+    whether training ratings or all are counted.
     """
     tested = fold.test.item_events > 0
     candidates = np.flatnonzero(tested)

@@ -157,9 +157,9 @@ def _no_probabilities_error(name: str, where: str = "", instead: str = "") -> Us
 
 
 def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Predictor | None:
-    """Return the fastest interface to a fitted system's predictions, with ``rows`` one that has rows of probabilities.
+    """Return the fastest interface to a fitted system's predictions; None if the system gives no probabilities.
 
-    Return None if the system gives no probabilities.
+    With ``rows``, it is the one that has a row of probabilities of all items.
     """
     if isinstance(fitted, SamplesNext) and not rows:
         return DirectPredictor(fitted, threads)
@@ -216,7 +216,7 @@ def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
 
 
 def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
-    """Return the times of ``items`` that were generated without times, 0 after the end of a list.
+    """Return the time of each of ``items``, which a generator made without times; 0 behind the end of a list.
 
     Return None if the first items have no times.
     """

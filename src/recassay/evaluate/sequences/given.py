@@ -125,7 +125,7 @@ def _unusable(why: str) -> InputError:
 
 
 def _length(metrics: Mapping[str, SequenceMetric]) -> int:
-    """Return how many items per list the metrics read from the user's primitive recommender."""
+    """Return how many obvious items per list the metrics read from the user's primitive recommender."""
     users = [metric for metric in metrics.values() if getattr(metric, PRIMITIVE, "") == GIVEN]
     return max(getattr(metric, "k_p", None) or metric.depth for metric in users)
 

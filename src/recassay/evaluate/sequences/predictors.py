@@ -67,13 +67,13 @@ class Predictor(ABC):
 
     @abstractmethod
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of every item of each sequence but the first, given the items before it.
+        """Return the probability of each item given the items before it, except for the first item of each sequence.
 
-        It is one array, in which the values of one sequence follow those of another.
+        The result is one array, sequence after sequence.
         """
 
     def surprise(self, test: Sequences) -> Float:
-        """Return, per sequence, the sum of -log2 P over all items but the first."""
+        """Return, per sequence, the sum over its items except the first of -log2 P(item given the items before it)."""
         return np.add.reduceat(surprisal(self.item_probabilities(test)), test.offsets[:-1] - np.arange(len(test)))
 
 
@@ -129,9 +129,9 @@ class RowPredictor(Predictor):
         return self._pick_each(prefixes, lambda _probabilities, _rows, which: items[which])[1]
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of every item of each sequence but the first, given the items before it.
+        """Return the probability of each item given the items before it, except for the first item of each sequence.
 
-        The model is queried with every beginning of every sequence.
+        The model is queried with every beginning of every sequence. The result is one array, sequence after sequence.
         """
         order = np.argsort(test.identities)
         back = np.argsort(np.argsort(order)[row_groups(test.offsets - np.arange(len(test) + 1))], kind="stable")
@@ -167,7 +167,7 @@ class RowPredictor(Predictor):
     def _pick_each(self, prefixes: Prefixes, pick: Pick) -> Next:
         """Return two arrays (n): the item that ``pick`` chooses after each prefix, and its probability.
 
-        Without an item they are -1 and NaN.
+        If ``pick`` finds no item, they are -1 and NaN.
         """
         items, probabilities = np.empty(len(prefixes), np.int32), np.zeros(len(prefixes))
         for table, rows, which in self._blocks(prefixes):
@@ -176,10 +176,10 @@ class RowPredictor(Predictor):
         return items, np.minimum(probabilities, 1)
 
     def _blocks(self, prefixes: Prefixes) -> Iterator[tuple[Float, Int64, Int64]]:
-        """Yield blocks of three arrays, in which equal prefixes share a row of probabilities.
+        """Yield (table, rows, which): a block of probabilities, and the prefixes they are for.
 
-        They are the rows of probabilities of different prefixes, the row of each sequence, and the numbers of the
-        sequences.
+        ``table`` has a row for each different prefix, so that equal prefixes are predicted once. ``which`` are the
+        positions of the prefixes of the block, and ``rows`` says which row each of them has.
         """
         keys = prefixes.keys(items_only=self.items_only)
         _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -215,7 +215,10 @@ class DirectPredictor(Predictor):
         )
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of every item of each sequence but the first, given the last items before it."""
+        """Return the probability of each item given the items before it, except for the first item of each sequence.
+
+        The model reads only the last items before it. The result is one array, sequence after sequence.
+        """
         position = _positions(test)
         at, probabilities = np.flatnonzero(position), np.empty(np.count_nonzero(position))
 
@@ -274,9 +277,10 @@ def surprisal(probabilities: Float) -> Float:
 def check_probabilities(
     table: NDArray[np.floating], shape: tuple[int, int], name: str, histories: Histories, vocabulary: Vocabulary
 ) -> Float:
-    """Return a model's probabilities as doubles; raise I354, with model and history, for unusable rows.
+    """Return a model's probabilities as doubles; raise I354 for a table of another ``shape``, or for an unusable row.
 
-    A row must have numbers of at least 0 that sum to 1. ``table`` must have this ``shape``.
+    A row must have numbers of at least 0 that sum to 1. The error names the model (``name``) and the history of the
+    row, for which ``histories`` and ``vocabulary`` are needed.
     """
     try:
         probabilities = np.asarray(table, np.float64)

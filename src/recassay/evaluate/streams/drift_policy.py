@@ -80,12 +80,12 @@ class DriftPolicy:
         self.range_length = FIRST_RANGE
 
     def observe(self, events: Int64, values: NDArray[np.float64], *, complete: bool) -> int | None:
-        """Feed the values of a range of scored events to the detector.
+        """Feed the values of a range of scored events to the detector; return None if the range stands.
 
-        If an alarm inside the range calls for a reset or refit, discard the range and return how many of its queries
-        precede that action; otherwise return None. The caller then processes that many queries again, so such an alarm
-        is always the last event of a range that is kept. Pass ``complete=False`` where the learner failed after the
-        range: an alarm at its end then counts as inside.
+        If an alarm inside the range calls for a reset or refit, the detector goes back to its state before the range,
+        and the number of the range's queries that precede that action is returned. The caller then processes only these
+        queries again, so such an alarm is always the last event of a range that is kept. Pass ``complete=False`` where
+        the learner failed after the range: an alarm at its end then counts as inside.
         """
         losses = values if is_error(self.metric) else 1 - values
         defined, before = ~np.isnan(losses), self.watch.state()
@@ -216,9 +216,9 @@ class Recoder:
 
 
 def _pool_of_queries(queries: StreamQueries, query: int) -> tuple[Int64, Int32]:
-    """Return two arrays: where each query's consumed items begin in the second array, and the items themselves.
+    """Return (begin, pool): the items consumed by the users of the queries from ``query`` on, and where they begin.
 
-    The items are those consumed by the users of the queries from ``query`` on, which are fewer than ``queries.pool``.
+    ``begin`` is where each query's items begin in ``pool``, which is smaller than that of all queries.
     """
     starts, user = np.unique(queries.begin, return_inverse=True)
     longest = np.zeros(starts.size, np.int64)

@@ -172,10 +172,11 @@ class Player:
         begin: int,
         given: Bool,
     ) -> tuple[int, EventBlock, QueryBlock]:
-        """Return the number of queued events that a block learns, its events and its queries.
+        """Return how many queued events a block learns, the events of the block, and its queries.
 
-        ``repeats`` says how often each event is learned, ``order`` is the rank of each item's id among all ids, and
-        ``given`` marks events that are not scored. ``upcoming``, the later items, and ``begin`` serve relaxed matching.
+        ``repeats`` says how often each event is learned, ``order`` is the rank of each item's id, and ``given`` marks
+        events that are not scored. Relaxed matching reads ``upcoming``, later items, from the block's first event
+        ``begin`` on.
         """
         protocol, queue, (users, items, values) = self.protocol, self.queue, events
         n_before, repeated = self.history.consume(users, items)
@@ -305,7 +306,7 @@ class Player:
         return None
 
     def _query_rows(self, batch: Batch, users: Int32, repeated: Bool, known_users: Int64, given: Bool) -> Int64:
-        """Return the rows of a batch that are queries; count all other events by the reason why they are not."""
+        """Return the rows of a batch that are queries; count every other event under the reason why it is not one."""
         protocol = self.protocol
         left = np.ones(len(batch), np.bool_)
         salt = np.uint64(derive_seed(protocol.seed, "scored") % 2**64)
@@ -343,7 +344,7 @@ class Player:
         self.chunks.asking.pop()  # the model got no query
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block), and count them; in ``unseen`` the item is not learned."""
+        """Add the results of queries (``rows`` of the block); in ``unseen`` of them the item is not learned."""
         counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])

@@ -77,7 +77,7 @@ class Regime:
         return self._delayed(moments, self.span.size) if self.kind == "delay" else self._window_starts(event, moments)
 
     def _delayed(self, moments: TimeValues, delay: float) -> Int64:
-        """Return, for each of the next events, the number of events that are at least ``delay`` older."""
+        """Return, for each of the next events, how many events of the stream are at least ``delay`` older."""
         waiting = np.append(self.hidden, moments).astype(np.float64)
         begin = self.n_events - self.hidden.size
         revealed = np.searchsorted(waiting, moments - delay, side="right")

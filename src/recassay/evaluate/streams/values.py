@@ -184,7 +184,7 @@ class RecentLists:
         self.shown, self.n_shown = np.zeros((0, reach, at), np.int32), np.zeros(0, np.int64)
 
     def __call__(self, users: Int32, items: Int32, lists: Int32) -> Values:
-        """Return 1 where the item is in the current list or in one of its user's last lists, else 0; keep the lists."""
+        """Return 1 where the item is in the new list or in one of its user's last lists, else 0; store the lists."""
         n_users = int(users.max(initial=-1)) + 1
         self.shown = grown(
             self.shown, n_users, lambda begin, end: np.full((end - begin, self.reach, self.at), -1, np.int32)
@@ -229,7 +229,7 @@ class UpcomingItems:
         return cls(users, items, reach, exclude=protocol.repeats == "exclude")
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
-        """Return a mask (lists, places) of the recommended items that the user takes from the list's event on."""
+        """Return a mask (lists, places) of the recommended items that the user takes at the list's event or later."""
         wanted = users[:, None].astype(np.int64) * self.n_items + lists
         pair = np.searchsorted(self.pairs, wanted)
         pair = np.minimum(pair, self.pairs.size - 1)
@@ -244,7 +244,8 @@ class UpcomingItems:
     def __call__(self, events: Int64, users: Int32, lists: Int32, k: int, *, share: bool) -> Values:
         """Return 1 for a list with a hit among its first k items, else 0.
 
-        With ``share``, return the number of hits divided by the largest possible number.
+        With ``share``, return the number of hits divided by the largest possible number, which is k or the number of
+        items that the user still takes. ``events`` are the events of the lists.
         """
         hits = self.hits(events, users, lists[:, :k]).sum(axis=1).astype(np.float64)
         most = np.minimum(k, self.targets[events]).astype(np.float64)
