@@ -82,7 +82,7 @@ class Interactions(Displayable):
     def with_inferred_times(self, *, named: bool = False) -> Interactions:
         """Return the log with the kind of its times inferred: clock, global or user.
 
-        ``named`` says that the name of the time column is one for positions.
+        ``named`` says that the time column has a name for positions, not for times.
         """
         return replace(self, times=infer_kind(self.users, self.timestamps, named=named))
 
@@ -103,12 +103,15 @@ class Interactions(Displayable):
 
     @functools.cached_property
     def item_events(self) -> NDArray[np.int64]:
-        """Return the number of rows of each item, repeats included."""
+        """Return the number of rows of each item in the whole log, repeats included."""
         return np.bincount(self.items, minlength=self.n_items) if self.whole is None else self.whole.events
 
     @property
     def item_counts(self) -> ItemCounts:
-        """Return the item counts of the whole log; they are needed to make logs of some of its users."""
+        """Return the items of the whole log, with the numbers of users and rows of each, and the number of users.
+
+        If this log has only some users of a larger log, these are the counts of the larger one.
+        """
         if self.whole is not None:
             return self.whole
         assert self.item_vocabulary.ids is not None, "a log's ids are dense"
@@ -116,7 +119,7 @@ class Interactions(Displayable):
 
     @functools.cached_property
     def by_user(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return offsets and items of each user's profile: distinct items, ascending."""
+        """Return (offsets, items): user u has the distinct items ``items[offsets[u]:offsets[u + 1]]``, ascending."""
         pairs = np.sort(self.users.astype(np.int64) * self.n_items + self.items)
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]]
         offsets = np.searchsorted(pairs, np.arange(self.user_vocabulary.size + 1) * self.n_items)
@@ -124,7 +127,7 @@ class Interactions(Displayable):
 
     @functools.cached_property
     def by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return offsets and users of each item: distinct users, ascending."""
+        """Return (offsets, users): item i has the distinct users ``users[offsets[i]:offsets[i + 1]]``, ascending."""
         if self.whole is not None:
             raise whole_log_needed("the users of each item")
         offsets, items = self.by_user
@@ -133,7 +136,7 @@ class Interactions(Displayable):
 
     @functools.cached_property
     def item_users(self) -> NDArray[np.int64]:
-        """Return the number of distinct users of each item."""
+        """Return the number of distinct users of each item in the whole log."""
         return np.bincount(self.by_user[1], minlength=self.n_items) if self.whole is None else self.whole.users
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Interactions:
@@ -255,9 +258,9 @@ def _times_and_ratings(frame: pl.DataFrame) -> tuple[pl.Series | None, NDArray[n
 
 
 def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
-    """Return the code of each row's item: its position in ``ids``, the items that were counted earlier.
+    """Return the code of each row's item: its position in ``ids``, the items of the whole log as counted before.
 
-    Raise I421 if a row has an item that was not counted.
+    Raise I421 if a row has an item that is not among ``ids``.
     """
     vocabulary, codes = Vocabulary.encode(items)
     found = Recoding.between(vocabulary, ids)(codes)

@@ -12,11 +12,11 @@ from recassay.data.times import row_times
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Numbers of training events: all, those later than some test event, and those later than one of their own user.
+    """Numbers of training events: all (``train``), and those later than test events.
 
-    ``train`` counts all. ``later`` counts those later than the earliest test event, and ``later_of_user`` those later
-    than the earliest test event of the same user. ``later`` is None if the times order events only within each user,
-    since users cannot be compared then.
+    ``later`` counts those later than the earliest test event of any user, and ``later_of_user`` those later than the
+    earliest test event of the same user. ``later`` is None if the times order events only within each user, since users
+    cannot be compared then.
     """
 
     train: int
@@ -25,9 +25,9 @@ class LeakReport:
 
 
 def leaks(fold: Fold) -> LeakReport:
-    """Return how many training events of a fold are strictly later than the earliest test event.
+    """Return how many training events of a fold are later than the earliest test event, of all users and per user.
 
-    A log without timestamps raises an error. Validation events are not counted.
+    Events at the same time are not later. A log without timestamps raises an error. Validation events are not counted.
 
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions

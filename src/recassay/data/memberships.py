@@ -97,9 +97,10 @@ class Memberships:
 
 
 def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
-    """Return the group of each number as text, and a note on how groups were made.
+    """Return the group of each number as text, and a note on how the groups were made.
 
-    Each value is a group; with many values the groups are quartiles, named by their bounds.
+    Each value is a group, and the note is empty; if there are more than 12 different values, the groups are quartiles,
+    named by their smallest and largest value.
     """
     values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
     distinct = values.n_unique()

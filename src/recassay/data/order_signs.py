@@ -15,12 +15,12 @@ MIN_LENGTH = 3  # shorter lists prove nothing
 
 @dataclass(frozen=True)
 class OrderSigns:
-    """Counts over the lists of a run that tell whether they may be in reverse order; counts of two parts add up.
+    """Counts over the lists of a run that tell whether they may be in reverse order.
 
-    ``lists`` counts lists with three items or more. ``rank_like`` counts those whose scores are, in any order,
-    consecutive whole numbers from 0 or 1, and ``ascending`` those whose scores are such numbers in row order. ``pairs``
-    counts adjacent items in lists ordered by rank. In ``contrary`` of these pairs, found in ``contrary_lists`` lists,
-    the lower-ranked item has the higher score.
+    Counts of different lists can be added. ``lists`` counts lists with three items or more. ``rank_like`` counts those
+    whose scores are, in any order, consecutive whole numbers from 0 or 1, and ``ascending`` those whose scores are such
+    numbers in row order. ``pairs`` counts adjacent items in lists ordered by rank. In ``contrary`` of these pairs,
+    found in ``contrary_lists`` lists, the lower-ranked item has the higher score.
 
     >>> OrderSigns(2, 1) + OrderSigns(3, 3, 3)
     OrderSigns(lists=5, rank_like=4, ascending=3, pairs=0, contrary=0, contrary_lists=0)
@@ -41,8 +41,8 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
     """Return how many lists have scores that look like ranks, and in how many of these the scores ascend.
 
     ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list. Lists of
-    fewer than three items are not counted. A list whose rows go from the highest score to the lowest is no reason for
-    suspicion.
+    fewer than three items are not counted. No list is counted as rank-like if the first long one is not, or if all rows
+    are already in descending order of score (``ordered`` is the same object as ``given``).
 
     >>> count_rank_like_scores(np.array([0, 3, 6]), pl.Series([1.0, 2, 3, 2, 0, 1]), pl.Series([3.0, 2, 1, 2, 1, 0]))
     OrderSigns(lists=2, rank_like=2, ascending=1, pairs=0, contrary=0, contrary_lists=0)
@@ -67,7 +67,7 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
 
 
 def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> OrderSigns:
-    """Return counts of adjacent items in lists ordered by rank, and of those whose scores are in the opposite order.
+    """Return counts of adjacent items in lists ordered by rank, and of those whose scores have the opposite order.
 
     ``pairs`` are all adjacent items, ``contrary`` those where the lower-ranked item has the higher score, and
     ``contrary_lists`` the lists with such items.
@@ -87,6 +87,9 @@ def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> Orde
 
 
 def _counts_down(values: NDArray[np.float64], size: int) -> NDArray[np.bool_]:
-    """Return a mask of the ``size`` values of a list that fit a count down to 0 or 1 in steps of one."""
+    """Return a mask of the scores of a list that fit a count down, in steps of one, to a last score of 0 or 1.
+
+    ``size`` is the number of ``values``.
+    """
     lowest = values[-1] if values[-1] in (0, 1) else np.nan
     return np.asarray(values == lowest + np.arange(size - 1, -1, -1))

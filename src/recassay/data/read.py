@@ -255,7 +255,7 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
 def read_with_shared_names(
     read: Callable[[Columns], Found], columns: Columns, own: Columns = None, *, option: str = "--columns"
 ) -> Found:
-    """Return the table that ``read`` makes, with the right column names.
+    """Return the table that ``read`` makes from column names, called with the right ones.
 
     ``own`` are names for this table alone, which must have columns of these names. Without them ``columns``, the names
     given for the runs, are tried first, then the default names. ``option`` is the option of the command line that names

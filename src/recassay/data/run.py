@@ -229,7 +229,7 @@ class Run(Displayable):
         return found
 
     def without(self, dropped: NDArray[np.bool_]) -> Run:
-        """Return the run without the rows marked in ``dropped``; later rows move up."""
+        """Return the run without the rows marked in ``dropped``; the rows below them move up."""
         if not dropped.any():
             return self
         keep = ~dropped

@@ -101,7 +101,7 @@ class Sequences(Displayable):
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitude of the times."""
+        """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
         return TimeScale() if self.times is None else replace(TimeScale.of(pl.Series(self.times)), dates=self.dates)
 
     @property
@@ -249,7 +249,7 @@ def no_sequences_error(rows: int, sequences: int, origin: str) -> InputError:
 
 
 def _distinguish_copies(keys: Keys) -> Keys:
-    """Return the hashes with repeated ones replaced: the second, third, ... copy of a hash gets a hash of its own."""
+    """Return the hashes, all different: the second, third, ... copy of a repeated hash is replaced by another one."""
     order = np.argsort(keys, kind="stable")
     starts = np.append(True, keys[order][1:] != keys[order][:-1])[: keys.size]
     if starts.all():

@@ -67,7 +67,7 @@ def parse_instant(at: float | str, where: str, scale: TimeScale) -> float:
     """Return the instant ``at`` on the scale of :func:`row_times`, for a log whose times have the magnitudes ``scale``.
 
     Text is a date (UTC). The times of the log must be dates then, or numbers since 1970, whose unit follows from their
-    magnitude; raise U102 for other numbers. ``where`` names, in an error, what was given the instant.
+    magnitude; raise U102 for other numbers. ``where`` names the option or argument ``at`` in an error.
 
     >>> milliseconds = TimeScale.of(pl.Series([1_600_000_000_000]))
     >>> parse_instant("2020-09-13T12:26:40", "", milliseconds), parse_instant(7, "", TimeScale())

@@ -114,7 +114,7 @@ class Truth(Displayable):
         return kinds + "".join(f"{sum(int(one[place]) for one in sums) % 2**64:016x}" for place in (0, 1))
 
     def _item_keys(self) -> NDArray[np.uint64]:
-        """Return a hash for the code of each judged item; empty if ids are their own codes."""
+        """Return a hash for each item code, 0 if the item is not judged; an empty array if ids are their own codes."""
         ids = self.vocabulary.ids
         if ids is None:
             return np.empty(0, np.uint64)

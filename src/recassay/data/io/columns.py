@@ -114,9 +114,9 @@ def resolve(
 ) -> dict[str, str]:
     """Return canonical name -> name in the table, for every column of the role (run, truth, log, ...) that is present.
 
-    The user's choice comes first, then the exact canonical name, then the known aliases. These are in tiers of
-    decreasing preference: the first tier with a match counts, and raise I203 if it has several. Raise I201 for a
-    required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` and
+    The user's choice comes first, then the exact canonical name, then the known aliases. Aliases are in tiers of
+    decreasing preference; the first tier with a match counts. Raise I203 if several columns match in that tier, and
+    I201 for a required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` and
     ``time_columns`` return which of some columns hold numbers or times; ``by_position`` says that names are made up, so
     columns are taken by position.
 

@@ -94,7 +94,10 @@ class Manifest:
         return manifest
 
     def state(self, path: Path) -> State:
-        """Return whether a file has the bytes that recassay wrote there; a file is read again only if it changes."""
+        """Return whether a file is as recassay wrote it (intact), changed, not listed in the manifest, or absent.
+
+        The content is read again only if the file's size or time has changed since the last call.
+        """
         try:
             about = path.stat()
         except OSError:

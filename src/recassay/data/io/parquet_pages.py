@@ -33,7 +33,7 @@ COUNTS = {5: (1,), 7: (1,), 8: (1, 2, 3, 5, 6)}  # numbers in them that are neve
 
 
 def impossible_page(path: Path) -> str | None:
-    """Return what no Parquet file can say in its headers, or None if nothing was found.
+    """Return a description of what is impossible in the page headers of a Parquet file; None if nothing was found.
 
     None does not mean that the file is sound.
     """
@@ -70,9 +70,9 @@ def _fault(data: mmap.mmap) -> str | None:
 
 
 def _fault_of_pages(data: mmap.mmap, about: dict[int, Any], most: int) -> tuple[str | None, int]:
-    """Return what is impossible in the pages of a column chunk, or None, and how many more pages may be looked at.
+    """Return what is impossible in the pages of a column chunk, as text (None: nothing), and what is left of ``most``.
 
-    ``about`` are the chunk's fields in the file's footer, and ``most`` is how many pages may be looked at.
+    ``about`` are the chunk's fields in the file's footer, and ``most`` is the number of pages that may be looked at.
     """
     at = about.get(DICTIONARY_AT) or about[DATA_AT]
     left = about[VALUES]

@@ -100,10 +100,10 @@ def _opened(source: object, options: _ReadOptions, columns: str | Mapping[str, s
 def read_header(
     source: str | Path, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
 ) -> dict[str, str] | None:
-    """Return the columns of a table by canonical name, from the first bytes of its first file.
+    """Return the columns of a table, by canonical name, from the first bytes of its first file.
 
-    Raise I201 if a required column is missing. The result is None where only reading the whole file tells: JSON, a
-    format of lists, or a format that the user registered.
+    Raise I201 if a required column is missing. Return None for formats whose columns are known only after the whole
+    file has been read: JSON, formats of lists, and formats that the user registered.
     """
     head, wanted = read_head(table_files(source)[0]), role_named(role)
     known = FORMATS.find(format) if format else next((one for one in formats() if one.matches(head)), None)
@@ -198,9 +198,10 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
 
 
 def _types_of_wide_ids(table: Table, found: Mapping[str, str], rows: int) -> dict[str, pl.DataType]:
-    """Return the type that all chunks of a table give to ids wider than 64 bits: integers, or text if one needs it.
+    """Return the type of each id column that is stored in more than 64 bits: integers, or text if a chunk needs it.
 
-    ``found`` are the columns by canonical name, and ``rows`` is the number of rows.
+    All chunks of the table are scanned, so that they get the same type. ``found`` are the columns by canonical name,
+    and ``rows`` is the number of rows.
     """
     types: dict[str, pl.DataType] = {}
     for meaning in (USER, ITEM):
@@ -300,10 +301,10 @@ def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
 
 
 def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
-    """Return text with the column names and types of a frame; all parts of one table must have equal texts.
+    """Return the column names and types of a frame as text; all parts of one table must have equal texts.
 
-    Number widths do not count. Types count if the file states them (``stated``). In text they are guesses: ids that are
-    all digits in one part and have letters in another are text in both.
+    The width of numbers does not count. Types count only if the file states them (``stated``). In text they are
+    guesses: ids that are all digits in one part and have letters in another are text in both.
     """
 
     def kind(dtype: pl.DataType) -> str:

@@ -50,9 +50,9 @@ def _best_cut(lines: list[str], *, tabs_first: bool) -> Layout:
 
 
 def _cut(lines: list[str], separator: str) -> Layout:
-    """Return how ``lines`` are laid out if ``separator`` is between their fields; the columns are left empty.
+    """Return the layout of ``lines`` whose fields are separated by ``separator``, without the names of columns.
 
-    Quotation marks count as such if a field begins with one, or if the separator is a comma or a semicolon.
+    Quotation marks enclose fields if a field begins with one, or if the separator is a comma or a semicolon.
     """
     if separator in (" ", "::"):
         return Layout([], separator)
@@ -67,7 +67,7 @@ def _is_header(row: list[str]) -> bool:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the column names, with the position added to each that is empty or repeated."""
+    """Return the column names, with the position appended to each that is empty or repeated."""
     seen = Counter(names)
     return [
         name if name and seen[name] == 1 else f"{name or 'column'}_{position}"

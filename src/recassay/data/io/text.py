@@ -106,7 +106,7 @@ Types = dict[str, type[pl.DataType]]
 
 
 def _types(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[Types, Types]:
-    """Return the column types guessed from meanings and a sample of fields, and the safest types: ids are text."""
+    """Return two dicts of column types: guessed from a sample of fields, and with all ids as text."""
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
@@ -121,8 +121,8 @@ def _attempts(
     """Yield the column types to try one after another: as guessed from the first lines, then as all lines have them.
 
     ``guesses`` are the guessed types, ``safe`` those in which ids are text, and ``above`` is the number of lines above
-    the data. Ids that looked like integers are measured one column at a time, so that text in one column does not make
-    text of the other.
+    the data. Columns of ids that were guessed to be integers are checked one by one, so that text in one of them does
+    not make the other one text.
     """
     yield guesses
     if guesses == safe:
@@ -216,9 +216,9 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
 
 
 def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
-    """Yield what Polars can read in place of a file: the file itself if possible, else its bytes converted.
+    """Yield (source, separator) pairs that Polars can read in place of a file; the next one is used if one fails.
 
-    Each source comes with its separator, a single byte.
+    The file itself comes first if its separator allows. Then come its bytes, converted to have a separator of one byte.
     """
     if layout.separator == BLANKS:
         first = head.lines(1)[0] if head.lines(1) else ""
@@ -259,9 +259,9 @@ def _scan(
 
 
 def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
-    """Return whether a line may have too few fields: Polars fills the missing ones with nulls.
+    """Return whether values are missing where a line with too few fields would leave nulls.
 
-    Where blanks separate fields, they can be in any column; otherwise only in the last.
+    That is the last column; if runs of blanks separate fields, any column.
     """
     columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
     return any(column.null_count() > 0 for column in columns)

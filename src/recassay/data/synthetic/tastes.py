@@ -73,7 +73,10 @@ def item_features(*, items: int, seed: int = 0) -> pl.DataFrame:
 
 
 def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
-    """Return (item, topic) pairs: every item has a topic, and about a third of them have a second one."""
+    """Return two arrays, the items and the topics of (item, topic) pairs.
+
+    Every item has a topic, and about a third of the items have a second one.
+    """
     rng = derive(seed, "synthetic", "topics")
     first = rng.integers(len(TOPICS), size=items)
     second = (first + rng.integers(1, len(TOPICS), size=items)) % len(TOPICS)

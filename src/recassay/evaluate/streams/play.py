@@ -175,8 +175,7 @@ class Player:
         """Return how many queued events a block learns, the events of the block, and its queries.
 
         ``repeats`` says how often each event is learned, ``order`` is the rank of each item's id, and ``given`` marks
-        events that are not scored. Relaxed matching reads ``upcoming``, later items, from the block's first event
-        ``begin`` on.
+        events not to score. ``upcoming``, later items, and ``begin``, the block's first event, serve relaxed matching.
         """
         protocol, queue, (users, items, values) = self.protocol, self.queue, events
         n_before, repeated = self.history.consume(users, items)
