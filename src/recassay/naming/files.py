@@ -15,7 +15,7 @@ def load_file(path: str | Path, where: str = "") -> ModuleType:
     """Import a Python file and return its module, so that the registries know the classes that it defines.
 
     A file is imported once: a second call returns the same module. Raise U123 if there is no such file or if it fails;
-    ``where`` names, in the error, what needs the name.
+    ``where`` says in the error where the file was named (default: its path).
     """
     path = Path(path)
     where = where or str(path)

@@ -103,7 +103,7 @@ class Registry(Generic[Thing]):
         return found
 
     def _find_recent(self, name: str) -> Thing | None:
-        """Return the class that was last found under its name, unless a class was defined or renamed since."""
+        """Return the class that was last found under this name; None if any class was defined or renamed since."""
         if self._n_defined != Discovered.n_defined:
             self._n_defined = Discovered.n_defined
             self._recent.clear()
@@ -112,7 +112,10 @@ class Registry(Generic[Thing]):
         return kind if getattr(kind, self.key, None) == name else None
 
     def _search(self, name: str, where: str) -> Thing:
-        """Return the thing with this name among all of its kind."""
+        """Return the thing with this name or alias, in any letter case; raise the error for an unknown name.
+
+        ``where`` says in the error where the name was used.
+        """
         quick = self._find_in_own_module(name)
         if quick is not None:
             return quick
@@ -155,8 +158,9 @@ class Registry(Generic[Thing]):
     def _find_in_own_module(self, name: str) -> Thing | None:
         """Return a built-in class that a module of its own name defines, importing no other module of the package.
 
-        Importing all of them takes longer than scoring a small file. Return None where names could clash: if all have
-        been imported, if an installed package adds some, or if this process defines one.
+        Importing all of them takes longer than scoring a small file. Return None if there is no such module, or if the
+        name may have another meaning: if all modules have been imported, if an installed package adds classes, or if
+        this process defines one.
         """
         if self.values or self._modules or self._added or _installed(self.group):
             return None
@@ -226,7 +230,7 @@ class Registry(Generic[Thing]):
 
 
 def _installed(group: str) -> EntryPoints:
-    """Return what installed packages contribute to a group."""
+    """Return the entry points of installed packages in a group."""
     return _all_installed().select(group=group)
 
 

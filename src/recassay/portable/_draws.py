@@ -49,7 +49,8 @@ def binomial(n: int, p: float, u: float) -> int:
 def multinomials(n: int, weights: np.ndarray, uniforms: np.ndarray, out: np.ndarray) -> None:
     """Write to each row of ``out`` how many of ``n`` draws fall into each cell; ``weights`` are those of the cells.
 
-    Cell after cell gets a binomial number, made of its entry in ``uniforms`` (rows, cells).
+    A cell is drawn in proportion to its weight. Cell after cell gets a binomial number, made of its entry in
+    ``uniforms`` (rows, cells).
     """
     left_over = np.zeros(
         weights.size + 1

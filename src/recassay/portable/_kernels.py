@@ -98,7 +98,7 @@ def divide(a: float, b: float, b_low: float) -> tuple[float, float]:
 def _log_of_mantissa(m: float) -> tuple[float, float]:
     """Return the logarithm of a number between sqrt(1/2) and sqrt(2) as a double-double.
 
-    With c the nearest multiple of 1/128 and s = (m - c) / (m + c) it is log(c) + 2 (s + s^3 / 3 + s^5 / 5 + ...), and
+    It is log(c) + 2 (s + s^3 / 3 + s^5 / 5 + ...), with c the multiple of 1/128 nearest to m and s = (m - c) / (m + c);
     |s| is below 0.003.
     """
     step = int(m * LOG_STEPS + 0.5)
@@ -139,7 +139,7 @@ def _quick_log_of_mantissa(m: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True, inline="always")
 def _rounds_alike(p: float, p_low: float) -> bool:
-    """Return whether all numbers close to p + p_low, within 2^-66 of its size, round to the same double."""
+    """Return whether all numbers within 2^-66 |p| of p + p_low round to the same double."""
     slack = abs(p) * NEARLY
     return p + (p_low - slack) == p + (p_low + slack)
 
@@ -242,7 +242,7 @@ def _exp_of_rest(r: float, r_low: float) -> tuple[float, float]:
 def exp_pair(x: float, x_low: float) -> tuple[float, float, int]:
     """Return (high, low, k) such that e^(x + x_low) = (high + low) 2^k.
 
-    With j the whole number nearest to 64 x / ln 2 it is 2^(j / 64) exp(x - j ln 2 / 64); 64 powers are tabulated.
+    With j the whole number nearest to 64 x / ln 2, e^x is 2^(j / 64) exp(x - j ln 2 / 64); 64 powers are tabulated.
     """
     k = math.floor(x * (EXP_STEPS / LN2[0]) + 0.5)
     part = k / EXP_STEPS

@@ -17,7 +17,7 @@ Pair = tuple[float, float]
 
 
 def pair(value: Decimal) -> Pair:
-    """Return the double nearest to a value, and the double nearest to the rest.
+    """Return the double nearest to ``value``, and the double nearest to the difference of ``value`` from it.
 
     >>> pair(Decimal("0.5"))
     (0.5, 0.0)
@@ -27,13 +27,16 @@ def pair(value: Decimal) -> Pair:
 
 
 def pairs(values: Iterable[Decimal]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two arrays: the nearest double of each value, and the double nearest to the rest."""
+    """Return two arrays: the double nearest to each value, and the double nearest to what that one lacks."""
     upper, lower = zip(*(pair(value) for value in values), strict=True)
     return np.array(upper), np.array(lower)
 
 
 def _few_bits(value: float, bits: int) -> float:
-    """Round a double between 1/2 and 1 down to its first bits, so that products with small integers are exact."""
+    """Return a double between 1/2 and 1 rounded down to its first ``bits`` bits.
+
+    Its products with small integers are exact.
+    """
     return float(int(value * 2**bits)) / float(2**bits)
 
 

@@ -34,7 +34,7 @@ def _exp_of_pair(x: float, x_low: float) -> float:
 def gamma_tail(a: float, x: float, x_low: float) -> float:
     """Return Q(a, x), the share of a gamma distribution of shape a above x, where x is the double-double (x, x_low).
 
-    Below a + 1 it is 1 - P by the power series of P, and above that a continued fraction.
+    For x below a + 1 it is 1 minus the power series of the share below x, and for larger x a continued fraction.
     """
     if x <= 0.0:
         return 1.0
@@ -132,7 +132,10 @@ def normal_cdf(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _ratio(x: float, table: np.ndarray) -> float:
-    """Return the quotient of two polynomials of degree 7 at x; the two rows of ``table`` are their coefficients."""
+    """Return the quotient of two polynomials of degree 7 at x.
+
+    The two rows of ``table`` are their coefficients, that of the highest power first.
+    """
     top, bottom = 0.0, 0.0
     for i in range(8):
         top = top * x + table[0, i]

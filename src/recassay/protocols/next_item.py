@@ -65,9 +65,10 @@ class NextItem(UserProtocol):
     several: Literal["error", "first"] = "error"
 
     def target_fold(self, fold: Fold) -> Fold:
-        """Return the fold with the next item of each user as its test part, from the part named by ``on``.
+        """Return the fold with the next item of each user as its test part.
 
-        Raise I341 if a user has several items there that could be the next one.
+        It comes from the part named by ``on``; if that is the validation part, the result has no validation part. Raise
+        I341 if a user has several items there that could be the next one.
         """
         part = fold.test if self.on == "test" else fold.validation
         if part is None:

@@ -137,7 +137,10 @@ class Prequential(BaseProtocol):
 
     @property
     def needs(self) -> TimeKind | None:
-        """Return the weakest kind of times that a stream must have: clock times, an order of all events, or None."""
+        """Return the weakest kind of times that a stream must have.
+
+        It is ``clock`` (clock times), ``global`` (an order of all events), or None (no times are needed).
+        """
         if self.order == "row":
             return None
         return "clock" if self.timed else "global"

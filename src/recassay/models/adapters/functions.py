@@ -106,9 +106,9 @@ class FittedScores(ScoringModel):
         return np.stack([self._row(self.function(user), user) for user in ids])
 
     def _row(self, answer: Any, user: Any) -> NDArray[np.float64]:
-        """Return ``answer``, the result of the function for ``user``, as a score per item.
+        """Return a score per item of the log from ``answer``, what the function returned for ``user``.
 
-        Raise I308 if it has a wrong length.
+        Raise I308 if it has a wrong length, I312 if a mapping has an unknown item.
         """
         if isinstance(answer, Mapping):
             row = np.full(self.log.n_items, -np.inf)

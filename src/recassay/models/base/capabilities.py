@@ -95,7 +95,7 @@ class MissesFactors(Protocol):
 
 @runtime_checkable
 class UsesLog(Protocol):
-    """A fitted model that can recommend from longer histories than it was fitted on, without learning from them."""
+    """A fitted model that can recommend from the histories of another log, without learning from it."""
 
     def with_log(self, log: Interactions) -> Fitted:
         """Return a copy of the model with users' histories from this log, which must have the same items."""

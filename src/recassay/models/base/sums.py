@@ -14,7 +14,10 @@ Floats = NDArray[np.float64]
 
 
 def step_for(largest: float, count: int) -> float:
-    """Return the smallest power of two for which sums of ``count`` multiples of it, each up to ``largest``, are exact.
+    """Return a power of two such that sums of ``count`` multiples of it, each at most ``largest`` in size, are exact.
+
+    It is 2^-53 times ``largest`` times ``count``, where both are rounded up to powers of two (``largest`` to one above
+    it). It is 1 if one of them is 0.
 
     >>> step_for(1.0, 4) == 2.0**-50
     True

@@ -153,8 +153,8 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
 def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: BprmfState) -> None:
     """Reset an item's factors and train them on random users.
 
-    For a user who had the item it is the positive item of the step, else the negative one. ``key`` seeds the random
-    draws.
+    In each step the item is the positive item if the random user had it, else the negative one. ``key`` seeds the
+    random draws.
     """
     for factor in range(state.users.shape[1]):
         start = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
@@ -231,7 +231,7 @@ def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: Bpr
     """Return a random item that the user does not have; -1 if there is none.
 
     All such items are equally likely, or with ``by_frequency`` in proportion to their number of users. ``key`` seeds
-    the draw. ``profile`` has the items of the user, which :func:`mark_items` must have marked last.
+    the draw. ``profile`` has the items of the user; :func:`mark_items` must have been called with it just before.
     """
     n_items, marking = state.counts[2], state.counts[4]
     if profile.size >= n_items:
@@ -257,9 +257,10 @@ def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: Bpr
 
 @njit(cache=True, nogil=True)
 def item_of_pair(pair: Any, tree: Int64) -> int:
-    """Return the item of pair number ``pair``, where pairs of user and item are numbered item by item.
+    """Return the item of the pair with number ``pair``.
 
-    ``tree`` is a Fenwick tree (1994) of the number of users of each item.
+    Pairs of user and item are numbered from 0 item by item. ``tree`` is a Fenwick tree (1994) of the number of users of
+    each item.
     """
     node, step = 0, tree.size - 1
     while step:

@@ -58,10 +58,10 @@ class CoCounts(NamedTuple):
 
 
 class GrowingCoCounts:
-    """The growing arrays of :class:`CoCounts`.
+    """The arrays of :class:`CoCounts`, which grow with the stream.
 
-    They cache at least ``least_rows`` rows of co-counts, and more as long as all rows together have at most ``cells``
-    numbers.
+    They cache the co-counts of at least ``least_rows`` entities, and of more as long as all cached rows together have
+    at most ``cells`` numbers.
     """
 
     def __init__(self, least_rows: int, cells: int = 0) -> None:
@@ -71,7 +71,7 @@ class GrowingCoCounts:
         self._widen(0)
 
     def reserve(self, entities: Int32, features: Int32) -> None:
-        """Allocate memory in the lists for these pairs of an entity and a feature."""
+        """Allocate memory in the lists for these pairs: ``entities[i]`` gets the feature ``features[i]``."""
         self.features.reserve(entities)
         self.owners.reserve(features)
 

@@ -18,7 +18,7 @@ Float64 = NDArray[np.float64]
 def walk(
     item_scores: Float64, n_events: int, recent: bool, events: StreamEvents, queries: StreamQueries, output: WalkOutput
 ) -> None:
-    """Answer queries with the number of events of each item, or with the number of its last event (``recent``).
+    """Answer queries with the number of events of each item, or with ``recent`` the number of its last event.
 
     ``item_scores`` are these numbers, updated with every event, and ``n_events`` is the number of events before this
     block. The results are written to ``output``, a row per query.

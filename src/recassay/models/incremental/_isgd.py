@@ -120,7 +120,7 @@ def gradient_step(
 
 @njit(cache=True, nogil=True)
 def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove an item from ``queue``, the linked list of :func:`learn`, if it is there; its row is ``row``, 1 + item."""
+    """Remove the item at ``row`` (1 + its code) from ``queue``, the linked list of :func:`learn`, if it is there."""
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -129,6 +129,6 @@ def remove_from_queue(queue: Int32, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def append_to_queue(queue: Int32, row: int) -> None:
-    """Append an item to the end of ``queue``, the linked list of :func:`learn`; its row there is ``row``, 1 + item."""
+    """Append the item at ``row`` (1 + its code) to the end of ``queue``, the linked list of :func:`learn`."""
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row

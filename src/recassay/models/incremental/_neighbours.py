@@ -112,10 +112,11 @@ def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> i
 def _users_within(
     guess: float, row: Int32, touched: Bools, buffers: NeighbourBuffers, common: CoCounts
 ) -> tuple[int, int]:
-    """Write to ``buffers`` all users with a similarity of at least ``guess``, and perhaps a few with slightly less.
+    """Write to ``buffers`` all users whose similarity to a user is at least ``guess``, and perhaps a few just below it.
 
-    ``row`` are the user's co-counts with all users, and ``touched`` is true for its blocks that are not all 0. Return
-    the number of users written, and the number of those whose similarity reaches the guess.
+    ``row`` are the user's co-counts with all users, and ``touched`` is true for its blocks that are not all 0. The
+    users go to ``buffers.found`` and their similarities to ``buffers.closeness``. Return the number of users written,
+    and how many of them reach the guess.
     """
     found, enough = 0, 0
     bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through

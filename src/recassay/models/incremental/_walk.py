@@ -118,9 +118,9 @@ PER_QUERY = ("position", "above", "tied", "candidates", "lists", "answer_ns")
 
 @njit(cache=True, nogil=True)
 def learned_before(events: StreamEvents, queries: StreamQueries, query: int) -> Any:
-    """Return how many events are learned before query number ``query``.
+    """Return how many events are learned before the query with number ``query``.
 
-    The number after the last query means the end of the block: all events.
+    If ``query`` is the number of queries, that is all events of the block.
     """
     return events.users.size if query == queries.users.size else queries.n_learned[query]
 
@@ -130,8 +130,8 @@ def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutpu
     """Write to ``output`` the rank of the query's item among the candidates, and the list if lists are requested.
 
     ``query`` is the number of the query. ``row`` has the scores of all items and is overwritten. Ties are ordered by
-    id. An item with score -inf cannot be recommended. The function sets the scores of items that the user consumed to
-    NaN. ``output.candidates`` gets the number of candidates, or -1 if the model itself returned NaN.
+    id. An item with score -inf cannot be recommended. ``output.candidates`` gets the number of candidates, or -1 if the
+    model returned NaN.
     """
     known, universe, item = queries.known[query], queries.universe[query], queries.items[query]
     row[known:universe] = UNKNOWN_ITEM

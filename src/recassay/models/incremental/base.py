@@ -81,7 +81,7 @@ def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
 def rows_needed(events: StreamEvents, queries: StreamQueries) -> tuple[int, int, int]:
     """Return how many rows the arrays of a model need for a block of a stream: (users, items, learned items).
 
-    ``items`` covers the candidates of the queries too, ``learned items`` only the items of the events.
+    ``items`` covers the items of the events and the candidates of the queries, ``learned items`` only the former.
     """
     learned = int(events.items.max(initial=-1)) + 1
     users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1

@@ -130,14 +130,20 @@ class LearningEnsemble:
             self.n_events, self.n_items = self.n_events + 1, max(self.n_items, item + 1)
 
     def performance(self, user: int, item: int, value: float) -> Float | None:
-        """Return the value of each member at an event that is not learned yet; None if the event is not scored."""
+        """Return how right each member is at an event that is not learned yet: 1 / rank of its item, or the hit.
+
+        Return None if the event is not scored, because its user is new or had the item.
+        """
         had = self.had.get(user)
         if had is None or item in had:
             return None
         return np.array([self._value_of(row, item, had) for row in self._member_scores(user)])
 
     def _value_of(self, row: Float, item: int, had: set[int]) -> float:
-        """Return 1 / rank of an item by a member's scores, or the hit at ``at``; 0 for an unknown item."""
+        """Return the value of one member at an event: 1 / rank of the item by its scores ``row``, or the hit at ``at``.
+
+        Items that the user ``had`` are not ranked; an item that the member does not know has value 0.
+        """
         if item >= row.size or np.isneginf(row[item]):
             return 0.0
         others = np.delete(row, sorted(had))
@@ -147,7 +153,10 @@ class LearningEnsemble:
 
     @property
     def weights(self) -> Float:
-        """Return the weight of each member, by its performance at the last scored events; equal ones without any."""
+        """Return the weight of each member, by its performance at the last scored events; equal ones without any.
+
+        With ``choose="best"``, the best member has weight 1 and the others 0.
+        """
         counts = np.maximum(np.count_nonzero(~np.isnan(self.recent), axis=0), 1)
         weights = self._weights(np.nansum(self.recent, axis=0) / counts)
         if not weights.any():
@@ -169,7 +178,10 @@ class LearningEnsemble:
         return np.where(listed, total, -np.inf)
 
     def _member_scores(self, user: int) -> list[Float]:
-        """Return each member's scores; those of the last query are kept, because its event is learned next."""
+        """Return each member's scores of all items for a user.
+
+        Those of the last query are cached, because its event is usually learned next.
+        """
         if self.last_scores is None or self.last_scores[:2] != (user, self.n_events):
             rows = [np.asarray(one.scores(user))[: self.n_items].astype(np.float64) for one in self.learners]
             self.last_scores = (user, self.n_events, rows)

@@ -62,7 +62,7 @@ class Refitted(Incremental):
 
 
 class RefittedLearner:
-    """The learner of ``Refitted``: all events in order, and the model fitted on a whole number of intervals of them."""
+    """The learner of ``Refitted``: all events so far, and a model fitted on those up to the last full interval."""
 
     def __init__(self, model: Refitted) -> None:
         self.model, self.batch_model = model, model.batch_model()
@@ -72,7 +72,10 @@ class RefittedLearner:
         self.fitted: Any = None
 
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
-        """Keep the events; fit the model if they complete an interval, whatever the size of the blocks they came in."""
+        """Store the events, and fit the model whenever the number of events reaches a multiple of ``every``.
+
+        If a block of events reaches several multiples, the model is fitted once, up to the last one.
+        """
         self.waiting.append((users.copy(), items.copy(), values.copy()))
         before, self.n_events = self.n_events, self.n_events + users.size
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
@@ -80,7 +83,10 @@ class RefittedLearner:
             self._fit(self.n_events // self.model.every * self.model.every)
 
     def _fit(self, first: int) -> None:
-        """Fit the model on the ``first`` events. Codes by first appearance leave no gaps, so the log has the same."""
+        """Fit the model on the first ``first`` events.
+
+        Users and items keep their codes in the log, because codes by first appearance leave no gaps.
+        """
         columns = zip((self.users, self.items, self.values), *self.waiting, strict=True)
         self.users, self.items, self.values = (np.concatenate(column) for column in columns)
         self.waiting = []
@@ -93,7 +99,7 @@ class RefittedLearner:
         self.fitted = self.batch_model.fit(Interactions.from_frame(pl.DataFrame(frame)[:first]))
 
     def scores(self, user: int) -> Float:
-        """Return a score of every item learned so far; -inf without a fitted one, or for a user who came after it."""
+        """Return a score of every item learned so far; -inf for users and items that came after the last fit."""
         found = np.full(self.n_items, -np.inf)
         if self.fitted is not None and user < self.fitted.log.n_users:
             score, known = score_function(self.fitted), self.fitted.log.n_items

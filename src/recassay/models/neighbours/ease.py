@@ -95,7 +95,7 @@ def co_counts(matrix: scipy.sparse.csr_array, l2: float) -> Table:
 
 
 def inverse(table: Table) -> Table | None:
-    """Return the inverse of a symmetric positive definite matrix, in the memory of the given one (Fortran order).
+    """Return the inverse of a symmetric positive definite matrix in Fortran order, which is overwritten.
 
     The result is None if the matrix is singular up to the rounding of single precision.
     """

@@ -59,7 +59,10 @@ class UserKNN(BuiltIn):
         return FittedUserKNN(log, matrix, self.nearest(matrix))
 
     def nearest(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return the similarities of each row of a 0/1 matrix to its nearest other rows, as a sparse square matrix."""
+        """Return a sparse matrix (users, users) with the similarities of each user to the nearest other users only.
+
+        ``matrix`` is the 0/1 matrix of users and items.
+        """
         sizes = np.diff(matrix.indptr).astype(np.float64)
         columns, weights, lengths = [], [], [0]
         for begin, end in blocks(sizes.size, USERS_PER_BLOCK):
@@ -77,10 +80,10 @@ class UserKNN(BuiltIn):
     def _nearest(
         self, others: NDArray[np.int32], common: NDArray[np.float64], user: int, sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the numbers of the nearest rows to row ``user``, and their similarities.
+        """Return the nearest other users of ``user``, farthest first, and their similarities.
 
-        ``common[i]`` is the number of items that the row has in common with row ``others[i]``, and ``sizes`` are the
-        numbers of items of all rows.
+        ``others`` are the users with common items, as row numbers; ``common[i]`` is the number of items in common with
+        ``others[i]``, and ``sizes`` are the numbers of items of all users.
         """
         others, common = others[others != user], common[others != user]
         if self.similarity == "cosine":

@@ -147,7 +147,7 @@ class Neural(BuiltIn):
         """Return the states (p, width) of the network after the items at ``places``.
 
         ``tokens`` (n, t) are histories of ``lengths`` items, left-aligned; ``places`` (p,) are flat indices into this
-        table. ``drop`` is the dropout function.
+        table (row * t + column). ``drop`` is the dropout function.
         """
 
     def outputs(self, weights: Weights) -> Tensor:

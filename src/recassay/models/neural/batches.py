@@ -19,7 +19,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PaddedWindows:
-    """Windows of histories as a padded table ``tokens`` (n, t), left-aligned, with the length and user of each.
+    """Windows of histories as a table ``tokens`` (n, t), padded on the right, with the length and user of each.
 
     ``pass_number`` says in which pass of the epoch each window is read.
     """
@@ -58,10 +58,10 @@ class HistoryWindows:
 
     @classmethod
     def cut(cls, histories: Histories, size: int, step: int | None) -> HistoryWindows:
-        """Return windows of ``size`` items: the last items of each history, and those every ``step`` items before.
+        """Return windows of ``size`` items of each history: one that ends at its last item, and earlier ones.
 
-        The earliest window of a history may be shorter. Without a ``step`` there is only the last window. A history of
-        one item has no next item and gives no window.
+        An earlier window ends ``step`` items before the next one; the earliest of a history may be shorter. Without a
+        ``step`` there is only the last window. A history of one item has no next item and gives no window.
 
         >>> windows = HistoryWindows.cut(Histories(np.array([0, 1, 6]), np.arange(6, dtype=np.int32)), 3, 2)
         >>> windows.users.tolist(), windows.begin.tolist(), windows.end.tolist()
@@ -85,7 +85,7 @@ class HistoryWindows:
         return self.end - self.begin
 
     def padded(self, which: Codes, pad: int) -> PaddedWindows:
-        """Return the windows with the numbers ``which`` as a table padded with ``pad``.
+        """Return the windows with the numbers ``which`` as a table, filled up with ``pad``.
 
         An epoch may read every window in several passes: number n x len(self) + i is window i in pass n.
         """

@@ -61,14 +61,14 @@ class FittedNeural(HistoryModel):
         return probabilities
 
     def _states(self, histories: Histories) -> Array:
-        """Return the network's states (n, width) after histories."""
+        """Return the network's state after each history (n, width)."""
         with enough_memory(self.model):
             found: Array = read_states(self.model, self._tensors, histories).cpu().numpy()
         return found
 
     @functools.cached_property
     def _tensors(self) -> Weights:
-        """Return the weights on the device of the model."""
+        """Return the weights as tensors on the device of the model."""
         return layers.tensors(self.weights, device_of(self.model))
 
     def __str__(self) -> str:
@@ -78,9 +78,9 @@ class FittedNeural(HistoryModel):
 
 
 def read_states(model: Neural, weights: Weights, histories: Histories) -> Tensor:
-    """Return the state (n, width) after each history, on the device of the weights.
+    """Return the state (n, width) after each history, in the order of ``histories``, on the device of the weights.
 
-    Histories are read in order of length, so there is little padding.
+    Histories of similar length are computed together, so that there is little padding.
     """
     torch, outputs, order = layers.torch_module(), model.outputs(weights), np.argsort(-histories.lengths, kind="stable")
     states, padding = outputs.new_empty(len(histories), outputs.shape[1]), outputs.shape[0]

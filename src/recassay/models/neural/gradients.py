@@ -78,16 +78,20 @@ class ChunkLoss:
         return ChunkGradients(loss.item(), dict(zip(own, found, strict=True)), touched)
 
     def rows(self, batch: TrainingBatch, negatives: Codes, candidates: SampledItems | None) -> Codes | None:
-        """Return the codes of the items that a chunk computes with, ascending, and of the padding; None for all."""
+        """Return the codes of the items whose embeddings a chunk uses, ascending, with the padding code last.
+
+        The padding code is the number of items. Return None if the loss uses all items.
+        """
         if self.name == "softmax":
             return None
         sampled = negatives if candidates is None else candidates.items
         return np.unique(np.concatenate([batch.tokens.ravel(), batch.targets, sampled, [self.n_items]]))
 
     def handles(self, weights: Weights, rows: Codes | None) -> dict[str, Tensor]:
-        """Return leaf tensors of the weights, for gradients of a chunk: only ``rows`` of item tables (None: all).
+        """Return detached copies of the weights by name, for which the gradients of one chunk are computed.
 
-        Threads that share a leaf tensor of PyTorch can block each other.
+        Item tables have only the given ``rows`` (None: all). Each chunk has tensors of its own, because threads that
+        share a leaf tensor of PyTorch can block each other.
         """
         found = {name: weight.detach() for name, weight in weights.items()}
         if rows is not None:
@@ -106,10 +110,11 @@ class ChunkLoss:
         *,
         candidates: SampledItems | None,
     ) -> Tensor:
-        """Return the summed loss of states (p, d); ``targets``, ``negatives`` and ``sampled`` are rows of ``items``.
+        """Return the loss of states (p, d), summed over their targets.
 
-        ``items`` (n, d) are vectors. ``negatives`` has an item per target for the binary loss, and ``sampled`` the
-        items of ``candidates``.
+        ``items`` (n, d) are vectors of items; ``targets`` (p,), ``negatives`` and ``sampled`` are row numbers in it.
+        ``negatives`` has an item per target for the binary loss, and ``sampled`` has the items of ``candidates``, which
+        the losses with sampled items need.
         """
         if self.name == "binary":
             rows = layers.torch_module().nn.functional.pad(items, (0, 0, 0, 1))  # a last row for "no negative"
@@ -129,7 +134,10 @@ class ChunkLoss:
 
 
 def summed(chunks: Sequence[ChunkGradients], name: str, weight: Tensor, *, is_table: bool) -> Tensor:
-    """Return the gradient of the weight ``name``, summed over chunks in order; ``is_table`` if its rows are items."""
+    """Return the gradient of the weight ``name``, summed over chunks in order, in the shape of ``weight``.
+
+    ``is_table`` says that its rows are items: then the gradient of a chunk has only the rows that the chunk used.
+    """
     torch = layers.torch_module()
     several = [chunk.gradients[name] for chunk in chunks]
     rows = [chunk.rows for chunk in chunks if chunk.rows is not None]

@@ -26,7 +26,10 @@ def torch_module() -> Any:
 
 
 def tensors(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
-    """Return copies of weights on a device. PyTorch allocates their memory, because alignment affects rounding."""
+    """Return copies of weights, by name, as tensors on a device.
+
+    PyTorch allocates their memory, because alignment affects rounding.
+    """
     return {name: torch_module().from_numpy(weight).clone().to(device) for name, weight in weights.items()}
 
 
@@ -73,7 +76,7 @@ def dropout(generator: Tensor) -> Drop:
 
 
 def embed(rows: Tensor, positions: Tensor) -> Tensor:
-    """Return the rows (..., d) of the table ``rows`` (any, d) that have the numbers ``positions`` (...)."""
+    """Return ``rows[positions]``, an array (..., d), from the table ``rows`` (any, d) and row numbers (...)."""
     return torch_module().nn.functional.embedding(positions, rows)
 
 
@@ -83,21 +86,25 @@ def norm(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def positions(tokens: Tensor) -> Tensor:
-    """Return the positions 0, 1, ... (t,) of a table (n, t)."""
+    """Return the column numbers 0, 1, ... (t,) of a table (n, t)."""
     return torch_module().arange(tokens.shape[1], device=tokens.device)
 
 
 def position_embeddings(rows: Tensor, tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Return position embeddings (n, t, d), counted from the end: the last item of any history has the last row.
+    """Return an embedding of each position in a table of tokens (n, t, d), by its distance from the end.
 
-    The padding after it has that row too. ``rows`` are the embeddings of positions.
+    The last item of any history has the last row of ``rows``, the item before it the row above, and so on. The padding
+    after a history has the last row too. ``lengths`` are the numbers of items of the histories.
     """
     from_end = (lengths[:, None] - positions(tokens)).clamp(min=1)  # (n, t)
     return embed(rows, rows.shape[0] - from_end)
 
 
 def gru_weights(rng: np.random.Generator, name: str, dim: int, hidden: int) -> dict[str, Array]:
-    """Return initial weights of a :func:`gru`: the matrices of r, z and h stacked, for the input and for the state."""
+    """Return initial weights of a :func:`gru`: "NAME.in" (3h, d) for its input and "NAME.on" (3h, h) for its state.
+
+    NAME is ``name``. Each has the matrices of the reset gate, the update gate and the new state, one below the other.
+    """
     into, onward = ([glorot(rng, hidden, width) for _ in range(3)] for width in (dim, hidden))
     return {f"{name}.in": np.concatenate(into), f"{name}.on": np.concatenate(onward)}
 
@@ -116,7 +123,11 @@ def gru(x: Tensor, weights: Weights, name: str, *, reset_before: bool = False) -
 
 
 def _gru_reset_before(inputs: Tensor, onward: Tensor) -> Tensor:
-    """Return the states (n, t, h), one position at a time, from W e of r, z and h side by side (n, t, 3h)."""
+    """Return the states (n, t, h), computed position by position.
+
+    ``inputs`` (n, t, 3h) are the inputs times the matrices of the reset gate, the update gate and the new state, side
+    by side; ``onward`` (3h, h) are the matrices that multiply the state.
+    """
     torch, width = torch_module(), onward.shape[1]
     state, states = inputs.new_zeros(inputs.shape[0], width), []
     for at in inputs.unbind(1):
@@ -186,10 +197,10 @@ def transformer_block(
 
 
 def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within: float) -> Tensor:
-    """Return softmax(Q K' / sqrt(d / heads)) V of all heads, concatenated: (n, t, d) from Q, K and V (n, t, 3d).
+    """Return softmax(Q K' / sqrt(d / heads)) V of all heads, concatenated: an array (n, t, d).
 
-    ``mixed`` has Q, K and V side by side. Attention is causal unless ``seen`` marks the positions that may be attended
-    to; ``within`` is the dropout rate of attention weights.
+    ``mixed`` (n, t, 3d) has Q, K and V side by side. Attention is causal unless ``seen`` marks the positions that may
+    be attended to; ``within`` is the dropout rate of attention weights.
     """
     n, t, width = mixed.shape
     split = mixed.view(n, t, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)  # (3, n, heads, t, d / heads)

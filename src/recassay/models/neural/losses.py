@@ -44,11 +44,12 @@ class CandidateTensors:
 
 
 def softmax_loss(states: Tensor, items: Tensor, targets: Tensor) -> Tensor:
-    """Return the summed cross-entropy -log softmax(states items')[target], from (p, d), (n, d) and (p,).
+    """Return the summed cross-entropy -log softmax(states items')[target] over all states.
 
-    Scores of all items would not fit in memory, so they are computed block by block. The gradient of the loss has a
-    closed form, probability minus target, and is computed in the same pass. The result has the value of the loss and
-    the gradient of ``surrogate``, a linear function of ``states`` and ``items`` with these gradients as coefficients.
+    ``states`` are (p, d), ``items`` (n, d), and ``targets`` (p,) are rows of ``items``. Scores of all items would not
+    fit in memory, so they are computed block by block. The gradient of the loss has a closed form, probability minus
+    target, and is computed in the same pass. The result has the value of the loss and the gradient of ``surrogate``, a
+    linear function of ``states`` and ``items`` with these gradients as coefficients.
     """
     torch = torch_module()
     with torch.no_grad():
@@ -109,9 +110,10 @@ def gbce_loss(states: Tensor, items: Tensor, targets: Tensor, candidates: Candid
 
 
 def binary_loss(states: Tensor, rows: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
-    """Return the sum of -log sig(score of the target) - log(1 - sig(score of the negative)), for states (p, d).
+    """Return the sum of -log sig(score of the target) - log(1 - sig(score of the negative)) over states (p, d).
 
-    ``rows`` (items + 1, d) are item embeddings; the last row means that there is no negative, and gets no gradient.
+    ``rows`` (items + 1, d) are item embeddings, and ``targets`` and ``negatives`` (p,) are row numbers. The last row is
+    all 0 and stands for "no negative": as a negative, it adds a constant to the loss and nothing to the gradient.
     """
     functional = torch_module().nn.functional
     positive_scores = (states * functional.embedding(targets, rows)).sum(-1)
@@ -126,11 +128,11 @@ def _shared_loss(
     candidates: Tensor,
     errors: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]],
 ) -> Tensor:
-    """Return a loss of each state's own target and of candidates that all states share.
+    """Return the sum over states of a loss by the state's own target and by candidates that all states share.
 
-    ``errors(own, scores, same)`` gets the scores of targets (p,), the scores of candidates (p, c), and a mask of the
-    candidates that are the target. It returns the value of the loss and its derivatives by ``own`` and by ``scores``,
-    and may overwrite ``scores``.
+    ``targets`` (p,) and ``candidates`` (c,) are rows of ``items``. ``errors(own, scores, same)`` gets the scores of
+    targets (p,), the scores of candidates (p, c), and a mask (p, c) of the candidates that are the target. It returns
+    the value of the loss and its derivatives by ``own`` and by ``scores``, and may overwrite ``scores``.
     """
     torch = torch_module()
     shared, own_rows = embed(items, candidates), embed(items, targets)

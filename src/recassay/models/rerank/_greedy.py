@@ -27,7 +27,7 @@ def start_candidates(
     """Write the rows of list ``query`` to ``order`` in their old order, and return the number of candidates.
 
     The rows of list q are ``offsets[q]:offsets[q + 1]``. The candidates are the first ``depth`` of them: ``remaining``
-    gets their rows, and ``score`` their ``scores``, scaled to 0..1 if ``norm`` is MINMAX.
+    gets their rows, and ``score`` their ``scores``, scaled to 0..1 if ``norm`` is MINMAX (0 if all are equal).
     """
     first, last = offsets[query], offsets[query + 1]
     for row in range(first, last):

@@ -284,10 +284,10 @@ def _distances(
     rows: Int32, row: int, remaining: Int64, rest: int, kind: int, cosine: bool, skip: bool, masks: Words,
     set_offsets: Int64, set_codes: Int32, marked: Int64, mark: int, table: Float, distance: Float,
 ) -> None:  # fmt: skip
-    """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``.
+    """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``: rows of lists.
 
-    ``kind`` says where they come from: sets, a table or vectors. ``mark`` is a new number for each call, written to
-    ``marked`` for the codes of ``row``. ``rows`` is the item of each row; the sets and the table are those of
+    ``kind`` says where distances come from: sets, a table or vectors. ``mark`` is a new number for each call, written
+    to ``marked`` for the codes of ``row``. ``rows`` is the item of each row; the sets and the table are those of
     :func:`pick_by_distance`.
     """
     if kind == SETS:

@@ -36,10 +36,10 @@ class GreedyMethod(Protocol):
 
 
 def with_method(greedy: GreedyMethod, method: Reranker) -> GreedyMethod:
-    """Return ``greedy`` with ``method`` in place of its re-ranker, and the same prepared data.
+    """Return a copy of ``greedy`` with the re-ranker ``method``, and the same prepared data.
 
-    ``method`` may differ from that re-ranker only in the weight of diversity, because the data depend on all other
-    parameters.
+    ``method`` may differ from the re-ranker of ``greedy`` only in the weight of diversity, because the data depend on
+    all other parameters.
     """
     prepared: Any = greedy  # every greedy method is a dataclass with a field ``method``
     return cast("GreedyMethod", replace(prepared, method=method))

@@ -42,7 +42,7 @@ class LongTail(XQuAD):
             raise self.refuse("head", "it must lie between 0 and 1", "head=0.2")
 
     def prepare(self, context: RerankContext) -> GreedyXQuAD:
-        """Return the re-ranker together with the popularity class of every item of the training log."""
+        """Return the re-ranker together with users' profiles and the class (head or tail) of every item."""
         return super().prepare(replace(context, items=popularity_classes(context.log, self.head)))
 
 

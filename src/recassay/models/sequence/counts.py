@@ -115,10 +115,11 @@ class NGram(SequenceModel):
     def transitions(self, sequences: Sequences) -> tuple[Int64, Int32, Int64, list[Int64], int]:
         """Return every transition in training: a context (the last items) and the item that followed it.
 
-        Contexts have every length from 1 to ``order`` - 1 and are numbered: those of one item by its code, longer ones
-        after that. Returned are (contexts, next_items, positions, keys, size): for each transition, the number of its
-        context, the item that followed, and the position of that item in ``sequences.items``; for each length from 2
-        on, the keys of the contexts, as in :class:`FittedCounts`; and the number of contexts.
+        The result is (contexts, next_items, positions, keys, size). The first three have an entry per transition: the
+        number of its context, the item that followed, and the position of that item in ``sequences.items``. ``keys``
+        has, for each length of contexts from 2 on, the keys of the contexts as in :class:`FittedCounts`, and ``size``
+        is the number of contexts. Contexts have every length from 1 to ``order`` - 1; those of one item have its code
+        as number, longer ones come after.
         """
         n, items = sequences.n_items, sequences.items
         place = np.arange(items.size) - sequences.offsets[:-1][row_groups(sequences.offsets)]

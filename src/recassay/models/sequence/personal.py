@@ -76,7 +76,10 @@ class FittedUserNGram:
     prior: float
 
     def next_probabilities(self, histories: Histories) -> Float:
-        """Return the probabilities (n, items) of all items after each history, by the counts of the history's user."""
+        """Return the probabilities (n, items) of all items after each history.
+
+        They are those of all users, changed by the counts of the history's user, if the user is known.
+        """
         table: Float = self.shared.next_probabilities(histories)
         if histories.users is None:
             return table
