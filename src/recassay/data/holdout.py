@@ -15,7 +15,7 @@ def hold_out(log: Interactions, share: float = 0.2, *, seed: int = 0) -> tuple[I
     """Return the training log, and the truth made of a random share of each user's events.
 
     The share is rounded down, but is at least one event. A user with a single event keeps it and is not in the truth.
-    The order of rows does not matter.
+    The order of rows does not matter. Raise U102 unless the share is between 0 and 1.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1, 2], "item_id": [7, 8, 9, 7]}))

@@ -44,7 +44,7 @@ class Memberships:
 
         ``ids`` names the column of ids. Lists, and texts with ``|``, put an id into several groups. Numbers with more
         than 12 different values are divided at their quartiles, into groups of equal size as far as values allow.
-        Missing values are in no group.
+        Missing values are in no group. Raise I201 if there is no such column.
         """
         if by not in frame.columns:
             others = [name for name in frame.columns if name != ids]
@@ -58,7 +58,10 @@ class Memberships:
 
     @classmethod
     def of_features(cls, features: Features, by: str, note: str = "") -> Memberships:
-        """Return the groups that one column of item features makes."""
+        """Return the groups that one column of item features makes.
+
+        Raise I201 if there is no such column. ``note`` is kept with the groups.
+        """
         if by not in features.columns:
             what = f"the features come from {', '.join(map(repr, features.columns))}, and not from '{by}'"
             raise InputError("I201", what, where=features.origin, hint=suggest(by, features.columns))

@@ -112,7 +112,10 @@ class Run(Displayable):
         return run if keep_scores else replace(run, score_column=None)
 
     def by_score(self) -> Run:
-        """Return the same lists ordered by score descending, ignoring ranks."""
+        """Return the same lists ordered by score descending, ignoring ranks.
+
+        Raise U107 if the run has no scores.
+        """
         if self.order == "score":
             return self
         if self.score_column is None:

@@ -126,7 +126,10 @@ class Sequences(Displayable):
 
     @property
     def starts(self) -> TimeValues | None:
-        """Return the time of the first row of each sequence."""
+        """Return the time of the first row of each sequence.
+
+        It is None if the times are not known.
+        """
         return None if self.times is None else self.times[self.offsets[:-1]]
 
     @property

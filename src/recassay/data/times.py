@@ -18,6 +18,8 @@ TimeValues = NDArray[np.int64] | NDArray[np.float64]
 def row_times(log: Interactions) -> TimeValues:
     """Return the time of every row: numbers unchanged, dates in seconds since 1970 (UTC).
 
+    Raise I201 if the log has no times.
+
     >>> from datetime import date
     >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(1970, 1, 2)]})
     >>> row_times(Interactions.from_frame(frame)).tolist()

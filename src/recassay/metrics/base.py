@@ -116,7 +116,8 @@ class Metric(Discovered):
     def build(cls, expression: Expression, fallback: Mapping[str, Value]) -> Self:
         """Return the metric that a parsed name (``expression``) stands for.
 
-        ``fallback`` has the values of parameters that the name leaves out, in place of the defaults.
+        ``fallback`` has the values of parameters that the name leaves out, in place of the defaults. Raise U102 for an
+        unknown parameter.
         """
         known = cls.defaults()
         for parameter in expression.parameters:

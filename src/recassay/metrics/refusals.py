@@ -160,7 +160,10 @@ def raise_if_id_types_differ(run_users: pl.Series, truth_users: pl.Series, where
 
 
 def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
-    """Raise I401 if run and truth share no user: that is a mistake in the files, not a bad recommender."""
+    """Raise I401 if run and truth share no user: that is a mistake in the files, not a bad recommender.
+
+    ``match`` is the index of the list of each query of the truth, -1 if there is none.
+    """
     if not (match >= 0).any():
         where = run.origin, truth.origin
         raise no_shared_user_error(truth.queries.len(), truth.queries, run.queries.len(), run.queries, where)

@@ -91,7 +91,7 @@ class Cases:
         """Return the relevant items of a system, with the candidates of set ``base`` above and tied with each.
 
         ``standings`` holds these counts. ``base`` is a name such as ``AI`` (all items), and ``groups`` is the group of
-        users that each query belongs to.
+        users that each query belongs to. Raise U102 if the standings have no counts for ``base``.
         """
         if base not in standings.above:
             hint = f"one of {', '.join(standings.above)}"
@@ -136,7 +136,7 @@ def measure_system(
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
     ``scheme`` says how candidates are drawn, and ``cases`` are the system's relevant items. Without replacement, a
-    sample larger than the pool has all candidates.
+    sample larger than the pool has all candidates. Raise U119 for draws by popularity if the standings have no weights.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log

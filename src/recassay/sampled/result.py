@@ -41,7 +41,7 @@ class SamplingCurve:
     def table(self, metric: str | None = None) -> pl.DataFrame:
         """Return a row per scheme and size: the mean of each system, and the agreement with the full ranking.
 
-        ``metric`` is by default the first one.
+        ``metric`` is by default the first one. Raise U101 for an unknown metric.
         """
         metric = self.metrics[0] if metric is None else metric
         if metric not in self.metrics:

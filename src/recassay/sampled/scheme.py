@@ -39,7 +39,8 @@ class SamplingScheme:
 def sampling_schemes(by: str | Iterable[str], replace: bool | Iterable[bool] | None) -> tuple[SamplingScheme, ...]:
     """Return every combination of ``by`` and ``replace``, each of which may be one value or several.
 
-    If ``replace`` is None, it is false for uniform draws and true for draws by popularity, as in a design.
+    If ``replace`` is None, it is false for uniform draws and true for draws by popularity, as in a design. Raise U102
+    for an unknown word.
 
     >>> [str(one) for one in sampling_schemes(["uniform", "popularity"], None)]
     ['uniform, without replacement', 'popularity, with replacement']

@@ -105,7 +105,10 @@ def save_archive(path: Path, value: object, shared: Mapping[str, object] | None 
 
 
 def write_archive(file: IO[bytes], value: object, shared: Mapping[str, object] | None = None) -> None:
-    """Write a value as an archive to an open file; raise as :func:`save_archive` does."""
+    """Write a value as an archive to an open file; raise as :func:`save_archive` does.
+
+    ``shared`` names objects that are left out of the file.
+    """
     encoder = _Encoder(shared or {})
     root = encoder.encode(value)
     document = json.dumps({"root": root, "objects": encoder.objects}).encode()
@@ -124,7 +127,10 @@ def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
 
 
 def read_archive(file: IO[bytes], shared: Mapping[str, object] | None = None) -> Any:
-    """Return the value in an open archive; no code in the file runs, whatever it holds."""
+    """Return the value in an open archive; no code in the file runs, whatever it holds.
+
+    ``shared`` has, by name, the objects that were left out of the file.
+    """
     with np.load(file, allow_pickle=False) as members:
         document = json.loads(bytes(members[STATE]))
         return _Decoder(document["objects"], members, shared or {}).decode(document["root"])

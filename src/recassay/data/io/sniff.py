@@ -17,13 +17,14 @@ SAMPLE_LINES = 200
 
 
 def sniff(head: Head, *, separator: str | None = None, header: bool | None = None) -> Layout:
-    """Return the layout of delimited text; ``separator`` and ``header`` are detected unless they are given.
+    r"""Return the layout of delimited text; ``separator`` and ``header`` are detected unless they are given.
 
     The separator is the one that splits most of the first lines into the same number (two or more) of fields. The first
-    line is a header if it names a known column, or if none of its fields is a number.
+    line is a header if it names a known column, or if none of its fields is a number. Raise I103 if all lines are
+    blank.
 
     >>> from pathlib import Path
-    >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\\nu1;i2;0.4\\n", True))
+    >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\nu1;i2;0.4\n", True))
     Layout(names=['column_1', 'column_2', 'column_3'], separator=';', header_lines=0, quotes=True, by_position=True)
     """
     check_lines(head)

@@ -121,7 +121,7 @@ def interleave(
     Without ``draws`` the result is the exact expectation over all coins (at most 20 places) and clicks. ``draws`` takes
     that number of drafts per user, whose coins depend on ``seed`` and the user id only; clicks stay exact. Users
     without a relevant item are left out; a missing list is an empty list. ``delta`` in the summary is half the
-    difference of the shares of wins, a minus b.
+    difference of the shares of wins, a minus b. Raise U205 for fewer than two systems.
 
     >>> runs = {"a": {"ann": ["x", "y"], "bob": ["p", "q"]}, "b": {"ann": ["y", "x"], "bob": ["q", "r"]}}
     >>> found = interleave(runs, {"ann": ["x"], "bob": ["p", "r"]}, at=2, interval=None)

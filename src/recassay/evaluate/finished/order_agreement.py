@@ -31,7 +31,8 @@ def order_agreement(
     There is a row for each pair of values: Kendall's tau-b between the two orders on a data set, averaged over data
     sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same. With
     ``each_dataset`` there is a row for each pair and data set, with the interval of tau over the systems (jackknife):
-    it says how far tau depends on which systems, or settings of systems, are in the table.
+    it says how far tau depends on which systems, or settings of systems, are in the table. Raise U215 if ``along`` is
+    neither a setting of the table nor "metric".
     """
     if along not in (*finished.settings, METRIC):
         known = [*finished.settings, METRIC]

@@ -186,7 +186,10 @@ def score_in_memory(request: ScoreRequest) -> Scores:
 
 
 def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroups]:
-    """Return the groups of items that a request asks for, ready to judge runs; an empty list if it asks for none."""
+    """Return the groups of items that a request asks for, ready to judge runs; an empty list if it asks for none.
+
+    Raise U105 if the request has no table of items to group by.
+    """
     items = request.inputs.items
     if request.groups.by_item and items is None:
         what = f"groups by '{request.groups.by_item[0]}' need the table of items"

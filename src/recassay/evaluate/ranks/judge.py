@@ -36,7 +36,10 @@ Expected = Callable[[str, Design, Callable[[], DesignResult]], DesignResult]  # 
 
 
 def compute_again(_system: str, _design: Design, compute: Callable[[], DesignResult]) -> DesignResult:
-    """Return the result of a system under a design by computing it; a study may look it up instead."""
+    """Return the result of a system under a design by computing it; a study may look it up instead.
+
+    ``compute`` is the function that computes it.
+    """
     return compute()
 
 

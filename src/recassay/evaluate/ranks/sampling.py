@@ -222,7 +222,10 @@ class DesignSampler:
         return check
 
     def seeds(self, hashes: _Hashes, query: int, items: NDArray[np.integer]) -> Keys:
-        """Return a hash per draw for a query, or for a query and one item if each relevant item has its own draws."""
+        """Return a hash per draw for a query, or for a query and one item if each relevant item has its own draws.
+
+        ``items`` are the relevant items of the group; the first one counts.
+        """
         of_query = hashes.users[query]
         return mix(of_query ^ hashes.items[items[0]]) if self.design.resample == "per_rating" else of_query
 

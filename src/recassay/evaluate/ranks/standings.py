@@ -109,7 +109,7 @@ def _standings_and_top(
     """Return the standings (ranks of relevant items) of a system and its top k lists, from one pass over all queries.
 
     ``scorer`` returns the scores of a block of queries; blocks run over threads. With ``popularity`` the standings also
-    have the total popularity of the items above each relevant item.
+    have the total popularity of the items above each relevant item. The run is None for ``k`` = 0.
     """
     n_pairs, n, n_bases = task.relevant.places.size, task.users.size, len(task.bases)
     relevant, tie_relevant, bottom = (

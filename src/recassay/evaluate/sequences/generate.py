@@ -171,7 +171,8 @@ def _generate_items(
 ) -> tuple[Int32, Float, TimeValues | None]:
     """Return the items (n, k) that the protocol generates after ``begun``, their probabilities and their times.
 
-    ``begun`` are the first items of n sequences, and ``uniforms`` (n, k) the random numbers of draws.
+    ``begun`` are the first items of n sequences, and ``uniforms`` (n, k) the random numbers of draws. The times are
+    None if the first items have none. Raise U172 if the model has no further item to generate.
     """
     if protocol.how == "beam":
         assert isinstance(predictor, RowPredictor), "beam search needs rows"

@@ -102,7 +102,7 @@ class RowPredictor(Predictor):
         """Draw one item after each prefix among the items that the prefix does not have.
 
         Return two arrays (n): the items, and the model's probability of each, not rescaled for the excluded items. The
-        item is -1 if every item outside the prefix has probability 0.
+        item is -1 if every item outside the prefix has probability 0. ``uniforms`` has the uniform number of each draw.
         """
 
         def pick(probabilities: Float, rows: Int64, which: Int64) -> Int32:

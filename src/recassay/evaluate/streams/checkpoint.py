@@ -87,7 +87,10 @@ class Checkpoint:
         return UsageError("U193", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
 
     def save(self, state: Mapping[str, Any], *, now: bool = False) -> None:
-        """Write the state if enough seconds have passed since the last time, or at once with ``now``."""
+        """Write the state if enough seconds have passed since the last time, or at once with ``now``.
+
+        Raise U193 if the model can be neither archived nor pickled.
+        """
         if self.path is None or (not now and time.monotonic() - self.written < self.options.seconds):
             return
         try:

@@ -211,7 +211,10 @@ class Recoder:
         return QueryBlock(events, block.learn_after, recoded, block.n_learned, block.n_revealed, known_users)
 
     def restore(self, lists: Int32, n_items: int) -> Int32:
-        """Return recommended lists in stream codes; -1 stays -1."""
+        """Return recommended lists in stream codes; -1 stays -1.
+
+        ``n_items`` is the number of items of the stream.
+        """
         return np.where(lists >= 0, self.items.old_codes(n_items)[lists], lists)
 
 

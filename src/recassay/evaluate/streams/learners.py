@@ -72,7 +72,7 @@ def run_learner(
 
     In turn, the learner learns ``events`` up to each position in ``learn_after`` and answers the queries that are due
     before the next one. ``answer`` is :func:`recommend` or :func:`predict`. Results are written to ``output``, a row
-    per query.
+    per query. Raise :class:`LearnerFailure` if the learner fails or scores NaN.
     """
     if answer is not recommend or not isinstance(learner, WalksStream):
         step_by_step(learner, name, events, learn_after, queries, output, answer)
@@ -129,7 +129,8 @@ def _learn(learner: Any, name: str, events: StreamEvents, begin: int, end: int, 
 def recommend(learner: Any, name: str, queries: StreamQueries, query: int, output: WalkOutput) -> None:
     """Get scores or a list from the learner for one query, and write the rank of the query's item to ``output``.
 
-    ``name`` is the learner's, for errors, and ``query`` the row of the query.
+    ``name`` is the learner's, for errors, and ``query`` the row of the query. Raise :class:`LearnerFailure` if the
+    learner fails or its answer cannot be used.
     """
     user, known = int(queries.users[query]), int(queries.known[query])
     consumed = queries.pool[queries.begin[query] : queries.end[query]]
@@ -157,7 +158,8 @@ def predict(
 ) -> None:
     """Write to ``predicted[query]`` the rating that the learner predicts for the query's item.
 
-    It is NaN if the learner predicts no rating. The time taken is written to ``output``.
+    It is NaN if the learner predicts no rating. The time taken is written to ``output``. Raise :class:`LearnerFailure`
+    if the learner fails.
     """
     started = time.monotonic_ns()
     try:

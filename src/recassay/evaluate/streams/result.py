@@ -82,7 +82,8 @@ class Stream(Displayable):
         """Return a metric of the catalogue, such as coverage@10, over the lists in a moving window of events.
 
         The run must have kept its ``lists``. The catalogue is all items that had occurred by then or are in a list of
-        the window. There is a point every ``step`` scored events, by default 100 in all.
+        the window. There is a point every ``step`` scored events, by default 100 in all. Raise U192 for any other
+        metric or a run without lists, and U102 for an impossible window.
         """
         parsed = parse_metric(metric)
         outcomes = self.outcomes

@@ -222,7 +222,10 @@ def _copy_result(player: Player, protocol: Prequential, number: int, events: int
 
 
 def _outcomes(player: Player, protocol: Prequential, number: int, events: int) -> Outcomes:
-    """Return the outcomes of all scored events of a copy."""
+    """Return the outcomes of all scored events of a copy.
+
+    ``number`` is that of the copy, and ``events`` the number of events of the stream.
+    """
     chunks = player.chunks
     numbers = np.concatenate([np.zeros(0, np.int64), *chunks.event])
     order = np.argsort(numbers, kind="stable")  # events of unlearned users are kept before the others of their block

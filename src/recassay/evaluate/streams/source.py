@@ -101,7 +101,10 @@ class IdCodes:
         return pl.concat([ids.cast(catalogue.dtype), catalogue.filter(~catalogue.is_in(ids.implode()))])
 
     def order(self, catalogue: pl.Series | None = None) -> Int32:
-        """Return, for every code, the rank of its id among all ids in ascending order."""
+        """Return, for every code, the rank of its id among all ids in ascending order.
+
+        With a ``catalogue``, its ids that have not appeared yet are included, with the next codes.
+        """
         ids = self.with_catalogue(catalogue)
         ranks = np.empty(ids.len(), np.int32)
         ranks[ids.arg_sort().to_numpy()] = np.arange(ids.len(), dtype=np.int32)

@@ -225,7 +225,10 @@ class IntentMetric(AspectMetric):
         return super().bind(lookup)
 
     def weighted(self, lists: AlignedBlock, gains: AspectGains, discount: Values) -> Values:
-        """Return the gain of each list, with each aspect weighted by p(a | u)."""
+        """Return the gain of each list, with each aspect weighted by p(a | u).
+
+        ``gains`` says what an item adds to its aspects, and ``discount`` has a number per place.
+        """
         if self.intents == "profile":
             return self.gained(lists, gains, discount, self.weights_of(lists))
         return self.gained(lists, gains, discount) / np.maximum(self.wanted_aspects(lists), 1.0)

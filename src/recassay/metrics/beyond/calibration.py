@@ -127,6 +127,8 @@ def _taste(
 def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> Values:
     """Return the divergence of each row of q from the same row of p (see :class:`Calibration`); NaN if either is NaN.
 
+    ``alpha`` smooths ``kl`` only.
+
     >>> p, q = np.array([[0.6, 0.3, 0.1]]), np.array([[0.8, 0.2, 0.0]])
     >>> [round(float(divergence(p, q, kind)[0]), 6) for kind in ("kl", "js", "sqrt_js", "hellinger", "tv")]
     [0.409553, 0.067603, 0.260005, 0.249461, 0.2]

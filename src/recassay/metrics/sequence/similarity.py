@@ -97,7 +97,8 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
 def of_features(fold: SequenceFold, features: Features) -> Similarity:
     """Return similarities of items by features: the cosine of their feature sets.
 
-    An item without features has similarity 0 to every item, itself included.
+    An item without features has similarity 0 to every item, itself included. Raise I407 if no item of the fold has a
+    row in the table of features.
     """
     from scipy.sparse import csr_array
 

@@ -81,7 +81,8 @@ class Vectors:
 def factor_columns(nested: Mapping[str, bool], owner: str) -> tuple[str, str]:
     """Return the names of the column of ids and of the column of vectors.
 
-    ``nested`` says of each column whether it holds lists; ``owner`` names the table in errors.
+    ``nested`` says of each column whether it holds lists; ``owner`` names the table in errors. Raise I423 unless there
+    is one column of each kind.
 
     >>> factor_columns({"features": True, "id": False}, "users")
     ('id', 'features')
@@ -143,7 +144,10 @@ class FactorTable:
         return self.name
 
     def fit(self, log: Interactions) -> FittedTables:
-        """Return the vectors of the log's users and items; nothing is learned."""
+        """Return the vectors of the log's users and items; nothing is learned.
+
+        Raise I423 if users and items have vectors of different lengths.
+        """
         users, items = Vectors.of(self.users, "users"), Vectors.of(self.items, "items")
         if users.ids.len() and users.table.shape[1] != items.table.shape[1]:
             raise InputError(

@@ -143,7 +143,7 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
     """Return the k best items of each user that the user does not have in the log, and their scores; both (n, k).
 
     ``score`` returns a row of item scores per user. Ties are ordered by ascending id. A list that runs out of items
-    ends in -1 with score -inf.
+    ends in -1 with score -inf. Raise U103 for k below 1.
     """
     if k < 1:
         raise UsageError("U103", f"the cut-off must be at least 1, got {k}", hint="request at least 1 item")

@@ -61,7 +61,10 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def learn(user: int, item: int, rating: float, state: BiasedState, rate: float, reg: float, iterations: int) -> None:
-    """Learn one rating: it enters the mean, and then moves biases and factors ``iterations`` times."""
+    """Learn one rating: it enters the mean, and then moves biases and factors ``iterations`` times.
+
+    ``rate`` is the learning rate and ``reg`` the penalty.
+    """
     totals = state.totals
     totals[SUM] += rating
     totals[COUNT] += 1

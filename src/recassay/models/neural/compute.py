@@ -34,7 +34,8 @@ def device_of(model: Neural) -> str:
 def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
     """Return the results of ``work(begin, end)`` for chunks of the numbers 0..n-1, in order.
 
-    Chunks of ``size`` numbers run over threads; on a GPU chunks are larger and run one after another.
+    Chunks of ``size`` numbers run over threads; on a GPU chunks are larger and run one after another. ``device`` is
+    "cpu" or "cuda" (a GPU).
     """
     if device == "cuda":
         return [work(begin, end) for begin, end in blocks(n, GPU_FACTOR * size)]

@@ -181,7 +181,7 @@ def transformer_block(
 
     ``name`` selects the weights. ``rate`` is the dropout rate, and ``within`` that of attention weights. Attention is
     causal unless ``seen`` (n, 1, 1, t) marks the positions that all positions may attend to. Its products are divided
-    by the square root of d / heads, or of d with ``scale="model"``.
+    by the square root of d / heads, or of d with ``scale="model"``. ``activation`` is that of the feed-forward layer.
     """
     functional = torch_module().nn.functional
     mixed = norm(x, weights[f"{name}.attention.norm"]) @ weights[f"{name}.attention.in"]  # (n, t, 3d)

@@ -99,7 +99,8 @@ def pick_by_determinant(
     gain of an item is ln d, with d the part of its similarity to itself that the picks do not explain: by a Cholesky
     decomposition that grows by a row per pick. Where d falls to ``DEPENDENT`` it stays there. The lists, where
     distances come from, and the results ``order`` and ``pick_values`` are as in :func:`pick_by_distance`: only the
-    first ``depth`` rows of a list compete for its first ``places`` places.
+    first ``depth`` rows of a list compete for its first ``places`` places. So are the scales (``norm``) and the sources
+    of distances (``kind`` to ``table``).
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     unexplained, distance, factors = np.empty(depth), np.empty(depth), np.empty((depth, places))
