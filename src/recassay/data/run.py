@@ -132,7 +132,10 @@ class Run(Displayable):
         return None if self.score_column is None else self.score_column.to_numpy()
 
     def _ordered_by(self, column: pl.Series, order: Order) -> tuple[NDArray[np.int64] | None, Run]:
-        """Return (rows, run): the row order that sorts each list by a column (None if sorted), and the sorted run."""
+        """Return (rows, run): the row order that sorts each list by ``column``, and the sorted run.
+
+        ``rows`` is None if all lists are sorted already.
+        """
         if strictly_ordered(self.offsets, column, descending=order == "score"):
             return None, replace(self, order=order, tied=None)
         keys = column.cast(pl.Float64).to_numpy()

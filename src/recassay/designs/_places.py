@@ -257,8 +257,9 @@ def position_probability(k: float, n: int, i: int, m: int) -> float:
 def is_out_of_reach(gap: float, pool: float, q: int, most: int) -> bool:
     """Return whether a relevant item almost surely has more than ``most`` sampled candidates above it.
 
-    Each of ``q`` draws is above the item with probability ``gap`` / ``pool``, the mass above it by the whole mass. The
-    answer is yes if a Chernoff bound of the probability of ``most`` or fewer is below exp(-UNSEEN).
+    ``gap`` is the mass (weight in draws) above the item and ``pool`` the mass of all candidates, so each of ``q`` draws
+    is above the item with probability ``gap`` / ``pool``. The answer is yes if a Chernoff bound of the probability of
+    ``most`` or fewer is below exp(-UNSEEN).
     """
     mean = q * gap / pool
     return mean > most and (mean - most) * (mean - most) > 2 * UNSEEN * mean

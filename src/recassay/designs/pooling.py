@@ -148,7 +148,10 @@ class DesignTotals:
 
     @property
     def rho(self) -> float:
-        """Return the mean share of relevant items in a target set, with 0 for users who have none but count."""
+        """Return the mean share of relevant items in a target set.
+
+        For users without a relevant item who count 0, the share is 0.
+        """
         return self.shares / (self.weights + ExactSum.of([self.zeros]))
 
     @property

@@ -340,7 +340,9 @@ def truth_statistics_for(metrics: Iterable[Metric], truth: Truth) -> TruthStatis
 
 
 def range_sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
-    """Return the sum of each range ``values[offsets[i]:offsets[i + 1]]``, added in order, whatever other ranges are.
+    """Return the sum of each range ``values[offsets[i]:offsets[i + 1]]``, added in order.
+
+    The bits of a sum depend on the values of its range only.
 
     >>> range_sums(np.array([0, 2, 2, 3]), np.array([1, 2, 5])).tolist()
     [3.0, 0.0, 5.0]

@@ -68,7 +68,7 @@ class Credit:
         return np.asarray(np.where(beyond, 0.0, values), np.float64)
 
     def table(self, ranks: int) -> Float:
-        """Return the credits of ranks 1..ranks, factor included; 0 beyond the cut-off."""
+        """Return the credits of ranks 1..ranks, multiplied by ``factor``; 0 beyond the cut-off."""
         positions = np.arange(1.0, ranks + 1)
         earned = self.factor * self.rank_credit(positions)
         return earned * (positions <= (ranks if self.cut is None else self.cut))

@@ -219,7 +219,10 @@ def _choice(
 
 
 def _names_a_time(name: str) -> bool:
-    """Return whether a column's name says that it holds times; large numbers may be ids as well."""
+    """Return whether a column's name says that it holds times.
+
+    Its values do not tell: large numbers may be ids as well.
+    """
     return any(word in normalised_name(name) for word in ("time", "date"))
 
 

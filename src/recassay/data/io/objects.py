@@ -85,7 +85,10 @@ def _pandas(source: Any, where: str) -> Table:
 
 
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
-    """Return numeric columns without a copy, others through Arrow if pyarrow is installed, else value by value."""
+    """Return a pandas column as a series: without a copy if it is numeric, else through Arrow or value by value.
+
+    Arrow is used if pyarrow is installed. ``where`` names the table in errors.
+    """
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
         values = column.to_numpy()
         # Polars has no times in whole seconds.

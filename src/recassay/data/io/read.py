@@ -251,7 +251,7 @@ def _with_equal_ids(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
 
 
 def _ids_without_sign(frames: list[pl.DataFrame]) -> list[str]:
-    """Return the id columns whose integers need 64 bits without a sign in some tables, and have a sign in others."""
+    """Return the id columns that hold unsigned 64-bit integers in some tables and other integers in others."""
     dtypes = {name: {frame.schema[name] for frame in frames} for name in (USER, ITEM) if name in frames[0].columns}
     return [
         name

@@ -60,6 +60,9 @@ def compare_places(
 ) -> PlaceComparisons:
     """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D003.
 
+    ``testing`` and ``baseline`` are those of ``compare``. Raise U113 if no place has two systems, and U108 for an
+    unknown baseline.
+
     >>> table = {"user": [1, 2, 3, 4] * 2, "system": ["a"] * 4 + ["pop"] * 4, "mrr": [.1, .2, .1, .3, .5, .6, .4, .7]}
     >>> from recassay.evaluate.lists.score_sets import read_scores
     >>> compare_places(read_scores(pl.DataFrame(table))).frame()["difference"].round(3).to_list()

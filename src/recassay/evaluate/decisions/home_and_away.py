@@ -46,7 +46,7 @@ class HomeAndAway(Displayable):
         return wide.insert_column(1, hosts)
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per system: its mean rank under its home metrics, those of other systems, and the rest."""
+        """Return a row per system: its mean rank under its home metrics, those of other systems, and all others."""
         host = pl.col("metric").replace_strict(
             {metric: bool(self.home.get(metric)) for metric in self.metrics}, return_dtype=pl.Boolean
         )

@@ -182,7 +182,10 @@ class _Lists:
         self.missing[run.name] = int((~found).sum())
 
     def encoded(self) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.bool_]]]:
-        """Return item codes (users, places), -1 behind the end, and whether each item is relevant, by system."""
+        """Return two dicts by system: item codes, and whether each item is relevant; arrays (users, places).
+
+        The code is -1 behind the end of a list.
+        """
         truth, n_users = self.truth, int(self.has_relevant.sum())
         kept = (truth.gains >= self.relevant_from) & self.has_relevant[row_groups(truth.offsets)]
         user = (np.cumsum(self.has_relevant) - 1)[row_groups(truth.offsets)[kept]]
@@ -203,8 +206,8 @@ class _Lists:
 def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[np.uint64]:
     """Return the coins of all drafts, which decide who chooses first in each round.
 
-    Without ``draws`` they are (1, drafts), every sequence of coins; else (users, ``draws``), drawn from ``seed`` and
-    the user id.
+    Without ``draws`` the array is (1, drafts) and has every sequence of coins for lists of ``at`` places; else it is
+    (users, ``draws``), drawn from ``seed`` and the user id.
     """
     if draws is None:
         return np.arange(2 ** ((at + 1) // 2), dtype=np.uint64)[None]

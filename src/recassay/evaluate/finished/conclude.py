@@ -88,9 +88,10 @@ class FinishedRanking:
         return f"{text}; {level}." if level else f"{text}."
 
     def _level(self) -> str:
-        """Return a phrase that names the systems whose mean rank is not significantly below the leader's.
+        """Return a phrase that names the systems that the leader is not significantly better than, by mean rank.
 
-        The test is Nemenyi's; without a test the phrase is empty.
+        If there are none, the phrase says that it is better than all. The test is Nemenyi's; without a test the phrase
+        is empty.
         """
         if self.ranking is None or self.ranking.test is None:
             return ""

@@ -56,9 +56,10 @@ class FinishedScores:
         return tuple(self.frame[DATASET].unique(maintain_order=True).to_list())
 
     def tables(self, metric: str) -> dict[tuple[str, ...], MeansTable]:
-        """Return the means of one metric for each setting (split, cut-off, ...), as a table (data sets, systems).
+        """Return the means of one metric as tables (data sets, systems), one for each setting.
 
-        Raise U101 for an unknown metric.
+        The key is the tuple of the setting's values (split, cut-off, ...), empty if there are no settings. Raise U101
+        for an unknown metric.
         """
         if metric not in self.higher:
             raise UsageError("U101", f"there is no metric '{metric}' in this table", hint=suggest(metric, self.metrics))

@@ -220,7 +220,7 @@ class Job:
         }
 
     def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
-        """Return, as texts, what the profile does not reproduce of its library, where this input has such a case."""
+        """Return, as texts, what the profile does not reproduce of its library for inputs like this one."""
         present = {
             "tied scores": tally.alignment.tied_rows,
             "repeated items": tally.alignment.duplicate_rows,

@@ -224,7 +224,7 @@ def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int
 
 @njit(nogil=True, cache=True)
 def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, cell: int) -> None:
-    """Write to ``above[cell]`` the total weight of items scored above ``level``, to ``tied[cell]`` of those equal.
+    """Write to ``above[cell]`` the total weight of items scored above ``level``, to ``tied[cell]`` that of items at it.
 
     ``line`` has the scores of the items, and ``weight`` their weights.
     """

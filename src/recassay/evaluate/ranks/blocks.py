@@ -30,9 +30,9 @@ def row_in_block(ids: pl.Series) -> Int64:
 
 
 def query_blocks(rows: Int64) -> Int32:
-    """Return blocks (n, BLOCK_ROWS) that hold every query once: the query in each row, or ``EMPTY``.
+    """Return blocks (n, BLOCK_ROWS) with the number of the query in each row, ``EMPTY`` if there is none.
 
-    ``rows`` is the row of each query in its block.
+    Every query is in one of the blocks; ``rows`` is the row of each query in its block.
 
     >>> query_blocks(np.array([2, 0, 2]))[:, :3].tolist()
     [[1, -1, 0], [-1, -1, 2]]

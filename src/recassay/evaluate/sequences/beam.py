@@ -15,8 +15,8 @@ NUMBERS = 1 << 22  # probabilities in a block
 def beam_search(predictor: RowPredictor, seeds: Prefixes, k: int, width: int) -> Int32:
     """Return, for each first item in ``seeds``, the k items that follow it in the most probable sequence found.
 
-    At every step the ``width`` most probable sequences are kept. Among equally probable ones that with the more
-    probable beginning is kept, then that with the lower item code.
+    At every step the ``width`` most probable sequences are kept. Of equally probable ones, the one with the more
+    probable beginning is kept, then the one with the lower item code.
     """
     keys = seeds.keys(items_only=predictor.items_only)
     _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)

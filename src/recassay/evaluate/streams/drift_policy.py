@@ -80,7 +80,7 @@ class DriftPolicy:
         self.range_length = FIRST_RANGE
 
     def observe(self, events: Int64, values: NDArray[np.float64], *, complete: bool) -> int | None:
-        """Feed the values of a range of scored events to the detector; return None if the range stands.
+        """Feed the values of a range of scored events to the detector; return None if the range is kept.
 
         If an alarm inside the range calls for a reset or refit, the detector goes back to its state before the range,
         and the number of the range's queries that precede that action is returned. The caller then processes only these

@@ -35,7 +35,10 @@ class GivenEvents:
         return self.given > 0 or self.all_but is not None
 
     def __call__(self, users: Int32) -> NDArray[np.bool_]:
-        """Return a mask of the next events that are given; for ``all_but`` they must be all events that follow."""
+        """Return a mask of the next events, by their ``users``: true for events that are given.
+
+        With ``all_but``, ``users`` must have all events that are still to come.
+        """
         if not self.wanted:
             return np.zeros(users.size, np.bool_)
         position, size = positions_in_groups(users), np.bincount(users)

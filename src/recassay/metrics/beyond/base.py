@@ -142,7 +142,7 @@ def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
 
 
 def place_discounts(places: int, discount: Discount) -> Values:
-    """Return the discounts of the first places: 1, or 1/log2(p + 1).
+    """Return the discounts of the first ``places`` places: 1 for "none", or 1/log2(p + 1) for place p for "log".
 
     >>> place_discounts(3, "log").round(6).tolist()
     [1.0, 0.63093, 0.5]

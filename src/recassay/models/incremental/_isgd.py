@@ -54,9 +54,9 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def score(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Write to ``row`` minus the distance from 1 of the product of the user's factors with each of the ``known`` items.
+    """Write to ``row`` the score of each of the first ``known`` items: minus the distance of a product from 1.
 
-    ``items`` are the factors of all items; the first ``known`` have been learned.
+    It is the product of the user's factors and the item's; ``items`` are the factors of all items.
     """
     products(user, items, known, row)
     for item in range(known):

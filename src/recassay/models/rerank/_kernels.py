@@ -354,10 +354,10 @@ def _probabilities(
 ) -> None:  # fmt: skip
     """Write to ``probability`` p(i | u, a), the relevance of each candidate i of list ``query`` to its aspects a.
 
-    The candidates are the first ``n`` rows of the list. With s the score of i above ``low``, the relevance is s / (sum
-    of the scores of all candidates with a); if ``relevance`` is GRADED, (2^(s / m) - 1) / 2 with m the largest of these
-    scores; and 1 if it is BINARY. ``totals`` gets these sums or maxima. The aspects of row r are
-    ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``.
+    The candidates are the first ``n`` rows of the list, and s is the score of i minus ``low``. By default, the
+    relevance is s / (sum of s over all candidates with a). If ``relevance`` is GRADED, it is (2^(s / m) - 1) / 2 with m
+    the largest s of these candidates; if it is BINARY, 1. ``totals`` gets the sums, or the largest values. The aspects
+    of row r are ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``.
     """
     first = offsets[query]
     begin = aspect_offsets[first]

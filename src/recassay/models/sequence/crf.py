@@ -134,8 +134,9 @@ class FittedCRF:
 def _read(path: Path, name: str, n_items: int, mix_uniform: float) -> FittedCRF:
     """Return the model that CRFsuite wrote to the file ``path``, as emission and transition matrices.
 
-    They follow from its marginals for sequences of a single item, and of two empty positions. ``mix_uniform`` is the
-    share of the uniform distribution in the predictions.
+    They are computed from the probabilities of labels in sequences of a single item, and of pairs of labels in a
+    sequence of two positions without an item. ``mix_uniform`` is the share of the uniform distribution in the
+    predictions.
     """
     tagger = need("pycrfsuite", for_="CRF").Tagger()
     tagger.open(os.fspath(path))
