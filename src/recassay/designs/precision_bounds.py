@@ -37,9 +37,9 @@ class PrecisionBounds:
     upper: float
 
     def check(self) -> PrecisionBounds:
-        """Return these bounds, or raise X102 if the value is outside.
+        """Return these bounds, or raise X102 if the precision is outside them.
 
-        The bounds hold for every ranking, so a value outside is a bug.
+        The bounds hold for every ranking, so that would be a bug.
         """
         if not self.lower - SLACK <= self.value <= self.upper + SLACK:
             raise InternalError(

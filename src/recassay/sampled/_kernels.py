@@ -228,16 +228,16 @@ def weighted_probabilities(
     above: float, tied: float, pool: float, heavy: float, equal: float, mass: float, q: int, time: float, most: int,
     chances: Float, work: Float,
 ) -> tuple[int, int, float, float, float]:  # fmt: skip
-    """Fill ``chances[x]`` with about the probability that x candidates above an item are drawn.
+    """Fill ``chances[x]`` with the approximate probability that x candidates above an item are drawn.
 
-    Draws are by weight, and no candidate is drawn twice.
+    Draws are by weight, and no candidate is drawn twice. ``above``, ``tied`` and ``pool`` are the numbers of candidates
+    above the item, tied with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights. The candidates
+    arrive at random times, and the first ``q`` are the sample (see :func:`two_weight_probabilities`). ``time`` is a
+    lower bound of the time at which q arrivals are expected. Only numbers x below ``most`` are computed. With ties, the
+    boundary between above and below is put at four Gauss nodes among them. ``work`` is scratch space.
 
-    ``above``, ``tied`` and ``pool`` are the numbers of candidates above the item, tied with it and in all; ``heavy``,
-    ``equal`` and ``mass`` are their total weights. The candidates arrive at random times, and the first ``q`` are the
-    sample (see :func:`two_weight_probabilities`). ``time`` is a lower bound of the time at which q arrivals are
-    expected. Only numbers below ``most`` are computed. Return first, last, mean, variance, and the lower bound for the
-    next larger sample. With ties, the boundary between above and below is put at four Gauss nodes among them. ``work``
-    is scratch space.
+    Return the first and the last x computed, mean and variance of x, and the lower bound for the next larger sample
+    (0 with ties).
     """
     if tied == 0:
         return two_weight_probabilities(above, pool, heavy, mass, q, time, most, chances)

@@ -47,7 +47,7 @@ def drifting(
 
 
 def change_points(events: int, changes: int) -> list[int]:
-    """Return the events, counted from 0, at which such a stream changes.
+    """Return the events, counted from 0, at which a stream of :func:`drifting` changes.
 
     >>> change_points(900, 2)
     [300, 600]

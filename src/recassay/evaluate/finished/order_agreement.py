@@ -60,10 +60,11 @@ def order_agreement(
 
 
 def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Floats, Floats] | None:
-    """Return the data sets that two tables of means share, and the values of the systems that they share.
+    """Return (datasets, left values, right values) of the data sets and systems that two tables of means share.
 
-    ``higher`` says for each table whether more is better; in what is returned more always is. The result is None if
-    they share fewer than two systems.
+    The values are arrays (data sets, systems). ``higher`` says for each table whether more is better; the values of a
+    table where less is better change their sign, so that more is always better. Return None if the tables share no data
+    set, or fewer than two systems.
     """
     systems = [name for name in left.systems if name in right.systems]
     datasets = [name for name in left.datasets if name in right.datasets]

@@ -110,7 +110,10 @@ def _refuse_without_scores(folder: Path) -> None:
 
 
 def parse_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Convert text columns that contain only numbers, because columns of text files have no types."""
+    """Return the frame with numbers in place of text, in columns whose text is only numbers; ids stay text.
+
+    Columns of text files have no types.
+    """
     changed = []
     for column in frame:
         if column.dtype == pl.String and column.name not in (USER, SYSTEM, "user", UNIT):

@@ -151,7 +151,10 @@ def _spaced_ranks(n: int) -> NDArray[np.int64]:
 
 
 def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
-    """Return a table of ranks and shares of the counts, largest first, at ranks evenly spaced on a logarithmic axis."""
+    """Return a table of the counts above 0, largest first, with the columns rank and share (of their sum).
+
+    Only some ranks are included, evenly spaced on a logarithmic axis.
+    """
     ordered = np.sort(counts[counts > 0])[::-1]
     ranks = _spaced_ranks(ordered.size)
     return pl.DataFrame({"rank": ranks, "share": ordered[ranks - 1] / max(int(ordered.sum()), 1)})

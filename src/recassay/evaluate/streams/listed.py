@@ -34,7 +34,7 @@ Values = NDArray[np.float64]
 
 
 def _one_event() -> Truth:
-    """Return the truth of one event; all events have one item of gain 1."""
+    """Return a truth with one query, which has one item of gain 1: that of any single event."""
     return Truth.from_frame(pl.DataFrame({"user_id": [0], "item_id": [0]}))
 
 

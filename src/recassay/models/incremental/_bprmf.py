@@ -82,8 +82,8 @@ def walk(
 ) -> None:  # fmt: skip
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``negatives`` (events, steps) are the negative items of every event;
-    without rows they are drawn.
+    The remaining events are learned at the end. ``negatives`` (events, steps) are the negative items of every event; if
+    it has no rows, they are drawn.
     """
     row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
     drawn = np.empty(0, np.int32)
