@@ -56,8 +56,8 @@ class Features(Displayable):
 
         Without ``columns``, the first of these that exists is used: all list columns; all text columns with a ``|``;
         all text columns that give some item several values in several rows; all text columns whose values recur (at
-        most half as many values as rows, which excludes titles); text columns that are called category, genre, tag or
-        the like. Numeric columns are used only if they are named.
+        most half as many values as rows, which excludes titles); columns that are called category, genre, tag or the
+        like, except those of decimal numbers. Other columns are used only if ``columns`` lists them.
         """
         chosen = tuple(columns) if columns else feature_columns(frame)
         _check_usable(frame, chosen, origin)
