@@ -110,11 +110,11 @@ def group_moments(
     threads: int | None,
     chance: RandomOrders | None = None,
 ) -> dict[str, CreditMoments]:
-    """Return mean and variance of every metric in every group of target sets, by metric name.
+    """Return, by heading of the metric, its mean and variance in each group of target sets.
 
-    Without ``variance``, only means are computed where that is cheaper. ``groups`` are the target sets of the design,
-    the candidates that relevant items are ranked in. ``chance`` is a cache of each metric's value when items are in
-    random order: pass the same one for systems that answer the same queries.
+    Without ``variance``, only means are computed where that is cheaper. ``groups`` are the relevant items of each
+    query, in groups ranked against the same candidates (a target set). ``chance`` is a cache of each metric's value
+    when items are in random order: pass the same one for systems that answer the same queries.
     """
     formulas = {heading: formula_of(metric) for heading, metric in metrics.items()}
     credited = {heading: formula for heading, formula in formulas.items() if isinstance(formula, Credit)}

@@ -124,7 +124,7 @@ def _check_sampling(by: str, sample: int) -> None:
 
 
 def _per_user(ranks: Ranks, values: Float) -> Float:
-    """Return the mean of ``values``, one per case, over the cases of each user."""
+    """Return each user's mean of ``values``, which has an entry per case (a ranked relevant item of a user)."""
     found: Float = np.bincount(ranks.user, weights=values, minlength=ranks.users.len()) / ranks.cases
     return found
 

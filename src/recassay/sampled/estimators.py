@@ -176,9 +176,9 @@ class Constrained(Estimator):
     by: Literal["monotone", "box"] = "monotone"
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the estimates of least squared bias that satisfy the constraint.
+        """Return the estimates of least squared bias that satisfy the constraint ``by`` (see the class).
 
-        They are NaN for sampled ranks that cannot occur.
+        There is one per sampled rank, NaN if the rank cannot occur.
         """
         from scipy.optimize import lsq_linear, nnls
 

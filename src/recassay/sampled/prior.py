@@ -41,9 +41,9 @@ def check_prior(prior: Prior) -> Float | None:
 
 
 def stretch_prior(prior: Float, ranks: int) -> Float:
-    """Return the prior for another number of ranks n, such that (r - 1/2) / n keeps its distribution.
+    """Return a prior of full ranks (the probability of each rank r), rescaled to n = ``ranks`` ranks.
 
-    Within each old rank, the probability is spread evenly.
+    The distribution of (r - 1/2) / n stays the same: within each old rank, the probability is spread evenly.
 
     >>> stretch_prior(np.array([0.5, 0.5, 0.0]), 6).round(6).tolist()
     [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]

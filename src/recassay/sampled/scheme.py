@@ -29,7 +29,10 @@ class SamplingScheme:
 
     @property
     def approximate(self) -> bool:
-        """Return whether the distribution can only be approximated from the counts of candidates in standings."""
+        """Return whether the number of sampled candidates above an item has only an approximate distribution.
+
+        That is so for draws by popularity without replacement; the others are exact.
+        """
         return self.by == "popularity" and not self.replace
 
     def __str__(self) -> str:

@@ -327,7 +327,7 @@ class Player:
         return np.flatnonzero(left)
 
     def _known_users(self, users: Int32, learned: Int64) -> Int64:
-        """Return how many users are known before each event: ``learned`` if ``known="model"``, else all seen so far."""
+        """Return how many users are known before each event: ``learned``, or all seen so far if ``known="stream"``."""
         if self.protocol.known == "model":
             return learned
         met = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))

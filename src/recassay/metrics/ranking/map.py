@@ -94,7 +94,10 @@ class MeanPrecision(Accuracy):
         return Credit("each", self.k, self._tail_means, constant(1.0))
 
     def _tail_means(self, ranks: Values) -> Values:
-        """Return 1/k times the sum of 1/q for q = rank..k, for each rank, interpolated between whole ranks."""
+        """Return, for each rank, 1/k times the sum of 1/q for q = rank..k, where k is the cut-off.
+
+        It is interpolated between whole ranks, and stays 1/k^2 beyond rank k.
+        """
         assert self.k is not None
         depth = min(self.k, math.ceil(ranks.max(initial=1.0)))
         return np.interp(ranks, np.arange(1.0, depth + 1), reciprocal_tail_sums(self.k, depth) / self.k)
