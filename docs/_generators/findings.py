@@ -642,6 +642,15 @@ EXAMPLES = {
         findings = diagnose(LiveFacts({}, {"letters dropped": 12}))
         """,
     ),
+    "W015": Example(
+        "Give the class `state()` and `load_state(state)`: [watch a running "
+        "recommender](../howto/watch-live.md#attach-a-model) has an example.",
+        LIVE
+        + """
+        why = "an archive cannot hold an object of mine.Last"
+        findings = diagnose(LiveFacts({}, {}, unstored=(250_000, why)))
+        """,
+    ),
 }
 
 

@@ -11,6 +11,7 @@ MUCH_WITHOUT_EXPOSURE, MUCH_LATE, MUCH_REFUSED = 0.05, 0.01, 0.001  # shares tha
 MISMATCH = 0.001  # p-value below which an assignment is not what it should be
 SILENT, LAG = 900.0, 900.0  # seconds
 STANDARD_ERRORS = 4.0
+MANY_TO_RELEARN = 100_000  # interactions that make a warning of an info
 
 
 @check("W001", "Feedback without exposure", "warning", about=LiveFacts)
@@ -149,6 +150,19 @@ def letters_dropped(facts: LiveFacts) -> str | None:
     """The file of dead letters has reached its largest size, so later ones are counted but not kept."""
     n = facts.counts.get("letters dropped", 0)
     return format_count(n, "event") if n else None
+
+
+@check("W015", "Attached models learn everything again after a restart", "warning", about=LiveFacts)
+def unstored_models(facts: LiveFacts) -> tuple[Severity, str] | None:
+    """An attached model cannot be stored, so after a restart all models learn all interactions so far again.
+
+    This takes longer the longer the evaluation runs. Results do not change. A class of your own is stored if it has
+    ``state()`` and ``load_state(state)``.
+    """
+    n, why = facts.unstored
+    if not why:
+        return None
+    return ("warning" if n > MANY_TO_RELEARN else "info"), f"{format_count(n, 'interaction')} so far: {why}"
 
 
 def _moment(time: int) -> str:

@@ -7,8 +7,8 @@ order of release, which depends on their content alone, so the lists do not depe
 
 from __future__ import annotations
 
-import io
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,22 @@ import numpy as np
 import polars as pl
 
 from recassay.data.interactions import Interactions
-from recassay.data.io.archive import NotStorableError, read_archive, write_archive
+from recassay.data.io.archive import NotStorableError
 from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.evaluate.streams.outcome_chunks import OutcomeChunks
 from recassay.evaluate.streams.play import Player
 from recassay.evaluate.streams.source import Batch, digest
 from recassay.live.context import text_log
+from recassay.live.model_states import read_states, write_states
 from recassay.live.models import KEY
 from recassay.models.base.capabilities import StartsOnline, UpdatesOnline
 from recassay.models.base.registry import parse
 from recassay.models.base.stored import SUFFIX, load_fitted
 from recassay.protocols.prequential import Prequential
+
+LONG_LEARNING = 10.0  # seconds that models may take to learn interactions again after a restart
+SNAPSHOT_SHARE = 0.1  # of the time of learning, at most, goes into snapshots
 
 NAMED = re.compile(r"^\s*(?P<name>[\w .-]+?)\s*=\s*(?P<model>.+)$", re.DOTALL)
 
@@ -70,12 +74,16 @@ class AttachedModel:
             raise UsageError("U191", f"{self.text} cannot learn event by event", where=f"--model {name}", hint=hint)
         self.player: Player | None = None
 
-    def start(self, length: int) -> None:
-        """Begin with the training log; lists have ``length`` items."""
+    def new_player(self, length: int) -> Player:
+        """Return a player that has learned nothing; lists have ``length`` items."""
         before = 0 if self.log is None else len(self.log)
         until = None if self.online else before
         protocol = Prequential(at=length, order="row", warmup=before, learn_until=until)
-        self.player = Player(self.model, protocol, None, self.text, keep=True)
+        return Player(self.model, protocol, None, self.text, keep=True)
+
+    def start(self, length: int) -> None:
+        """Begin with the training log; lists have ``length`` items."""
+        self.player = self.new_player(length)
         if self.log is not None:
             self._walk(self.log)
 
@@ -120,6 +128,9 @@ class AttachedModels:
 
     def __init__(self, models: Mapping[str, Any] | None = None, log: Interactions | None = None) -> None:
         self.models = [AttachedModel(name, model, log) for name, model in (models or {}).items()]
+        self.unstored = ""  # why the models cannot be stored
+        self.seconds = 0.0  # that models took for the interactions since the last snapshot
+        self.snapshot_seconds = 0.0  # that the last snapshot took
 
     def __bool__(self) -> bool:
         return bool(self.models)
@@ -145,30 +156,45 @@ class AttachedModels:
 
     def start(self, length: int, snapshot: bytes | None) -> None:
         """Continue from a snapshot, or without one begin with the training log; lists have ``length`` items."""
-        if snapshot is None:
+        if snapshot is not None:
+            new = {one.name: one.new_player(length) for one in self.models}
+            players = read_states(snapshot, new, self._shared())
             for one in self.models:
-                one.start(length)
+                one.player = players[one.name]
             return
-        players = read_archive(io.BytesIO(snapshot), self._shared())
         for one in self.models:
-            one.player = players[one.name]
+            one.start(length)
+        if self.models:
+            self.snapshot()  # says at once whether there will be one
 
     def snapshot(self) -> bytes | None:
-        """Return the state of all models; None if there is a model of another package, whose state is not known."""
-        buffer = io.BytesIO()
+        """Return the state of all models; None if there is a model whose state cannot be stored: see ``unstored``."""
+        began = time.monotonic()
         try:
-            write_archive(buffer, {one.name: one.player for one in self.models}, self._shared())
-        except NotStorableError:
+            made = write_states({one.name: one.player for one in self.models if one.player}, self._shared())
+        except NotStorableError as error:
+            self.unstored = str(error)
             return None
-        return buffer.getvalue()
+        self.seconds, self.snapshot_seconds = 0.0, time.monotonic() - began
+        return made
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Return whether the models would need long to learn again what they learned since the last snapshot."""
+        return self.seconds > max(LONG_LEARNING, self.snapshot_seconds / SNAPSHOT_SHARE)
 
     def _shared(self) -> dict[str, object]:
         return {f"model {one.name}": one.model for one in self.models}
 
     def learn(self, events: pl.DataFrame) -> None:
         """Let the models process interactions again that they processed before a restart."""
-        for one in self.models:
-            one.lists(events)
+        self._lists(events)
+
+    def _lists(self, events: pl.DataFrame) -> list[pl.DataFrame]:
+        began = time.monotonic()
+        made = [one.lists(events) for one in self.models]
+        self.seconds += time.monotonic() - began
+        return made
 
     def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Let all models process interactions; return the interactions with lists, and the interactions learned.
@@ -180,7 +206,7 @@ class AttachedModels:
         taken = interactions.unique(KEY, keep="first", maintain_order=True)
         if not self.models or not taken.height:
             return logged, taken[:0].select(KEY)
-        made = [one.lists(taken).select(logged.columns) for one in self.models]
+        made = [one.select(logged.columns) for one in self._lists(taken)]
         return pl.concat([logged, *made]).sort("time", maintain_order=True), taken.select(KEY)
 
 

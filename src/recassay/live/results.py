@@ -107,6 +107,7 @@ class Watched:
             {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
             behind if watcher.live and watcher.clock.newest > BEGINNING else None,
             tuple((*alarm,) for alarm in tally.alarms),
+            (watcher.to_relearn, watcher.attached.unstored),
         )
 
     def _column(self, name: str) -> int:

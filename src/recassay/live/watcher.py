@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
-SMALL_LOG = 8 << 20  # bytes up to which a log is never replaced
+SMALL_LOG = 8 << 20  # bytes up to which a log is not replaced because of its size
 SNAPSHOT = "attached models"
 LENGTH = 10  # items in the list of an attached model, if no metric has a cut-off
 
@@ -66,6 +66,7 @@ class Watcher:
         self.live = False  # whether the sources go on, so that the wall clock says how far behind the results are
         self.versions = 0  # commits so far
         self.next_snapshot = SMALL_LOG  # bytes of the log of learned interactions before models are stored
+        self.to_relearn = 0  # interactions in that log
         self.state = StateFile(folder)
         try:
             if self.state.begun and self.state.read("settings") is not None:
@@ -274,19 +275,21 @@ class Watcher:
     def _write_learned(self) -> None:
         """Write the interactions that attached models learned to the state file.
 
-        If the stored interactions take much space, replace them by the models.
+        If the stored interactions take much space, or much time to learn again, replace them by the models.
         """
         for learned in self._learned:
             self.state.append("learned", int(learned["time"][-1]), learned)
-        size = self.state.log_bytes("learned") if self._learned else 0
-        if size > self.next_snapshot:
+            self.to_relearn += learned.height
+        if not self._learned or self.attached.unstored:  # then models learn everything again after a restart
+            return
+        if self.state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
             snapshot = self.attached.snapshot()
-            if snapshot is None:  # such models learn everything again after a restart
-                self.next_snapshot = END
+            if snapshot is None:
                 return
             self.state.write_blob(SNAPSHOT, snapshot)
             self.state.trim("learned", END)
             self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot))
+            self.to_relearn = 0
 
     def _stores(self) -> dict[str, Any]:
         return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned,
@@ -339,6 +342,7 @@ class Watcher:
         self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot or b""))
         for learned in state.log("learned"):
             self.attached.learn(learned)
+            self.to_relearn += learned.height
         for name, data in blobs.items():
             with np.load(io.BytesIO(data)) as stored:
                 group = dict(stored.items())

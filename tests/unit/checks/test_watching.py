@@ -36,6 +36,7 @@ FIRES = {
     "W012": (counted(feedback_on_items_not_shown=2), "info", "2 events"),
     "W013": (replace(SOUND, lag=3_600.0), "warning", "60 minutes old"),
     "W014": (counted(letters_dropped=11), "warning", "11 events"),
+    "W015": (replace(SOUND, unstored=(40, "no state()")), "info", "40 interactions so far: no state()"),
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 import recassay as ra
 from recassay.cli import main
 from recassay.data.io.archive import save_archive
+from recassay.live import attached
 from recassay.live import watcher as watching
 from recassay.live.attached import read_models
 
@@ -28,6 +29,14 @@ class Last:
     def recommend(self, user, n, consumed):
         had = set(consumed.tolist())
         return [item for item in self.items if item not in had][:n]
+"""
+
+STATE = """
+    def state(self):
+        return {"items": self.items}
+
+    def load_state(self, state):
+        self.items = state["items"]
 """
 
 
@@ -98,6 +107,102 @@ def test_bits_do_not_depend_on_batches_order_and_restarts(tmp_path, monkeypatch,
     stored = watching.StateFile(output)
     assert (watching.SNAPSHOT in stored.blobs()) == snapshots
     stored.close()
+
+
+def in_parts(events, folder, models, parts=3):
+    """The results of a watch that is ended and started again between the parts of its events."""
+    path, size = folder / "events.jsonl", len(events) // parts + 1
+    for begin in range(0, len(events), size):
+        with path.open("a") as file:
+            file.writelines(json.dumps(event) + "\n" for event in events[begin : begin + size])
+        last = begin + size >= len(events)
+        found = ra.watch(str(path), METRICS, output=folder / "state", models=models, finish=last, **OPTIONS)
+    return found
+
+
+def w015(found):
+    return [one.detail for one in found.findings if one.code == "W015"]
+
+
+@pytest.mark.parametrize("text", [OWN_MODEL + STATE, OWN_MODEL], ids=["with state()", "without"])
+def test_a_model_of_ones_own_is_stored_if_it_gives_its_state(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(watching, "SMALL_LOG", 1)
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    models = {"own": f"{tmp_path / 'mine.py'}:Last(keep=30)", "isgd": "ISGD(factors=4)"}
+    events = interactions(150, seed=10)
+    whole = ra.watch(events, METRICS, models=models, **OPTIONS)
+    found = in_parts(events, tmp_path, models)
+    assert models_of(found) == models_of(whole)
+    stored = watching.StateFile(tmp_path / "state")
+    kept = sum(learned.height for learned in stored.log("learned"))
+    stored.close()
+    if text == OWN_MODEL:
+        assert kept == log_of(events).height
+        (detail,) = w015(found)
+        assert detail.startswith(f"{kept} interactions so far: an archive cannot hold an object of ")
+        assert detail.endswith(".Last")
+    else:
+        assert kept < 100
+        assert w015(found) == []
+
+
+def test_an_adapted_model_is_stored_by_its_own_state(tmp_path, monkeypatch):
+    class Counts:
+        def __init__(self):
+            self.n = {}
+
+        def learn_one(self, user, item, y):
+            self.n[item] = self.n.get(item, 0) + y
+
+        def predict_one(self, user, item):
+            return self.n.get(item, 0)
+
+        def state(self):
+            return self.n
+
+        def load_state(self, state):
+            self.n = state
+
+    monkeypatch.setattr(watching, "SMALL_LOG", 1)
+    models = {"own": ra.models.incremental.RiverLike(Counts())}
+    events = interactions(100, seed=11)
+    assert models_of(in_parts(events, tmp_path, models)) == models_of(
+        ra.watch(events, METRICS, models=models, **OPTIONS)
+    )
+    stored = watching.StateFile(tmp_path / "state")
+    assert watching.SNAPSHOT in stored.blobs()
+    stored.close()
+
+
+def test_models_that_learn_slowly_are_stored_before_their_log_is_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(attached, "LONG_LEARNING", 0.0)
+    monkeypatch.setattr(attached, "SNAPSHOT_SHARE", 1e9)
+    found = ra.watch(interactions(50, seed=12), METRICS, models="new=Recent", output=tmp_path, **OPTIONS)
+    assert found.watcher.to_relearn == 0
+    stored = watching.StateFile(tmp_path)
+    assert watching.SNAPSHOT in stored.blobs()
+    stored.close()
+
+
+@pytest.mark.parametrize(("broken", "message"), [
+    ("state(self):\n        raise ValueError('no')", "state() of own raised ValueError: no"),
+    ("state(self):\n        return {'me': object()}", "an archive cannot hold an object of"),
+])  # fmt: skip
+def test_a_state_that_cannot_be_stored_is_a_finding(tmp_path, broken, message):
+    text = OWN_MODEL + f"    def {broken}\n    def load_state(self, state):\n        pass\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    found = ra.watch(interactions(30, seed=13), METRICS, models={"own": f"{tmp_path / 'mine.py'}:Last()"}, **OPTIONS)
+    assert message in w015(found)[0]
+
+
+def test_a_class_that_does_not_take_its_state_back_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "SMALL_LOG", 1)
+    path = tmp_path / "mine.py"
+    path.write_text(OWN_MODEL + STATE.replace('state["items"]', 'state["others"]'), encoding="utf-8")
+    options = {"models": {"own": f"{path}:Last()"}, "output": tmp_path / "state", **OPTIONS}
+    ra.watch(interactions(30, seed=14), METRICS, **options)
+    with pytest.raises(ra.InputError, match=r"I374.*own could not take back its state: KeyError: 'others'"):
+        ra.watch(interactions(30, seed=14), METRICS, **options)
 
 
 def test_a_model_learns_the_training_log_first(tmp_path):
