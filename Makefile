@@ -75,8 +75,9 @@ properties: .venv/tested  ## tests on random input, on other input than make tes
 	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
 	  --hypothesis-seed $$seed $$(grep -rl --include 'test_*.py' '^from hypothesis' tests) || exit 1; done
 
-live: .venv/tested  ## the long tests of the live judge: hundreds of kills
+live: .venv/tested  ## the long tests of the live judge, with hundreds of kills; FIRST=30 goes on with round 30 of SEED
 	RECASSAY_LONG=1 $(BIN)/python -m pytest -q tests/property/test_live.py tests/unit/live
+	$(BIN)/python -m tests.harness.live_kill --kills 200 --commits 50 --redis 20 $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST))
 
 processors: .venv/tested  ## tests whose digits could depend on the processor, under other settings of it
 	$(BIN)/python tests/processor/settings.py $(WHICH)

@@ -4,10 +4,6 @@ import json
 import math
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -365,43 +361,6 @@ def test_what_becomes_of_a_line_does_not_depend_on_its_neighbours():
     assert [(one.row, one.reason) for one in whole.refused] == [
         (at, one.refused[0].reason) for at, one in enumerate(alone) if one.refused
     ]
-
-
-@pytest.mark.parametrize("kills", [200 if LONG else 4])
-def test_a_process_killed_at_any_moment_ends_with_the_bits_of_one_that_was_not(tmp_path, kills):
-    events = sorted(make_events(6000 if LONG else 1500, seed=9), key=lambda event: event["time"])
-    path = tmp_path / "events.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-    script = tmp_path / "watch.py"
-    script.write_text(
-        "import sys; from pathlib import Path\n"
-        "from recassay.live import loop\n"
-        "from recassay.live.sources import files\n"
-        "from recassay.live.sources.opening import open_sources\n"
-        "from recassay.live.watch import build_settings\n"
-        "from recassay.live.watcher import Watcher\n"
-        "files.CHUNK, loop.PER_COMMIT = 3000, 1\n"  # some lines a commit
-        "w = Watcher(build_settings('ndcg@5 hit@5', lateness='2h', user_window='1h'), Path(sys.argv[2]))\n"
-        "print('begun', flush=True)\n"
-        "loop.Loop(w, open_sources(sys.argv[1], follow=False), finish=True).run()\n",
-        encoding="utf-8",
-    )
-    draw, killed = random.Random(1), 0
-    command = [sys.executable, str(script), str(path), str(tmp_path / "state")]
-    while killed < kills:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        process.stdout.readline()
-        time.sleep(draw.random() * 0.25)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        killed += 1
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    given = {"lateness": "2h", "user_window": "1h"}
-    replayed = ra.watch(events, "ndcg@5 hit@5", **given)
-    resumed = ra.watch(str(path), "ndcg@5 hit@5", output=tmp_path / "state", **given)
-    assert bits(resumed.watcher) == bits(replayed.watcher)
-    assert resumed.watcher.bins()["received"] == len(events)
 
 
 def test_late_events_of_a_live_watch_are_late_in_a_replay_with_its_journal(tmp_path):

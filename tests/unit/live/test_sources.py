@@ -1,5 +1,6 @@
 """Sources against real servers: nothing is lost or counted twice when a process dies. Skip without a server."""
 
+import functools
 import os
 import shutil
 import signal
@@ -20,9 +21,13 @@ from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher
 
 SIMULATION = Simulation(days=0.2, per_day=15_000, users=800)
-EVENTS = sum(batch.height for batch in SIMULATION.batches())
 SETTINGS = build_settings("hit@10", user_window="30m", idle="1d")
 KILLS = 20 if os.environ.get("RECASSAY_LONG") else 2
+
+
+@functools.cache
+def n_events():
+    return sum(batch.height for batch in SIMULATION.batches())
 
 
 def free_port():
@@ -128,7 +133,7 @@ def redis_server(tmp_path):
 
 def test_redis_with_kills_and_restarts(redis_server, tmp_path, expected):
     url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
-    assert write_events(SIMULATION, url) == EVENTS
+    assert write_events(SIMULATION, url) == n_events()
     for _ in range(KILLS):
         watch(url, tmp_path / "state", commits=1)
         redis_server.restart()
@@ -163,13 +168,13 @@ def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
         except Exception:
             time.sleep(0.25)
     url = f"kafka://{kafka_server}/events"
-    assert write_events(SIMULATION, url) == EVENTS
+    assert write_events(SIMULATION, url) == n_events()
     deadline = time.monotonic() + 60
     watch(url, tmp_path / "state", commits=1)
-    while watch(url, tmp_path / "state")[0]["received"] < EVENTS and time.monotonic() < deadline:
+    while watch(url, tmp_path / "state")[0]["received"] < n_events() and time.monotonic() < deadline:
         pass
     bins, sums, evidence = finished(tmp_path / "state")
-    assert bins["received"] == EVENTS
+    assert bins["received"] == n_events()
     if not bins["late"] > expected[0]["late"]:  # partitions of unequal pace: late is counted within each
         assert (sums, evidence) == expected[1:]
 
