@@ -1,10 +1,14 @@
 """Measure the live judge: exposures a second with join, duplicates, state on disk and six metrics.
 
     python bench/live.py [EXPOSURES]
+    python bench/live.py --memory EXPOSURES [FOLDER]
 
 Parquet parts are replayed; then the same events come as JSON from a Redis server of this machine. Beside it a join of
 the same events with dicts in plain Python, without state and metrics, and river where it is installed. At last the time
 from an event to the page that counts it, at 5,000 events a second. Writes its section of bench/RESULTS.md.
+
+With ``--memory`` events are generated while they are read, with a window of 30 minutes, and memory and the size of the
+state are printed every million events. It may be interrupted; with a FOLDER the same command resumes.
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,6 +37,7 @@ from recassay.live.results import Watched
 from recassay.live.server import Server
 from recassay.live.settings import WatchSettings
 from recassay.live.simulate import lines
+from recassay.live.sources.base import BATCH, Arrival
 from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
 from standings import write_section
@@ -56,20 +63,21 @@ Made by `python bench/live.py`.
 """
 
 
-def part(number: int) -> pl.DataFrame:
+def part(number: int, size: int = PART) -> pl.DataFrame:
+    """Return the ``number``-th ``size`` exposures with their clicks."""
     rng = np.random.default_rng(number)
-    times = 1.7e9 + (number * PART + np.arange(PART)) / PER_SECOND
-    users = rng.integers(0, USERS, PART)
-    items = rng.integers(0, ITEMS, (PART, 10))
-    request = pl.Series(np.arange(number * PART, (number + 1) * PART)).cast(pl.String)
+    times = 1.7e9 + (number * size + np.arange(size)) / PER_SECOND
+    users = rng.integers(0, USERS, size)
+    items = rng.integers(0, ITEMS, (size, 10))
+    request = pl.Series(np.arange(number * size, (number + 1) * size)).cast(pl.String)
     names = pl.Series(np.arange(ITEMS)).cast(pl.String)
     shown = pl.DataFrame(
         {"request_id": request, "user_id": pl.Series(users).cast(pl.String), "time": times}
     ).with_columns(
-        items=names.gather(items.ravel()).reshape((PART, 10)).arr.to_list(),
+        items=names.gather(items.ravel()).reshape((size, 10)).arr.to_list(),
         arm=pl.Series(np.where(users % 2 == 0, "old", "new")),
     )
-    clicked = np.flatnonzero(rng.random(PART) < 0.1)
+    clicked = np.flatnonzero(rng.random(size) < 0.1)
     clicks = pl.DataFrame(
         {"request_id": request.gather(clicked), "time": times[clicked] + 60, "item_id": names.gather(items[clicked, 2])}
     )
@@ -209,6 +217,69 @@ def with_river(events: int = 20_000) -> str | None:
     return text_of(events, begin, used)
 
 
+class Generated:
+    """A source that generates each batch when it is read, so that nothing but the live judge fills memory."""
+
+    follow = False
+
+    def __init__(self, exposures: int) -> None:
+        self.parts, self.number = exposures // BATCH, 0
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        self.number = positions.get("generated", 0)
+        return ["generated"]
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        if self.number >= self.parts:
+            return []
+        self.number += 1
+        return [Arrival("generated", part(self.number - 1, BATCH), self.number)]
+
+    def ended(self) -> list[str]:
+        return ["generated"] if self.number >= self.parts else []
+
+    def behind(self) -> None:
+        return None
+
+    def acknowledge(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+def resident() -> float:
+    """Return the memory of this process that is resident now, in bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def memory(exposures: int, folder: Path) -> None:
+    """Watch generated exposures; print memory and the size of the state every million events."""
+    watcher, shown = Watcher(WatchSettings(), folder), []
+    print("events, M   resident, MB   most so far, MB   state, MB   keys, MB   users, MB   open exposures   CPU s")
+
+    def committed(one: Watcher) -> None:
+        received = one.counts["received"]
+        if shown and received // 1_000_000 == shown[-1]:
+            return
+        shown.append(received // 1_000_000)
+        join, users = one.join, one.tally.users
+        keys = join.seen.bytes + join.by_request.bytes
+        table = users.map.bytes + users.sums.nbytes + users.counts.nbytes + users.first.nbytes + users.arm.nbytes
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        sizes = [size / 1e6 for size in (resident(), most, one.state.bytes, keys, table)]
+        print("{:9.1f} {:14,.0f} {:17,.0f} {:11,.0f} {:10,.0f} {:11,.0f} {:16,} {:7.0f}".format(
+            received / 1e6, *sizes, join.n_open, time.process_time()), flush=True)  # fmt: skip
+
+    try:
+        Loop(watcher, [Generated(exposures)], committed, interval=5.0).run()
+    except KeyboardInterrupt:
+        print(f"interrupted after {watcher.counts['received']:,} events")
+    finally:
+        watcher.close()
+
+
 def main(exposures: int) -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -243,7 +314,10 @@ def main(exposures: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--produce"]:
+    if sys.argv[1:2] == ["--memory"]:
+        with tempfile.TemporaryDirectory() as made:
+            memory(int(sys.argv[2]), Path(sys.argv[3] if len(sys.argv) > 3 else made))
+    elif sys.argv[1:2] == ["--produce"]:
         produce(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000)
