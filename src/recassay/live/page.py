@@ -11,7 +11,7 @@ import polars as pl
 from recassay.comparison.over_time.signed_mcnemar import threshold
 from recassay.live.events.durations import HOUR
 from recassay.live.results import Watched
-from recassay.live.table import moment, verdict
+from recassay.live.table import closing, moment, verdict
 from recassay.report.content.wording import number
 from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
@@ -87,9 +87,10 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
 
 
 def _state(document: dict[str, Any]) -> str:
-    lag = "" if document["lag"] is None else f", {max(0, round(document['lag'])):,} s behind"
-    ended = "All windows are closed." if document["finished"] else f"Closed up to {moment(document['watermark'])}{lag}."
-    return f"{document['events']['received']:,} events received. {ended}"
+    known = document["lag"] is not None and not document["finished"]
+    lag = f", {max(0, round(document['lag'])):,} s behind" if known else ""
+    text = closing(document)
+    return f"{document['events']['received']:,} events received. {text[0].upper()}{text[1:]}{lag}."
 
 
 def _table(headings: list[str], rows: list[list[str]], caption: str) -> str:
@@ -278,11 +279,14 @@ def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
         for time, text in marks:
             hour = max(0, int((time - begin) / HOUR))
             at[hour] = f"{at[hour]}, {text}" if hour in at else text
+        texts = {"mark": at, "band": _silent_hours(hours)}
+        hour = pl.col("hour").cast(pl.Int64)
         rows = hours.with_columns(
-            pl.col("hour").cast(pl.Int64).replace_strict(at, default=None, return_dtype=pl.String).alias("mark")
+            hour.replace_strict(one, default=None, return_dtype=pl.String).alias(name) for name, one in texts.items()
         )
         title = f"{metric} by hour since {moment(begin)}"
-        made.append(Exhibit("curve", title, "Matured exposures.", rows, "hour", metric, series="arm", mark="mark"))
+        named = {"mark": "mark"} | ({"band": "band"} if texts["band"] else {})
+        made.append(Exhibit("curve", title, "Matured exposures.", rows, "hour", metric, series="arm", **named))
     places = [
         {"position": row["position"], "clicks per view": row["clicked"] / row["shown"], "arm": arm}
         for arm, content in document["arms"].items()
@@ -295,6 +299,19 @@ def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
             )
         )
     return made
+
+
+def _silent_hours(hours: pl.DataFrame) -> dict[int, str]:
+    """Return a text for each hour without exposures of an arm that had some before.
+
+    A line would otherwise join the hours before and after an outage as if nothing had happened.
+    """
+    own = {arm: set(rows["hour"].cast(pl.Int64)) for (arm,), rows in hours.group_by("arm")}
+    silent = {}
+    for hour in sorted(set().union(*own.values())):
+        if missing := sorted(arm for arm, met in own.items() if hour not in met and hour > min(met)):
+            silent[hour] = f"no exposures: {', '.join(missing)}"
+    return silent
 
 
 def _deployments(document: dict[str, Any]) -> list[dict[str, Any]]:

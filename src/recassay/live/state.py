@@ -51,6 +51,7 @@ class StateFile:
             self.db.execute("pragma journal_mode = wal")
             self.db.execute("pragma synchronous = normal")
             self.db.execute(f"pragma wal_autocheckpoint = {CHECKPOINT // PAGE}")
+            self.db.execute(f"pragma journal_size_limit = {CHECKPOINT}")  # a large transaction grew it for good
             self.db.execute("pragma auto_vacuum = incremental")
             self.db.execute("begin exclusive")
         except sqlite3.OperationalError as error:

@@ -82,13 +82,20 @@ def live_table(found: Watched) -> RenderableType:
     bins = document["events"]
     counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
     parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
-    parts.append(
-        Text(f"newest event {moment(document['newest'])}; closed up to {moment(document['watermark'])}", style="dim")
-    )
+    parts.append(Text(f"newest event {moment(document['newest'])}; {closing(document)}", style="dim"))
     for finding in document["findings"]:
         line = Text(f"{finding['severity']} {finding['code']} ", style=STYLES[finding["severity"]])
         parts.append(line.append(f"{finding['title']}: {finding['detail']}", style="default"))
     return Group(*parts)
+
+
+def closing(document: dict[str, Any]) -> str:
+    """Return a text that says up to which time feedback windows are closed."""
+    if document["finished"]:
+        return "all windows are closed"
+    if document["watermark"] is None:
+        return "no window is closed yet"
+    return f"closed up to {moment(document['watermark'])}"
 
 
 def _arms(document: dict[str, Any]) -> Table:
