@@ -279,14 +279,19 @@ def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
         for time, text in marks:
             hour = max(0, int((time - begin) / HOUR))
             at[hour] = f"{at[hour]}, {text}" if hour in at else text
-        texts = {"mark": at, "band": _silent_hours(hours)}
-        hour = pl.col("hour").cast(pl.Int64)
+        silent = _silent_hours(hours)
+        whole = pl.col("hour").cast(pl.Int64)
         rows = hours.with_columns(
-            hour.replace_strict(one, default=None, return_dtype=pl.String).alias(name) for name, one in texts.items()
+            whole.replace_strict(at, default=None, return_dtype=pl.String).alias("mark"),
+            whole.replace_strict(silent, default=None, return_dtype=pl.String).alias("band"),
         )
         title = f"{metric} by hour since {moment(begin)}"
-        named = {"mark": "mark"} | ({"band": "band"} if texts["band"] else {})
-        made.append(Exhibit("curve", title, "Matured exposures.", rows, "hour", metric, series="arm", **named))
+        made.append(
+            Exhibit(
+                "curve", title, "Matured exposures.", rows, "hour", metric, series="arm", mark="mark",
+                band="band" if silent else None,
+            )
+        )  # fmt: skip
     places = [
         {"position": row["position"], "clicks per view": row["clicked"] / row["shown"], "arm": arm}
         for arm, content in document["arms"].items()

@@ -1,5 +1,6 @@
 """Events as they are read, and why rows are refused."""
 
+import datetime as dt
 import gzip
 import json
 import zlib
@@ -87,3 +88,67 @@ def test_compressed_lines_are_not_decompressed(compress):
     batch = read_lines([line, json.dumps(SHOWN).encode()])
     assert [(one.row, one.reason) for one in batch.refused] == [(0, "not-json")]
     assert batch.rows.tolist() == [1]
+
+
+ODD_COLUMNS = [  # a column of a Parquet file or a table that is no event's: what becomes of the row
+    ("items", pl.Series([[b"\xff"]]), "wrong-type"),
+    ("items", pl.Series([[dt.timedelta(1)]]), "wrong-type"),
+    ("items", pl.Series([[2**31 - 1]]).cast(pl.List(pl.Date)), "null-item"),
+    ("items", pl.Series([object()], dtype=pl.Object), "wrong-type"),
+    ("time", pl.Series([2**62]).cast(pl.Datetime("ms")), "bad-time"),
+    ("time", pl.Series([-(2**63) + 1]).cast(pl.Datetime("us")), "bad-time"),
+    ("time", pl.Series([2**31 - 1]).cast(pl.Date), "bad-time"),
+    ("time", pl.Series([dt.datetime(1960, 1, 1)]), "bad-time"),
+    ("time", pl.Series([dt.timedelta(1)]), "bad-time"),
+    ("time", pl.Series([2**100], dtype=pl.Int128), "bad-time"),
+    ("user_id", pl.Series([object()], dtype=pl.Object), "no-user"),
+    ("user_id", pl.Series([dt.timedelta(1)]), "no-user"),
+    ("user_id", pl.Series([2**31 - 1]).cast(pl.Date), "no-user"),
+    ("propensity", pl.Series([[[0.5]]]), "bad-propensity"),
+    ("propensity", pl.Series([{"a": 0.5}]), "bad-propensity"),
+    ("propensity", pl.Series([[{"a": 0.5}]]), "bad-propensity"),
+    ("propensity", pl.Series([b"x"]), "bad-propensity"),
+    ("propensity", pl.Series([[b"x"]]), "bad-propensity"),
+    ("propensity", pl.Series([object()], dtype=pl.Object), "bad-propensity"),
+    ("propensity", pl.Series([["0.5"]]).cast(pl.List(pl.Categorical)), None),
+    ("propensity", pl.Series(["0.5"]).cast(pl.Categorical), None),
+    ("value", pl.Series([object()], dtype=pl.Object), None),
+]
+
+
+@pytest.mark.parametrize(("name", "column", "wanted"), ODD_COLUMNS)
+def test_columns_of_other_types_are_read_or_refused_row_by_row(name, column, wanted):
+    frame = pl.DataFrame([SHOWN]).with_columns(column.alias(name))
+    batch = read_table(frame)
+    assert batch.received == batch.events.height + len(batch.refused) == 1
+    assert [one.reason for one in batch.refused] == ([wanted] if wanted else [])
+    both = pl.concat([frame, frame.with_columns(pl.lit(None, column.dtype).alias(name))])
+    assert [one.reason for one in read_table(both).refused][:1] == [one.reason for one in batch.refused]
+
+
+def test_a_table_without_any_column_of_an_event_is_refused_row_by_row():
+    batch = read_table(pl.DataFrame({"x": [1, 2]}))
+    assert [(one.row, one.reason, one.content) for one in batch.refused] == [
+        (0, "unknown-event", "{}"), (1, "unknown-event", "{}"),
+    ]  # fmt: skip
+
+
+ODD_LINES = {
+    b'{"request_id":"a\x00","user_id":"u","items":["a"],"time":1}': "not-json",
+    b'{"request_id":"a\xff","user_id":"u","items":["a"],"time":1}': "not-json",
+    b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}": "not-json",
+    b'{"x":' * 50_000: "not-json",
+    b'{"request_id":"r","user_id":"u","items":["a"],"time":1e400}': "wrong-type",
+    b'{"request_id":"r","user_id":"u","items":["a"],"time":' + b"9" * 400 + b"}": "wrong-type",
+    b'{"request_id":"r","user_id":"u","items":["a"],"time":1,"time":2}': None,  # the last one counts
+    b'{"request_id":"r\\u0000","user_id":"u","items":["a"],"time":1}': None,
+    b'{"request_id":"r\\ud800","user_id":"u","items":["a"],"time":1}': None,
+    b'{"request_id":"r","user_id":"u","items":["a"],"time":1700000000000}': None,
+}
+
+
+@pytest.mark.parametrize(("line", "wanted"), ODD_LINES.items(), ids=range(len(ODD_LINES)))
+def test_odd_lines_are_read_or_refused(line, wanted):
+    batch = read_lines([line])
+    assert [one.reason for one in batch.refused] == ([wanted] if wanted else [])
+    assert batch.events.height == (wanted is None)

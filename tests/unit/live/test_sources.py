@@ -12,6 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import recassay as ra
+from recassay.errors import UsageError
 from recassay.live.loop import Loop
 from recassay.live.simulate import Simulation, lines
 from recassay.live.sinks import write_events
@@ -218,3 +220,64 @@ def test_a_parquet_file_is_read_again_from_any_batch(tmp_path):
         again = FileSource(path, "p", follow=False)
         again.start(position)
         assert again.poll(0.0)[0].content["row"].to_list() == read[at].to_list()
+
+
+def test_a_parquet_file_that_is_being_written_is_waited_for(tmp_path):
+    whole, path = tmp_path / "whole", tmp_path / "parts" / "1.parquet"
+    path.parent.mkdir()
+    pl.DataFrame({"row": [1, 2, 3]}).write_parquet(whole)
+    for content in (b"", whole.read_bytes()[:100]):
+        path.write_bytes(content)
+        source = FileSource(path.parent, "p", follow=True)
+        source.start({})
+        assert source.poll(0.0) == []
+        with pytest.raises(UsageError, match=r"U254.*cannot be read"):
+            read_once(path.parent)
+    path.write_bytes(whole.read_bytes())
+    assert source.poll(0.0)[0].content["row"].to_list() == [1, 2, 3]
+    path.write_bytes(whole.read_bytes()[:100])
+    os.utime(path, (1, 1))  # long ago: nobody writes to it any more
+    source = FileSource(path.parent, "p", follow=True)
+    source.start({})
+    with pytest.raises(UsageError, match=r"U254.*cannot be read"):
+        source.poll(0.0)
+
+
+def test_a_parquet_file_with_damaged_pages_is_an_error_with_a_code(tmp_path):
+    path = tmp_path / "events.parquet"
+    pl.DataFrame({"row": [f"row {number}" for number in range(1000)]}).write_parquet(path, compression="zstd")
+    content = bytearray(path.read_bytes())
+    content[60:400] = bytes(340)
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"U254.*cannot be read"):
+        read_once(path)
+
+
+def read_once(path):
+    source = FileSource(path, "p", follow=False)
+    source.start({})
+    try:
+        return source.poll(0.0)
+    finally:
+        source.close()
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
+    path = tmp_path / "log[1].jsonl"
+    path.write_bytes(b"one\n")
+    assert [bytes(line) for line in read_once(path)[0].content] == [b"one"]
+
+
+def test_dicts_that_json_cannot_hold_are_malformed():
+    circular = {"request_id": "r"}
+    circular["items"] = circular
+    events = [{"request_id": "r", "user_id": "u", "items": ["a"], "time": 1}, circular, {(1, 2): 3}]
+    found = ra.watch(events, "hit@1")
+    assert (found.watcher.bins()["judged"], found.watcher.bins()["malformed"]) == (1, 2)
+    assert found.watcher.reasons["not-json"][1] == "(dict that JSON cannot hold: ValueError)"
+
+
+def test_a_table_that_polars_cannot_read_is_refused():
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    with pytest.raises(UsageError, match=r"U254.*table of pandas"):
+        ra.watch(pandas.DataFrame({"request_id": ["r", 2], "time": [1, "x"]}), "hit@1")

@@ -25,6 +25,9 @@ LATEST_TIME = 253_402_300_800 * SECOND  # the year 10000
 TEXTS = ("event", "request_id", "user_id", "item_id", "time", "kind", "value", "arm", "policy", "propensity",
          "model_version", "surface", "event_id")  # fmt: skip
 RAW: dict[str, pl.DataType] = {name: pl.String() for name in TEXTS} | {"items": pl.List(pl.String())}
+UNREADABLE = (pl.List, pl.Array, pl.Struct, pl.Binary, pl.Duration, pl.Object)  # types of columns that have no text
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, since 1970: Polars fails on others
+PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 DATE_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d")  # without a zone: UTC
 
 REASONS = {
@@ -184,14 +187,37 @@ def read_table(
     found = list(refused or ())
     if not good.all():
         bad = np.flatnonzero(~good.to_numpy())
-        present = frame.select(name for name in frame.columns if name in {*RAW, *segments})
-        for at, row in zip(bad.tolist(), present[bad].iter_rows(named=True), strict=True):
-            content = {name: value for name, value in row.items() if value is not None}
-            found.append(Refused(int(rows[at]), str(reason[at]), shortened(json.dumps(content, default=str))))
+        for at, content in zip(bad.tolist(), _contents(frame[bad], segments), strict=True):
+            found.append(Refused(int(rows[at]), str(reason[at]), content))
         typed, rows = typed.filter(good), rows[good.to_numpy()]
     events = typed.select(pl.col(name).cast(kind) for name, kind in columns(segments).items())
     found.sort(key=lambda one: one.row)
     return EventBatch(events, rows, frame.height if received is None else received, found)
+
+
+def _contents(frame: pl.DataFrame, segments: Sequence[str]) -> list[str]:
+    """Return the start of each row as JSON text without missing fields and columns that no event has."""
+    names = [name for name in frame.columns if name in {*RAW, *segments}]
+    if not names:
+        return ["{}"] * frame.height
+    plain = frame.select(_in_years(pl.col(name), frame.schema[name]) for name in names)
+    try:
+        rows = plain.rows(named=True)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, ValueError):
+        return [f"(unreadable: {', '.join(f'{name} {kind}' for name, kind in plain.schema.items())})"] * frame.height
+    return [
+        shortened(json.dumps({name: value for name, value in row.items() if value is not None}, default=str))
+        for row in rows
+    ]
+
+
+def _in_years(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """Return an expression that is null for a date before the year 1 or after 9999, and unchanged for all else."""
+    if not isinstance(kind, pl.Date | pl.Datetime):
+        return column
+    scale = PER_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
+    days = column.to_physical().cast(pl.Float64) / scale
+    return pl.when((days >= FIRST_DAY) & (days < LAST_DAY + 1)).then(column)
 
 
 def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_] | None]:
@@ -206,16 +232,18 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
     if items is not None and not isinstance(items.dtype, pl.List | pl.Array | pl.Null):
         unreadable, items = items.is_not_null().to_numpy(), None
     inner = items.dtype.inner if items is not None and isinstance(items.dtype, pl.List | pl.Array) else None
-    if inner is not None and inner.is_nested():
+    if isinstance(inner, UNREADABLE):
         unreadable, items = items.is_not_null().to_numpy(), None  # type: ignore[union-attr]
+    if isinstance(inner, pl.Date | pl.Datetime):
+        items = frame.select(_listed(frame, "items").list.eval(_in_years(pl.element(), inner)))["items"]
 
     def text(name: str) -> pl.Expr:
         if name not in given:
             return pl.lit(None, pl.String)
         kind = frame.schema[name]
-        if isinstance(kind, pl.List | pl.Array | pl.Struct | pl.Binary):
+        if isinstance(kind, UNREADABLE):
             return pl.lit(None, pl.String)
-        return pl.col(name).cast(pl.String)
+        return _in_years(pl.col(name), kind).cast(pl.String)
 
     kind_of = (
         pl.when(text("event") == "exposure").then(EXPOSURE)
@@ -260,10 +288,9 @@ def _time(frame: pl.DataFrame, name: str) -> pl.Expr:
     if name not in frame.columns:
         return pl.lit(None, pl.Int64)
     kind = frame.schema[name]
-    if isinstance(kind, pl.Datetime):
-        return pl.col(name).dt.epoch("us")
-    if isinstance(kind, pl.Date):
-        return pl.col(name).cast(pl.Datetime("us")).dt.epoch("us")
+    if isinstance(kind, pl.Datetime | pl.Date):
+        date = _in_years(pl.col(name), kind).cast(pl.Datetime("us")).dt.epoch("us")
+        return pl.when(date.is_between(0, LATEST_TIME - 1)).then(date)
     if not (kind.is_numeric() or kind == pl.String):
         return pl.lit(None, pl.Int64)
     number = pl.col(name).cast(pl.Float64, strict=False)
@@ -287,14 +314,27 @@ def _propensity(frame: pl.DataFrame) -> pl.Expr:
     if kind is None or kind == pl.Null:
         return pl.lit(None, several)
     column = pl.col("propensity")
-    if isinstance(kind, pl.List | pl.Array):
-        return column.cast(several, strict=False)
+    inner = kind.inner if isinstance(kind, pl.List | pl.Array) else kind
+    if isinstance(inner, UNREADABLE):  # a missing number, which is refused
+        return pl.when(column.is_not_null()).then(pl.lit([None], several))
+    if inner is not kind:
+        listed = _listed(frame, "propensity")
+        if isinstance(inner, pl.Categorical | pl.Enum):
+            listed = listed.cast(pl.List(pl.String))
+        return listed.cast(several, strict=False)
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        column, kind = column.cast(pl.String), pl.String()
     alone = column.cast(pl.Float64, strict=False)
     if kind != pl.String:
         return pl.when(alone.is_not_null()).then(pl.concat_list(alone))
     inside = column.str.strip_chars().str.strip_prefix("[").str.strip_suffix("]")
     listed = inside.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Float64, strict=False))
     return pl.when(column.is_not_null()).then(listed)
+
+
+def _listed(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Return an expression for a column of lists or arrays as lists."""
+    return pl.col(name).arr.to_list() if isinstance(frame.schema[name], pl.Array) else pl.col(name)
 
 
 def _refusal(max_items: int, attached: Sequence[str]) -> pl.Expr:

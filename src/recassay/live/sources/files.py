@@ -19,6 +19,7 @@ from recassay.live.sources.base import BATCH, Arrival
 
 CHUNK = 8 << 20  # bytes read at once
 AHEAD = 4 * BATCH  # rows of a Parquet file read at once
+PATIENCE = 60.0  # seconds since the last write of a Parquet file until it counts as damaged
 PARQUET = (".parquet", ".pq")
 TEXT = (".jsonl", ".ndjson", ".json", ".log")
 
@@ -76,7 +77,8 @@ class FileSource:
     @property
     def several(self) -> bool:
         """Return whether the path is a folder or a glob pattern, which stand for several files."""
-        return Path(self.path).is_dir() or any(letter in self.path for letter in "*?[")
+        path = Path(self.path)
+        return path.is_dir() or (any(letter in self.path for letter in "*?[") and not path.is_file())
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
         """Continue after the stored position of this partition, and return its name; raise U254 without a file."""
@@ -133,15 +135,7 @@ class FileSource:
         self._release()
         self.file, self.inode, self.row = path, path.stat().st_ino, row
         if path.suffix in PARQUET:
-            try:
-                if (fault := impossible_page(path)) is not None:
-                    raise OSError(fault)
-                self.height = scan_parquet(path).select(pl.len()).collect().item()
-            except (pl.exceptions.PolarsError, OSError) as error:
-                raise UsageError(
-                    "U254", f"the file cannot be read: {error}", where=str(path),
-                    hint="write parts under another name and rename them when they are complete",
-                ) from None  # fmt: skip
+            self.height = _height(path)
             return
         handle = path.open("rb")
         handle.seek(offset)
@@ -171,7 +165,7 @@ class FileSource:
         for _ in range(10_000):  # empty files are passed over
             if self.file is None:
                 path = self._next()
-                if path is None:
+                if path is None or (self.follow and _is_being_written(path)):
                     return None
                 self._open(path)
             content = self._parquet() if self.reader is None else self._lines(self.reader)
@@ -194,7 +188,10 @@ class FileSource:
         if self.row >= self.height:
             return None
         if not self.ahead.height:  # a slice decodes whole row groups, so several batches are read at once
-            self.ahead = scan_parquet(self.file).slice(self.row, AHEAD).collect()
+            try:
+                self.ahead = scan_parquet(self.file).slice(self.row, AHEAD).collect()
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise _unreadable(self.file, error) from None
         frame, self.ahead = self.ahead[:BATCH], self.ahead[BATCH:]
         self.row += frame.height
         return frame
@@ -238,6 +235,34 @@ class FileSource:
     def close(self) -> None:
         """Close the file."""
         self._release()
+
+
+def _height(path: Path) -> int:
+    """Return the number of rows of a Parquet file; raise U254 if it cannot be read."""
+    try:
+        if (fault := impossible_page(path)) is not None:
+            raise OSError(fault)
+        return int(scan_parquet(path).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _is_being_written(path: Path) -> bool:
+    """Return whether a Parquet file cannot be read, but was written to a moment ago: the rest may follow."""
+    if path.suffix not in PARQUET or time.time() - path.stat().st_mtime > PATIENCE:
+        return False
+    try:
+        _height(path)
+    except UsageError:
+        return True
+    return False
+
+
+def _unreadable(path: Path, error: Exception) -> UsageError:
+    return UsageError(
+        "U254", f"the file cannot be read: {error}", where=str(path),
+        hint="write parts under another name and rename them when they are complete",
+    )  # fmt: skip
 
 
 class StandardInput:

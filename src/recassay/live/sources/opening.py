@@ -40,7 +40,7 @@ def _open(one: Any, place: int, follow: bool) -> Source:
         one = str(one)
     if not isinstance(one, str):
         if hasattr(one, "__arrow_c_stream__") or hasattr(one, "__dataframe__"):
-            return TableSource(pl.DataFrame(one), f"table {place}")
+            return TableSource(_table(one), f"table {place}")
         if isinstance(one, Sequence):
             return TableSource(one, f"table {place}")
         raise UsageError(
@@ -58,6 +58,17 @@ def _open(one: Any, place: int, follow: bool) -> Source:
             "U254", f"there is no source {scheme}://", where=one, hint="name a file, a folder, redis://, kafka:// or -"
         )
     return FileSource(one, one, follow=follow, last_line=not follow)
+
+
+def _table(given: Any) -> pl.DataFrame:
+    """Return a table as a Polars table; raise U254 if Polars cannot convert it."""
+    try:
+        return pl.DataFrame(given)
+    except Exception as error:  # of the other library, such as pyarrow's for a column of texts and numbers
+        raise UsageError(
+            "U254", f"a table of {type(given).__module__} cannot be read: {error}", where="events",
+            hint="give each column one type, or give a list of dicts",
+        ) from None  # fmt: skip
 
 
 def _kafka(url: str) -> Source:

@@ -16,7 +16,7 @@ class TableSource:
 
     def __init__(self, events: pl.DataFrame | Sequence[Mapping[str, Any]], name: str) -> None:
         self.events: pl.DataFrame | list[bytes] = (
-            events if isinstance(events, pl.DataFrame) else [json.dumps(one, default=str).encode() for one in events]
+            events if isinstance(events, pl.DataFrame) else [_line(one) for one in events]
         )
         self.name, self.row, self.follow = name, 0, False
 
@@ -44,3 +44,11 @@ class TableSource:
 
     def close(self) -> None:
         """Do nothing, because nothing is open."""
+
+
+def _line(event: Any) -> bytes:
+    """Return an event as JSON; for what JSON cannot hold a text that is not JSON, so that the event is malformed."""
+    try:
+        return json.dumps(event, default=str).encode()
+    except Exception as error:  # of a circular reference, a key that is no text, or the object's own method
+        return f"({type(event).__name__} that JSON cannot hold: {type(error).__name__})".encode()
