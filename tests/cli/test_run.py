@@ -1,6 +1,7 @@
 """``recassay run``: its output and its exit status."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -85,6 +86,22 @@ def test_a_failed_model_sets_the_exit_status_and_keeps_the_other_results(recassa
     assert "Random" in done.out
     (failure,) = (study / "out" / "failures").rglob("*.json")
     assert json.loads(failure.read_text())["code"] == "ValueError"
+
+
+def test_a_model_that_fails_in_the_dry_run_sets_the_exit_status(recassay, study, monkeypatch):
+    from recassay.models.baselines.popular import Popular
+
+    def failing(self, train):
+        raise ValueError("no more")
+
+    monkeypatch.setattr(Popular, "fit", failing)
+    done = recassay("run", "study.yaml", "-o", "out")
+    assert done.code == 1
+    assert "Popular failed on the dry run of generated, random(test=0.2), and was left out:\n[U135]" in done.err
+    assert "Random" in done.out
+    text = (study / "study.yaml").read_text().replace("Random", "Popular")
+    (study / "all.yaml").write_text(re.sub("models:.*", "models: [Popular]", text))
+    assert (recassay("run", "all.yaml", "-o", "all").code, (study / "all").exists()) == (2, False)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def run(
 ) -> None:
     """Run a study (data x split x models x designs x metrics) and write scores and comparisons to a folder.
 
-    The exit status is 1 if a model failed; the results of the other models are kept.
+    The exit status is 1 if a model or metric failed; the results of the others are kept. It is 2 if all models failed.
 
     Example: recassay run studies/first.yaml -o first --quick
     """
@@ -149,7 +149,11 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         shown = ", ".join(results.recomputed[:3]) + (", ..." if len(results.recomputed) > 3 else "")
         _common.say(f"Damaged and computed again: {len(results.recomputed):,} files ({shown})")
     for failure in results.failures:
-        where = f"{failure['dataset']}, {failure['split']}, fold {failure['fold']}, seed {failure['seed']}"
+        where = f"{failure['dataset']}, {failure['split']}"
+        if failure.get("dry_run"):
+            where = f"the dry run of {where}, and was left out"
+        else:
+            where += f", fold {failure['fold']}, seed {failure['seed']}"
         _common.say(f"\n{failure['system']} failed on {where}:\n{failure['message']}")
     if results.failures:
         _common.say(f"\nTracebacks are in {results.folder / 'failures'}")

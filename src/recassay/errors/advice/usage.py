@@ -128,9 +128,10 @@ ADVICE: dict[str, Advice] = {
         "Give another folder with `-o`. Models, designs, metrics and seeds may change within one folder.",
     ),
     "U135": Advice(
-        "Before a study starts, everything is run on a small part of its data. There a model failed, or nothing in "
-        "the test part was relevant.",
-        "The message shows the model's error. Test the model alone: `recassay.testing` checks custom models.",
+        "Before a study starts, everything is run on a small part of its data. There a model or a metric failed, or "
+        "nothing in the test part was relevant. A study goes on without a model or metric that failed, and lists it "
+        "among the failures; it ends if all models failed.",
+        "The message shows the error. Test the model or metric alone: `recassay.testing` checks custom ones.",
     ),
     "U141": Advice(
         "The checkpoint to resume from belongs to another training: another model, other parameters, another log or "

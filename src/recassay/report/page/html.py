@@ -202,6 +202,9 @@ def _finding(group: FindingGroup) -> dict[str, Any]:
 
 def _failure(row: Row) -> dict[str, Any]:
     where = [str(row[key]) for key in ("dataset", "split") if row.get(key)]
-    where += [f"{key} {row[key]}" for key in ("fold", "seed") if row.get(key) is not None]
+    if row.get("dry_run"):
+        where.append("left out after the dry run")
+    else:
+        where += [f"{key} {row[key]}" for key in ("fold", "seed") if row.get(key) is not None]
     texts = {key: str(row.get(key) or "") for key in ("system", "code", "message", "traceback")}
     return {**texts, "where": " · ".join(where)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from recassay import drift, models, protocols, split
 from recassay.comparison.over_time.curves import ERRORS
@@ -102,6 +103,10 @@ class AnyPlan:
         """Return the parser of the study file, which adds lines and keys to errors."""
         return Reader(self.document, frozenset(self.document.content.get("quick", {}) if self.quick else {}))
 
+    def with_metrics(self, headings: Iterable[str]) -> Self:
+        """Return the plan with only the metrics that have these headings."""
+        return dataclasses.replace(self, metrics={heading: self.metrics[heading] for heading in headings})
+
     def replaced(self, key: str) -> bool:
         """Return whether the value of a key comes from the ``quick`` part of the study file."""
         return self.quick and key in self.document.content.get("quick", {})
@@ -144,6 +149,12 @@ class StreamPlan(AnyPlan):
     curves: tuple[str, ...]
     detectors: tuple[Detector, ...]
     settings: Mapping[str, tuple[Any, ...]]
+
+    def with_metrics(self, headings: Iterable[str]) -> Self:
+        """Return the plan with only these metrics, also in its curves: the first metric if none of them has a curve."""
+        found = super().with_metrics(headings)
+        curves = tuple(one for one in self.curves if one in found.metrics) or tuple(found.metrics)[:1]
+        return dataclasses.replace(found, over_time=curves[0], curves=curves)
 
 
 def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan | StreamPlan:

@@ -1,108 +1,149 @@
-"""The dry run of a study on a small part of a fold, so that mistakes show in seconds and not after hours."""
+"""The dry run of a study on a small part of its data, so that failures show in seconds and not after hours."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
-from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.run import Run
-from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
-from recassay.evaluate.ranks.task import RankingTask
-from recassay.models.base.capabilities import fitted_on_fold
-from recassay.split.base import Split
-from recassay.study.plan.plan import Plan
-from recassay.study.plan.run_files import RunFile
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.study.plan.plan import AnyPlan
 from recassay.study.plan.systems import System
-from recassay.study.run.judging import compare_systems, judge_fold
+from recassay.study.run.failing import Errors, JudgesAnswers, failing_metrics, unscorable
 from recassay.study.store.folder import StudyCell
 
-USERS, ITEMS = 300, 500  # of a dry run; where many items tie, a design takes time quadratic in them
-JUDGED, FEW_JUDGED = 50, 20  # users who get lists: in the first dry run of a study, and on its other data and splits
+UNTRUSTED = "U236"  # a pickle of another process
+FAILED = "U135"
+Answer = TypeVar("Answer")
+Failure = tuple[StudyCell, str, Exception]  # where, what and why
 
 
-def dry_run(
-    plan: Plan,
-    systems: Iterable[System],
-    cell: StudyCell,
-    split: Split,
-    fold: Fold,
-    *,
-    judged: int = JUDGED,
-    threads: int | None = None,
-) -> None:
-    """Fit systems on a small part of a fold, and score them under every design and metric; raise the first error.
+@dataclass(frozen=True)
+class Rehearsal(Generic[Answer]):
+    """The work of a study on a small part of one fold.
 
-    The error names its place in the study file. ``cell`` has the seed, and ``judged`` is the number of users who get
-    lists, or all users of the part if nothing is relevant to these.
+    ``size`` says how large the part is. ``answer`` returns what a system answers there, and ``judge`` scores answers by
+    system under all metrics of the study.
     """
-    part = small_fold(fold)
-    some = replace(part, test=part.test.take(part.test.users <= np.unique(part.test.users)[:judged].max(initial=0)))
-    task = ranking_task(some, plan.protocol)
-    if task.relevant.places.size == 0:
-        some, task = part, ranking_task(part, plan.protocol)
-    if task.relevant.places.size == 0:
-        raise UsageError(
-            "U135",
-            f"no test rating of the {task.users.size:,} users of the dry run is relevant",
-            where=f"{plan.protocol}, {fold.how.get('split')}",
-            hint="lower relevant_from, or look at the ratings: recassay stats LOG",
-        )
-    runs = {system.name: _run_small(plan, system.at(cell), part, task, threads) for system in systems}
-    found, _ = judge_fold(plan, split, some, runs, dry_run=True, short="all", threads=threads)
-    for scored in found.values():
-        compare_systems(plan, scored.scores, threads=threads)
+
+    size: str
+    answer: Callable[[System], Answer]
+    judge: Callable[[dict[str, Answer]], Any]
 
 
-def _run_small(plan: Plan, system: System, part: Fold, task: RankingTask, threads: int | None) -> Run:
+class Rehearses(JudgesAnswers, Protocol):
+    """A runner of a study, as far as its dry run needs it."""
+
+    @property
+    def report(self) -> Callable[[str, int, int], None]:
+        """Return the function that reports progress."""
+
+    def folds(self, name: str, log: Any, split: Any) -> Sequence[Any]:
+        """Return the folds that a split makes of the log of a data set."""
+
+    def rehearse(self, cell: StudyCell, split: Any, fold: Any) -> Rehearsal[Any]:
+        """Return the work on a small part of a fold."""
+
+
+def dry_run(runner: Rehearses, logs: Mapping[str, Interactions], names: Collection[str]) -> list[Failure]:
+    """Try systems and metrics on a small part of the data of a study; return what failed where, and why.
+
+    A system that failed is to be left out of that data, and a metric is left out of the study. ``names`` are the
+    systems that are new or changed, and what failed in an earlier dry run; the first system is tried if there are none,
+    and all systems are if a metric failed before. Raise the first error if no system works anywhere.
+    """
+    plan, failed, works = runner.plan, list[Failure](), False
+    systems = tuple(system for system in plan.systems if system.name in names) or plan.systems[:1]
+    if set(names) - {system.name for system in plan.systems}:
+        systems = plan.systems
+    places = [(name, log, split) for name, log in logs.items() for split in plan.splits_of(name)]
+    for done, (name, log, split) in enumerate(places):
+        runner.report("dry run on a small part", done, len(places))
+        fold = runner.folds(name, log, split)[0]
+        cell = StudyCell(name, str(split), fold.number, plan.study.seeds[0])
+        bad_systems, bad_metrics = failures_on(runner, systems, cell, split, fold)
+        failed += [(cell, *one) for one in (bad_systems | bad_metrics).items()]
+        runner.drop_metrics(bad_metrics)
+        works = works or len(bad_systems) < len(plan.systems)
+        runner.report("dry run on a small part", done + 1, len(places))
+    for _, name, error in failed:
+        if not works:
+            raise error
+        runner.report(f"{name} failed in the dry run and is left out", 0, 1)
+    return failed
+
+
+def failures_on(
+    runner: Rehearses, systems: Sequence[System], cell: StudyCell, split: Any, fold: Any
+) -> tuple[Errors, Errors]:
+    """Return the errors of the systems, and those of the metrics, that fail on a small part of a fold.
+
+    A metric failed if no system can be scored by it, although another metric works. Raise an error about the request or
+    the data of a metric, such as missing item features: it is a mistake in the study file.
+    """
+
+    def failures(headings: Sequence[str]) -> Errors:
+        few = runner if len(headings) == len(runner.plan.metrics) else runner.with_metrics(headings)
+        return _failing_systems(few.rehearse(cell, split, fold), few.plan, systems)
+
+    def attempt(heading: str) -> None:
+        errors = failures([heading])
+        if len(errors) == len(systems):
+            raise _cause(next(iter(errors.values())))
+
+    plan = runner.plan
+    failed = failures(list(plan.metrics))
+    bad = failing_metrics(plan.metrics, attempt) if len(failed) == len(systems) else {}
+    if not bad:
+        return failed, {}
+    about: Errors = {}
+    for heading, error in bad.items():
+        if isinstance(error, InputError | UsageError):
+            raise plan.locate_metric(heading, error) from error
+        about[heading] = plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
+        about[heading].__cause__ = error
+    return failures([heading for heading in plan.metrics if heading not in bad]), about
+
+
+def _failing_systems(rehearsal: Rehearsal[Any], plan: AnyPlan, systems: Sequence[System]) -> Errors:
+    """Return the errors of the systems that fail on a small part, with the lines of the systems in the study file."""
+    answers: dict[str, Any] = {}
+    failed: Errors = {}
+    for system in systems:
+        try:
+            answers[system.name] = rehearsal.answer(system)
+        except Exception as error:
+            if isinstance(error, RecassayError) and error.code == UNTRUSTED:
+                raise
+            known = error if isinstance(error, RecassayError) else _as_failure(system.name, rehearsal.size, error)
+            failed[system.name] = plan.document.locate(system.key, known)
+            failed[system.name].__cause__ = error
     try:
-        model = system.model.read(system.name) if isinstance(system.model, RunFile) else system.model
-        fitted = fitted_on_fold(model, part, max_epochs=1)
-        return play_fitted(fitted, task, system.name, k=plan.protocol.k, threads=threads)
-    except RecassayError as error:
-        raise plan.document.locate(system.key, error) from error
-    except Exception as error:
-        raise UsageError(
-            "U135",
-            f"{system.name} failed on {len(part.train):,} events: {type(error).__name__}: {error}",
-            where=plan.document.where(system.key),
-            hint="the traceback above shows where; fix the model, or remove it",
-        ) from error
+        if answers:
+            rehearsal.judge(answers)
+    except Exception:
+        errors = unscorable(rehearsal.judge, answers)
+        if not errors:
+            raise
+        for system in systems:
+            if (found := errors.get(system.name)) is not None:
+                is_known = isinstance(found, RecassayError)
+                failed[system.name] = found if is_known else _as_failure(system.name, rehearsal.size, found)
+        if rest := {name: answer for name, answer in answers.items() if name not in errors}:
+            rehearsal.judge(rest)
+    return {system.name: failed[system.name] for system in systems if system.name in failed}
 
 
-def small_fold(fold: Fold, users: int = USERS, items: int = ITEMS) -> Fold:
-    """Return the fold reduced to its first test users and their most frequent items, with new codes.
+def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
+    """Return the error of a system or metric as one of recassay."""
+    what = f"{name} failed on {size}: {type(error).__name__}: {error}"
+    found = UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
+    found.__cause__ = error
+    return found
 
-    Users without training events among these items are left out. A fold with fewer users and items stays the same.
-    """
-    test_users = np.unique(fold.test.users)
-    if test_users.size <= users and fold.train.n_items <= items:
-        return fold
-    chosen = np.isin(np.arange(fold.train.n_users), test_users[:users])
-    parts = [part for part in (fold.train, fold.validation, fold.test) if part is not None]
-    counts = sum(np.bincount(part.items[chosen[part.users]], minlength=part.n_items) for part in parts)
-    frequent = np.zeros(fold.train.n_items, np.bool_)
-    frequent[np.argsort(-counts, kind="stable")[:items]] = True
-    rows = [chosen[part.users] & frequent[part.items] for part in parts]
-    trained = np.isin(np.arange(fold.train.n_users), fold.train.users[rows[0]])
-    if trained[fold.test.users[rows[-1]]].any():  # else the users have no item in common, and all items are few
-        chosen &= trained
-        rows = [mask & chosen[part.users] for part, mask in zip(parts, rows, strict=True)]
-    else:
-        rows = [chosen[part.users] for part in parts]
-    whole = functools.reduce(Interactions.concat, [part.take(mask) for part, mask in zip(parts, rows, strict=True)])
-    ends = np.cumsum([mask.sum() for mask in rows]).tolist()
-    whole = whole.compact()
-    chunks = [whole.take(np.arange(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
-    return replace(
-        fold,
-        train=chunks[0],
-        test=chunks[-1],
-        validation=None if fold.validation is None else chunks[1],
-        profile=None if fold.profile is None else fold.profile[rows[0]],
-    )
+
+def _cause(error: Exception) -> Exception:
+    """Return the error that a system or metric raised itself."""
+    wrapped = isinstance(error, RecassayError) and error.code == FAILED
+    return error.__cause__ if wrapped and isinstance(error.__cause__, Exception) else error

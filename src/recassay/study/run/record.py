@@ -87,10 +87,11 @@ class Record:
         self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
         self.exhibits += 1
 
-    def note_failure(self, cell: StudyCell, name: str, error: Exception) -> None:
-        """Record that a system or experiment failed on a cell (data set, split, fold, seed).
+    def note_failure(self, cell: StudyCell, name: str, error: Exception, *, in_dry_run: bool = False) -> None:
+        """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).
 
-        The error is written with its traceback into the folder.
+        The error is written with its traceback into the folder. What failed in the dry run of a split of data is left
+        out of all its folds and seeds.
 
         If it failed during a stream, its results up to the failure are written, too.
         """
@@ -101,6 +102,7 @@ class Record:
             "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
             "message": str(error),
             "traceback": "".join(traceback.format_exception(error)),
+            **({"dry_run": True} if in_dry_run else {}),
         }
         description, scored = self._failure_places(cell, name)
         self.failures.append(about)
@@ -163,16 +165,19 @@ class Record:
     def pool_folds(
         self, cell: StudyCell, design: str, parts: list[StudyScores], folds: int, threads: int | None
     ) -> StudyScores | None:
-        """Record and return the results over all folds, of the systems that have results in each fold.
+        """Record and return the results over all folds, of the systems and metrics that have results in each fold.
 
         ``parts`` are the results of the folds that have any, and ``folds`` is the number of all folds. Return None, and
         record nothing, if a fold lacks results or if no system has results in each fold.
         """
         whole = [system for system in parts[0].scores.systems if all(system in part.scores.systems for part in parts)]
+        metrics = [one for one in parts[0].scores.metrics if all(one in part.scores.metrics for part in parts)]
         if len(parts) < folds or not whole:
             return None
         powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
-        scored = pool_folds([part.of(whole) for part in parts], self.plan.study.judge, powers=powers, threads=threads)
+        scored = pool_folds(
+            [part.of(whole, metrics) for part in parts], self.plan.study.judge, powers=powers, threads=threads
+        )
         self._rows(self.identity(cell) | {"design": design}, ALL, scored)
         return scored
 

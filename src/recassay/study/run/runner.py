@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from recassay.checks.base import RemovedRowsFacts, ReplacedRunFacts, diagnose
 from recassay.data.fold import Fold
@@ -29,12 +29,14 @@ from recassay.study.plan import lock as locks
 from recassay.study.plan.plan import AnyPlan
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
+from recassay.study.run.dry_run import UNTRUSTED, Rehearsal, dry_run
+from recassay.study.run.failing import leave_out
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.record import Record
 from recassay.study.run.study_scores import StudyScores
 from recassay.study.run.work import Work
 from recassay.study.store import state
-from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, model_key
+from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, failed_in_dry_run, model_key
 from recassay.study.store.results import Results, Row
 from recassay.study.store.statistics import stored_statistics
 from recassay.study.store.stream_fold import StreamFold
@@ -44,12 +46,8 @@ from recassay.threads import available
 ReportProgress = Callable[[str, int, int], None]  # stage, done, of
 Logs = Mapping[str, Interactions]  # by the name of the data
 Failures = Mapping[tuple[StudyCell, str], Row]  # by cell and system
-UNTRUSTED = "U236"  # a pickle of another process
 AFold = TypeVar("AFold", Fold, SequenceFold, StreamFold)
 Answer = TypeVar("Answer")
-
-
-TOO_FEW_CANDIDATES = "U120"
 
 
 @dataclass
@@ -75,6 +73,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     filtered: dict[str, tuple[int, Mapping[str, int]]] = field(
         default_factory=dict
     )  # by log: rows before filters, and removed rows by reason
+    failed_early: list[tuple[StudyCell, str, Exception]] = field(default_factory=list)  # in the dry run: what, and why
 
     @cached_property
     def record(self) -> Record:
@@ -96,8 +95,8 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Return the folds that a split makes of the log of data set ``name``."""
 
     @abstractmethod
-    def dry_run(self, cell: StudyCell, split: Any, fold: AFold) -> None:
-        """Run and score systems on a small part of a fold; raise the first error."""
+    def rehearse(self, cell: StudyCell, split: Any, fold: AFold) -> Rehearsal[Answer]:
+        """Return the work of the study on a small part of a fold, which the dry run does first."""
 
     @abstractmethod
     def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:
@@ -150,6 +149,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Return findings about a fold itself, such as training events that are later than test events."""
         return ()
 
+    def working_systems(self, name: str, split: str, fold: AFold) -> tuple[System, ...]:
+        """Return the systems for a fold of a split of data set ``name``, without those that failed in its dry run."""
+        return tuple(system for system in self.systems(fold) if not self.is_left_out(name, split, system.name))
+
     def systems(self, fold: AFold) -> tuple[System, ...]:
         """Return the systems of the study for a fold, with tuned parameters if there is tuning."""
         return self.plan.systems
@@ -174,8 +177,9 @@ class Runner(ABC, Generic[AFold, Answer]):
         logs = {name: self.log(name) for name in self.plan.data}
         lock, before = locks.build_lock(self.plan, logs), locks.stored_lock(self.out)
         self.work.changed = locks.changed_systems(before, lock)
-        if not locks.claim_folder(self.out, lock):
-            self._dry_run_all(logs)
+        failed_before = failed_in_dry_run(self.out)
+        if not locks.claim_folder(self.out, lock) or failed_before:
+            self.failed_early = dry_run(self, logs, failed_before.union(self.work.changed))
         make_folder(self.out)
         with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out, log=LOG) as manifest:
             state.forget_state(self.out)
@@ -191,6 +195,8 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     def _run_all(self, logs: Logs, manifest: Manifest) -> Results:
         """Run all stages that write files, and return the results; ``manifest`` lists the files of the folder."""
+        for cell, name, error in self.failed_early:
+            self.record.note_failure(cell, name, error, in_dry_run=True)
         if self.make_ahead is not None:
             self.failures_ahead = self.make_ahead(self, logs)
             manifest.reread()
@@ -201,10 +207,21 @@ class Runner(ABC, Generic[AFold, Answer]):
             self.conclude()
         return replace(self.record.write(), work=self.work.lines(memo, self.record.scored))
 
-    @property
-    def untried(self) -> tuple[System, ...]:
-        """Return the systems for the dry run: those that are new or changed, or else only the first one."""
-        return tuple(one for one in self.plan.systems if one.name in self.work.changed) or self.plan.systems[:1]
+    def is_left_out(self, dataset: str, split: str, system: str) -> bool:
+        """Return whether a system failed in the dry run of a split of a data set, and so is left out there."""
+        place = (dataset, split, system)
+        return any((cell.dataset, cell.split, name) == place for cell, name, _ in self.failed_early)
+
+    def with_metrics(self, headings: Several[str]) -> Self:
+        """Return a runner of the same study with these metrics only."""
+        return replace(self, plan=self.plan.with_metrics(headings))
+
+    def drop_metrics(self, headings: Collection[str]) -> None:
+        """Leave out metrics from here on."""
+        if not headings:
+            return
+        self.plan = self.plan.with_metrics([heading for heading in self.plan.metrics if heading not in headings])
+        self.record.plan = self.plan
 
     def log(self, name: str) -> Interactions:
         """Return the log of data set ``name`` after all filters; an error names its line in the study file."""
@@ -227,16 +244,6 @@ class Runner(ABC, Generic[AFold, Answer]):
     def check_log(self, name: str, log: Interactions) -> None:
         """Raise an error if the log of data set ``name`` lacks what the study needs; by default nothing is needed."""
 
-    def _dry_run_all(self, logs: Mapping[str, Interactions]) -> None:
-        of, done = sum(len(self.plan.splits_of(name)) for name in logs), 0
-        for name, log in logs.items():
-            for split in self.plan.splits_of(name):
-                self.report("dry run on a small part", done, of)
-                fold = self.folds(name, log, split)[0]
-                self.dry_run(StudyCell(name, str(split), fold.number, self.plan.study.seeds[0]), split, fold)
-                done += 1
-                self.report("dry run on a small part", done, of)
-
     def _split(self, name: str, log: Interactions, split: Any) -> None:
         """Run and score all folds of one split of the log of data set ``name``, and combine the results over folds."""
         folds = self.folds(name, log, split)
@@ -247,7 +254,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         for fold in folds:
             self.record.note_fold(name, split, fold, self.findings_of_fold(fold))
             self._note_removed(name, split, fold)
-            systems = self.systems(fold)
+            systems = self.working_systems(name, str(split), fold)
             for seed in self.plan.study.seeds:
                 cell = StudyCell(name, str(split), fold.number, seed)
                 answers: dict[str, Answer] = {}
@@ -257,7 +264,7 @@ class Runner(ABC, Generic[AFold, Answer]):
                         answers[system.name] = answered
                         is_new = bool(self.work.computed[system.name])
                         if fold is folds[0] and len(answers) == 1 and is_new:  # an error shows before others take hours
-                            self._drop_unscorable(cell, split, fold, answers)
+                            leave_out(self, cell, split, fold, answers, one_of=len(systems))
                         self._note_changed(cell, system.name)
                     self.report(f"{name}, {split}", next(steps), of)
                 if not answers:
@@ -284,26 +291,14 @@ class Runner(ABC, Generic[AFold, Answer]):
     def _judged(
         self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
-        """Return scores by design, and findings; a system that cannot be scored is recorded as failed and left out."""
-        try:
-            return self.judge(split, fold, answers)
-        except Exception:
-            if not self._drop_unscorable(cell, split, fold, answers):
-                raise
-            return self.judge(split, fold, answers) if answers else ({}, ())
-
-    def _drop_unscorable(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> bool:
-        """Score each system alone, record and remove from ``answers`` those that fail, and return whether any did."""
-        before = len(answers)
-        for name, answered in list(answers.items()):
+        """Return scores by design, and findings; what cannot be scored is recorded as failed and left out."""
+        while answers:
             try:
-                self.judge(split, fold, {name: answered}, dry_run=True)
-            except Exception as error:
-                if getattr(error, "code", None) == TOO_FEW_CANDIDATES:  # the study's mistake: no system can answer
+                return self.judge(split, fold, answers)
+            except Exception:
+                if not leave_out(self, cell, split, fold, answers):
                     raise
-                self.record.note_failure(cell, name, error)
-                del answers[name]
-        return len(answers) < before
+        return {}, ()
 
     def _note_removed(self, name: str, split: Any, fold: AFold) -> None:
         """Record a finding if filters or the split removed many rows; sequences of one event are not counted."""

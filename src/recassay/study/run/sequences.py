@@ -18,7 +18,7 @@ from recassay.data.generated import Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import read_table
 from recassay.data.sequences import SequenceFold
-from recassay.errors import RecassayError, UsageError
+from recassay.errors import RecassayError
 from recassay.evaluate.sequences.exhibits import (
     by_position,
     item_counts,
@@ -39,6 +39,8 @@ from recassay.split.sequences import SequenceSplit
 from recassay.stats.intervals import Uncertainty
 from recassay.study.config.sources import file_beside, load_items
 from recassay.study.plan.plan import SEQUENCES, SequencePlan
+from recassay.study.plan.systems import System
+from recassay.study.run.dry_run import Rehearsal
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
 from recassay.study.run.study_scores import StudyScores
@@ -93,29 +95,22 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
             first += len(fold.test)
         return found
 
-    def dry_run(self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold) -> None:
-        """Fit and score new or changed systems on the first 100 training and test sequences; raise the first error."""
+    def rehearse(self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold) -> Rehearsal[Runs]:
+        """Return the work on the first 100 training and test sequences of a fold."""
         few = np.arange(DRY_RUN_SEQUENCES)
         train, test = fold.train.take(few[: len(fold.train)]), fold.test.take(few[: len(fold.test)])
         part = dataclasses.replace(fold, train=train, test=test)
-        answers: dict[str, Runs] = {}
-        for system in self.untried:
-            try:
-                model, protocol = system.model, self._protocol(0)
-                fitted = fitted_on_sequences(model, train, training=Training(max_epochs=1))
-                answers[system.name] = generate(fitted, part, protocol, name=system.name, threads=self.threads)
-            except RecassayError as error:
-                raise self.plan.document.locate(system.key, error) from error
-            except Exception as error:
-                raise UsageError(
-                    "U135",
-                    f"{system.name} failed on {len(train):,} sequences: {type(error).__name__}: {error}",
-                    where=self.plan.document.where(system.key),
-                    hint="the traceback above shows where; fix the model, or remove it",
-                ) from error
-        judged, _ = self.judge(split, part, answers, dry_run=True)
-        for each in judged.values():
-            compare_systems(self.plan, each.scores, threads=self.threads)
+
+        def answer(system: System) -> Runs:
+            fitted = fitted_on_sequences(system.model, train, training=Training(max_epochs=1))
+            return generate(fitted, part, self._protocol(0), name=system.name, threads=self.threads)
+
+        def judge(answers: dict[str, Runs]) -> None:
+            judged, _ = self.judge(split, part, answers, dry_run=True)
+            for each in judged.values():
+                compare_systems(self.plan, each.scores, threads=self.threads)
+
+        return Rehearsal(f"{len(train):,} sequences", answer, judge)
 
     def fit(self, model: Any, fold: SequenceFold, checkpoint: Path, listener: Listener) -> Any:
         """Return the model fitted on sequences, or on a log in which every sequence is a user."""

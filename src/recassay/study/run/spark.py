@@ -73,13 +73,11 @@ class StudySpec:
     threads: int = field(compare=False)
     trust: bool = field(compare=False)
     lock: str = field(compare=False)
+    metrics: tuple[str, ...] = field(compare=False)  # without those that failed in the dry run
 
     @classmethod
-    def of(cls, runner: Runner[Any, Any], logs: Logs) -> StudySpec:
-        """Return the specification of a running study, with absolute paths, and one thread by default.
-
-        ``logs`` are its logs by data set.
-        """
+    def of(cls, runner: Runner[Any, Any]) -> StudySpec:
+        """Return the specification of a running study, with absolute paths, and one thread by default."""
         plan = runner.plan
         data = runner.data or os.environ.get(DATA_VARIABLE)
         return cls(
@@ -92,12 +90,13 @@ class StudySpec:
             Path(data).absolute() if data else None,
             runner.threads or 1,
             runner.trust,
-            locks.to_yaml(locks.build_lock(plan, logs)),
+            (runner.out / locks.NAME).read_text(encoding="utf-8"),
+            tuple(plan.metrics),
         )
 
     def runner(self) -> Runner[Any, Any]:
         """Return a runner of the study for use on a Spark worker; it reports no progress."""
-        plan = make_plan(self.document, self.study, quick=self.quick)
+        plan = make_plan(self.document, self.study, quick=self.quick).with_metrics(self.metrics)
         return self.kind(plan, self.out, self.data, self.threads, _silent, self.trust)
 
     def refuse_elsewhere(self) -> None:
@@ -114,7 +113,7 @@ def make_answers_ahead(tasks: Tasks, runner: Runner[Any, Any], logs: Logs) -> Fa
     ``tasks`` runs a function on groups of work. First the settings of tuning are run, because other work depends on
     them. A failure is by its cell (data set, split, fold, seed) and system.
     """
-    order, failures = StudySpec.of(runner, logs), list[Row]()
+    order, failures = StudySpec.of(runner), list[Row]()
     for stage, find in ((SETTINGS, _setting_tasks), (ANSWERS, _answer_tasks)):
         if group := find(runner, logs):
             work = functools.partial(_run_tasks, order)
@@ -149,7 +148,7 @@ def _answer_tasks(runner: Runner[Any, Any], logs: Logs) -> list[TaskGroup]:
     """Return tasks for all lists, sequences or outcomes that are not stored, grouped by the fitted model they need."""
     found = defaultdict[str, list[AnswerTask]](list)
     for cell, fold in _folds(runner, logs):
-        systems = runner.systems(fold)
+        systems = runner.working_systems(cell.dataset, cell.split, fold)
         for seed in runner.plan.study.seeds:
             for system in systems:
                 here = dataclasses.replace(cell, seed=seed)

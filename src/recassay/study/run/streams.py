@@ -22,6 +22,7 @@ from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamPlan
 from recassay.study.plan.systems import System
 from recassay.study.plan.tuning import Setting, best_setting, play_setting, setting_path, tuning_exhibit
+from recassay.study.run.dry_run import Rehearsal
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
 from recassay.study.run.stream_scores import DeclaredComparisons, score_streams, stream_exhibits, stream_findings
@@ -60,24 +61,15 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
 
-    def dry_run(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> None:
-        """Run and score new or changed systems on the first events of a stream; raise the first error."""
+    def rehearse(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> Rehearsal[Outcomes]:
+        """Return the work on the first events of a stream."""
         events = min(DRY_RUN_EVENTS, len(fold.log))
         part = fold.first(events, dry_run_protocol(fold.protocol, events))
-        played = {}
-        for system in self.untried:
-            try:
-                played[system.name] = self._played(system.model, part, system.name)
-            except RecassayError as error:
-                raise self.plan.document.locate(system.key, error) from error
-            except Exception as error:
-                raise UsageError(
-                    "U135",
-                    f"{system.name} failed on {events:,} events: {type(error).__name__}: {error}",
-                    where=self.plan.document.where(system.key),
-                    hint="the traceback above shows where; fix the model, or remove it",
-                ) from error
-        self.judge(split, part, played, dry_run=True)
+        return Rehearsal(
+            f"{events:,} events",
+            lambda system: self._played(system.model, part, system.name),
+            lambda played: self.judge(split, part, played, dry_run=True),
+        )
 
     def systems(self, fold: StreamFold) -> tuple[System, ...]:
         """Return the systems with the settings that were best on the first part of the stream.
@@ -91,7 +83,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         found, settings = [], dict[str, list[Setting]]()
         self.settings[fold.dataset] = settings
         for system in self.plan.systems:
-            models = self.plan.settings.get(system.name, ())
+            models = () if self._is_left_out(fold, system) else self.plan.settings.get(system.name, ())
             for model in models:
                 self.report(f"{fold.dataset}: settings", done, of)
                 settings.setdefault(system.name, []).append(play_setting(system, model, part, metric, self.out))
@@ -101,6 +93,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         self.report(f"{fold.dataset}: settings", done, of)
         return tuple(found)
 
+    def _is_left_out(self, fold: StreamFold, system: System) -> bool:
+        return self.is_left_out(fold.dataset, str(WholeStream()), system.name)
+
     def unplayed_settings(self, fold: StreamFold) -> list[tuple[str, int]]:
         """Return the tuning candidates without a stored result on this stream, as pairs of system and index."""
         if not self.plan.settings:
@@ -109,6 +104,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return [
             (system.name, number)
             for system in self.plan.systems
+            if not self._is_left_out(fold, system)
             for number, model in enumerate(self.plan.settings.get(system.name, ()))
             if not self.store.manifest.is_intact(setting_path(system, model, part, metric, self.out))
         ]

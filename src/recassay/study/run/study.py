@@ -40,10 +40,11 @@ from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamP
 from recassay.study.plan.rerank_tuning import Choice, FailedChoice, choose_settings, reranker_exhibit
 from recassay.study.plan.run_files import RunFile
 from recassay.study.plan.systems import System
-from recassay.study.run.dry_run import FEW_JUDGED, JUDGED, dry_run
+from recassay.study.run.dry_run import UNTRUSTED, Rehearsal
 from recassay.study.run.judging import Remember, compute_again, judge_fold, judge_item_groups
-from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
+from recassay.study.run.runner import ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
+from recassay.study.run.small_fold import rehearsal_of_lists
 from recassay.study.run.spark import make_answers_ahead
 from recassay.study.run.streams import StreamRunner
 from recassay.study.run.study_scores import StudyScores
@@ -138,7 +139,6 @@ class _ListRunner(Runner[Fold, Run]):
 
     plan: Plan
     task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
-    dry_runs: int = 0
     digests: WeakKeyDictionary[Run, str] = field(default_factory=WeakKeyDictionary)  # of the files of stored runs
     choices: dict[tuple[int, str], Choice] = field(default_factory=dict)  # by fold and tuned re-ranker, of a split
 
@@ -215,11 +215,9 @@ class _ListRunner(Runner[Fold, Run]):
             except RecassayError as error:
                 raise self.plan.locate_split(name, number, error) from None
 
-    def dry_run(self, cell: StudyCell, split: Split, fold: Fold) -> None:
-        """Fit new or changed systems on a small part of a fold, and score their lists under every design."""
-        self.dry_runs += 1
-        judged = JUDGED if self.dry_runs == 1 else FEW_JUDGED
-        dry_run(self.plan, self.untried, cell, split, fold, judged=judged, threads=self.threads)
+    def rehearse(self, cell: StudyCell, split: Split, fold: Fold) -> Rehearsal[Run]:
+        """Return the work on a small part of a fold: fit, recommend, and score lists under every design and metric."""
+        return rehearsal_of_lists(self.plan, cell, split, fold, threads=self.threads)
 
     def systems(self, fold: Fold) -> tuple[System, ...]:
         """Return the systems; re-rankers under ``tune`` have the best parameters on the validation part of the fold."""

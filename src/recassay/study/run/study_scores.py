@@ -8,6 +8,7 @@ interval resamples users with all their folds, because values of one user in dif
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,19 +61,21 @@ class StudyScores:
         """Return a column with a value per user (or other unit), repeated for every system as in :meth:`frame`."""
         return pl.concat([column] * len(self.scores.systems))
 
-    def of(self, systems: Sequence[str]) -> StudyScores:
-        """Return the scores of these systems only."""
+    def of(self, systems: Sequence[str], metrics: Sequence[str]) -> StudyScores:
+        """Return the scores of these systems by these metrics only."""
         scores = self.scores
+        keys = set(itertools.product(systems, metrics))
         return dataclasses.replace(
             self,
             scores=dataclasses.replace(
                 scores,
                 systems=tuple(systems),
-                per_unit={key: column for key, column in scores.per_unit.items() if key[0] in systems},
-                per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key[0] in systems},
-                rows=tuple(row for row in scores.rows if row.system in systems),
+                metrics=tuple(metrics),
+                per_unit={key: column for key, column in scores.per_unit.items() if key in keys},
+                per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key in keys},
+                rows=tuple(row for row in scores.rows if (row.system, row.metric) in keys),
             ),
-            design_rows={key: row for key, row in self.design_rows.items() if key[0] in systems},
+            design_rows={key: row for key, row in self.design_rows.items() if key in keys},
         )
 
     def rows(self) -> list[dict[str, Any]]:

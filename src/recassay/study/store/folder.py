@@ -319,6 +319,12 @@ class StudyFolder:
             self.manifest.set_aside(path)
 
 
+def failed_in_dry_run(folder: Path) -> frozenset[str]:
+    """Return the names of the systems and metrics that failed in the dry run of the study whose results are there."""
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in (folder / FAILURES).rglob("*.json"))
+    return frozenset(about["system"] for about in found if about.get("dry_run"))
+
+
 def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
     """Return the key under which a fitted model is stored: a digest of everything that the fit depends on.
 

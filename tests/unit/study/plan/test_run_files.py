@@ -76,10 +76,10 @@ def test_an_unchanged_run_file_is_not_read_again_and_a_changed_one_is(study, tmp
 
 def test_the_columns_of_the_data_are_those_of_the_run_files_that_have_them(study, tmp_path, written):
     written()
-    with pytest.raises(RecassayError) as caught:
-        ra.run_study(with_runs(study, "runs/{fold}.csv", data=f'{{generate: "{LOG}"}}'), tmp_path / "out")
-    assert caught.value.code == "I201"
-    assert "line 5, models.mine" in caught.value.where
+    path = with_runs(study, "runs/{fold}.csv", data=f'{{generate: "{LOG}"}}')
+    (failure,) = ra.run_study(path, tmp_path / "out").failures
+    assert (failure["system"], failure["code"]) == ("mine", "I201")
+    assert "line 5, models.mine" in failure["message"]
 
 
 @pytest.mark.parametrize(

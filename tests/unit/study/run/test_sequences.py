@@ -249,7 +249,6 @@ def test_a_protocol_of_lists_rejects_sequences(study):
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (("chance: Uniform", "chance: Popular"), "U173"),
         (("seq_precision@3", "ndcg@3"), "U181"),
         (("seq_precision@3", "seq_precision@9"), "U182"),
         (("gap=4000000", "gap=1"), "U116"),

@@ -103,7 +103,7 @@ def ordered(path, out):
     plan = make_plan(document, read_study(document))
     runner = RUNNERS[type(plan)](plan, out, None, None, lambda *_: None)
     logs = {name: runner.log(name) for name in plan.data}
-    return runner, logs, spark.StudySpec.of(runner, logs)
+    return runner, logs, spark.StudySpec.of(runner)
 
 
 def refused(order, errand):

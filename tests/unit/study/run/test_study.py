@@ -23,7 +23,7 @@ from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
 from recassay.study.config.sources import find_data_file
 from recassay.study.run import study as running
-from recassay.study.run.dry_run import small_fold
+from recassay.study.run.small_fold import small_fold
 from recassay.study.store import folder as folders
 
 from ..conftest import files
@@ -504,17 +504,6 @@ def test_a_small_fold_keeps_all_items_where_the_frequent_ones_leave_no_user_in_t
     table = pl.DataFrame(rows, schema=["user_id", "item_id", "timestamp"], orient="row")
     part = small_fold(ra.split.last(n=10)(ra.read_interactions(table))[0])
     assert (np.unique(part.test.users).size, part.train.n_items) == (300, 900)
-
-
-def test_a_failing_fit_is_an_early_error(study, tmp_path, monkeypatch):
-    with pytest.raises(UsageError) as caught:
-        ra.run_study(study(replace=[("factors=4", "factors=64")]), tmp_path / "out")
-    assert (caught.value.code, "line 5, models.svd" in caught.value.where) == ("U102", True)
-    monkeypatch.setattr(Popular, "fit", lambda self, train: 1 / 0)
-    with pytest.raises(UsageError) as caught:
-        ra.run_study(study(), tmp_path / "out")
-    assert (caught.value.code, "ZeroDivisionError" in caught.value.what) == ("U135", True)
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_metric_without_its_data_is_an_early_error(study, tmp_path):
