@@ -184,16 +184,31 @@ def transformer_block(
     by the square root of d / heads, or of d with ``scale="model"``. ``activation`` is that of the feed-forward layer.
     """
     functional = torch_module().nn.functional
-    mixed = norm(x, weights[f"{name}.attention.norm"]) @ weights[f"{name}.attention.in"]  # (n, t, 3d)
-    if scale == "model" and heads > 1:  # the division by the square root of d / heads comes later
-        mixed = torch_module().cat([mixed[..., : x.shape[-1]] * heads**-0.5, mixed[..., x.shape[-1] :]], -1)
+    mixed = linear(norm(x, weights[f"{name}.attention.norm"]), weights, f"{name}.attention.in")  # (n, t, 3d)
+    if scale == "model":
+        mixed = scaled_by_model(mixed, heads)
     mixed = attention(mixed, heads, seen, drop, within) @ weights[f"{name}.attention.out"]
     x = x + drop(mixed, rate)
-    inner = (
-        norm(x, weights[f"{name}.forward.norm"]) @ weights[f"{name}.forward.in"] + weights[f"{name}.forward.in.bias"]
-    )
+    inner = linear(norm(x, weights[f"{name}.forward.norm"]), weights, f"{name}.forward.in")
     inner = getattr(functional, activation)(inner)  # (n, t, f)
-    return x + drop(inner @ weights[f"{name}.forward.out"] + weights[f"{name}.forward.out.bias"], rate)
+    return x + drop(linear(inner, weights, f"{name}.forward.out"), rate)
+
+
+def linear(x: Tensor, weights: Weights, name: str) -> Tensor:
+    """Return x times the matrix of this name, plus the bias ``name.bias`` if there is one."""
+    found, bias = x @ weights[name], weights.get(f"{name}.bias")
+    return found if bias is None else found + bias
+
+
+def scaled_by_model(mixed: Tensor, heads: int) -> Tensor:
+    """Return Q, K and V side by side with Q / sqrt(heads).
+
+    :func:`attention` divides by sqrt(d / heads), so that the product is divided by sqrt(d).
+    """
+    if heads == 1:
+        return mixed
+    d = mixed.shape[-1] // 3
+    return torch_module().cat([mixed[..., :d] * heads**-0.5, mixed[..., d:]], -1)
 
 
 def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within: float) -> Tensor:

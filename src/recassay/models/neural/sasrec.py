@@ -24,13 +24,18 @@ class SASRec(Neural):
     with ``heads`` heads and causal attention, and then ReLU(x W1 + b1) W2 + b2. After a last LayerNorm the state at the
     last position scores item i with M[i]. With ``scale="model"`` the divisor is sqrt(dim).
 
+    ``form="printed"`` has no biases and no last LayerNorm. ``form="authors"`` is the network of the authors' code:
+    x = sqrt(dim) M[item] + P[position]; a block is n + z(n, x) with n = LayerNorm(x), where Q reads n, K and V read x,
+    all three have biases, dropout applies to attention weights, and nothing follows the heads; and then
+    n + Dropout(Dropout(ReLU(n W1 + b1)) W2 + b2).
+
     Every position predicts the next item. The authors' loss is ``loss="binary"``, which presets use:
     -log sig(o) - log(1 - sig(o')), where o' is the score of an item drawn uniformly from the items the user never had.
     It ranks worse among all items (Petrov and Macdonald), so the default ``"auto"`` is "softmax" up to 5,000 items, and
     above it "sampled", a softmax over ``negatives`` sampled items. ``loss="gbce"`` makes the network gSASRec.
 
     Edges: an empty history is read as one item whose embedding is 0. Other defaults are those of the authors' code
-    except ``epochs``; their code also applies dropout to attention weights. Presets "authors", "ml-1m" (also as
+    except ``epochs`` and ``form``. Presets "authors", "ml-1m" (also as
     "ml-20m"), "beauty", "games", "steam".
 
     Reference: Kang and McAuley, Self-attentive sequential recommendation, ICDM 2018. Petrov and Macdonald, gSASRec:
@@ -49,6 +54,14 @@ class SASRec(Neural):
             "sampled-metrics",
             "The equations of the paper have no biases in the forward layers and no last LayerNorm; recassay has both, "
             "as the code of the authors of SASRec does.",
+            literal="SASRec(form='printed')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The code of the authors of SASRec adds the normalised input to the output of a layer, computes keys and "
+            "values before LayerNorm, has biases in the projections and no matrix after the heads, and multiplies item "
+            "embeddings by the square root of d; recassay follows the equations of the paper here.",
+            literal="SASRec(form='authors', loss='binary')",
         ),
         Departure(
             "sampled-metrics",
@@ -71,6 +84,7 @@ class SASRec(Neural):
     blocks: int = 2
     heads: int = 1
     scale: Literal["head", "model"] = "head"
+    form: Literal["usual", "printed", "authors"] = "usual"
 
     def validate(self) -> None:
         """Raise U102 if heads do not divide ``dim`` or a count is below 1."""
@@ -87,17 +101,43 @@ class SASRec(Neural):
         }
         for number in range(self.blocks):
             weights |= layers.block_weights(rng, f"block{number}", self.dim, self.dim, layers.glorot)
+            if self.form == "authors":
+                del weights[f"block{number}.attention.out"]
+                weights[f"block{number}.attention.in.bias"] = np.zeros(3 * self.dim, np.float32)
+        if self.form == "printed":
+            return {name: weight for name, weight in weights.items() if not name.endswith(".bias")}
         return weights | {"norm": layers.norm_weights(self.dim)}
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
         """Return states (p, d) at ``places``, flat indices into ``tokens``; each state reads the items up to there."""
-        x = layers.embed(weights["items"], tokens) + layers.position_embeddings(
-            weights["places"], tokens, lengths
-        )  # (n, t, d)
+        x = layers.embed(weights["items"], tokens)
+        if self.form == "authors":
+            x = x * self.dim**0.5
+        x = x + layers.position_embeddings(weights["places"], tokens, lengths)  # (n, t, d)
         x = drop(x, self.dropout)
         for number in range(self.blocks):
+            if self.form == "authors":
+                x = self._authors_block(x, weights, f"block{number}", drop)
+                continue
             x = layers.transformer_block(
                 x, weights, f"block{number}", heads=self.heads, activation="relu", drop=drop, rate=self.dropout,
                 scale=self.scale,
             )  # fmt: skip
-        return layers.norm(layers.embed(x.reshape(-1, self.dim), places), weights["norm"])
+        x = layers.embed(x.reshape(-1, self.dim), places)
+        return x if self.form == "printed" else layers.norm(x, weights["norm"])
+
+    def _authors_block(self, x: Tensor, weights: Weights, name: str, drop: Drop) -> Tensor:
+        """Return the output of a block of the authors' code: LayerNorm(x) is what is added, and only queries read it.
+
+        Keys and values read x.
+        """
+        torch, d = layers.torch_module(), self.dim
+        normed = layers.norm(x, weights[f"{name}.attention.norm"])
+        matrix, bias = weights[f"{name}.attention.in"], weights[f"{name}.attention.in.bias"]
+        mixed = torch.cat([normed @ matrix[:, :d], x @ matrix[:, d:]], -1) + bias
+        if self.scale == "model":
+            mixed = layers.scaled_by_model(mixed, self.heads)
+        x = normed + layers.attention(mixed, self.heads, None, drop, self.dropout)
+        normed = layers.norm(x, weights[f"{name}.forward.norm"])
+        inner = drop(layers.linear(normed, weights, f"{name}.forward.in").relu(), self.dropout)
+        return normed + drop(layers.linear(inner, weights, f"{name}.forward.out"), self.dropout)

@@ -21,6 +21,8 @@ MODELS = {
     "narm": NARM(**SMALL, hidden=5),
     "sasrec": SASRec(**SMALL, heads=2),
     "sasrec_scaled": SASRec(**SMALL, heads=2, scale="model"),
+    "sasrec_printed": SASRec(**SMALL, heads=2, form="printed"),
+    "authors_sasrec": SASRec(**SMALL, heads=2, form="authors"),
     "bert4rec": BERT4Rec(**SMALL, heads=2, inner=12),
     "bert4rec_scaled": BERT4Rec(**SMALL, heads=2, inner=12, scale="model"),
 }
@@ -90,9 +92,9 @@ def transformer(model, weights, x, seen, activation):
             fit = queries[:, part] @ keys[:, part].T / np.sqrt(root)
             heads.append(softmax(np.where(seen, fit, -np.inf)) @ values[:, part])
         x = x + np.concatenate(heads, axis=1) @ own["attention.out"]
-        inner = activation(norm(x, own["forward.norm"]) @ own["forward.in"] + own["forward.in.bias"])
-        x = x + inner @ own["forward.out"] + own["forward.out.bias"]
-    return norm(x, weights["norm"]) @ weights["items"][:-1].T
+        inner = activation(norm(x, own["forward.norm"]) @ own["forward.in"] + own.get("forward.in.bias", 0))
+        x = x + inner @ own["forward.out"] + own.get("forward.out.bias", 0)
+    return (norm(x, weights["norm"]) if "norm" in weights else x) @ weights["items"][:-1].T
 
 
 def sasrec_reference(model, weights, items):
@@ -100,6 +102,28 @@ def sasrec_reference(model, weights, items):
     t = len(items)
     x = weights["items"][items] + weights["places"][model.length - t :]
     return transformer(model, weights, x, np.tri(t, dtype=bool), lambda y: np.maximum(y, 0))
+
+
+def authors_reference(model, weights, items):
+    """Return the scores after each item of the network in the authors' code."""
+    t, d = len(items), model.dim
+    x = np.sqrt(d) * weights["items"][items] + weights["places"][model.length - t :]
+    for number in range(model.blocks):
+        name = f"block{number}."
+        own = {key.removeprefix(name): one for key, one in weights.items() if key.startswith(name)}
+        normed = norm(x, own["attention.norm"])
+        matrices, biases = np.split(own["attention.in"], 3, axis=1), np.split(own["attention.in.bias"], 3)
+        queries, keys, values = (
+            one @ matrix + bias for one, matrix, bias in zip((normed, x, x), matrices, biases, strict=True)
+        )
+        heads = []
+        for part in np.split(np.arange(d), model.heads):
+            fit = queries[:, part] @ keys[:, part].T / np.sqrt(d / model.heads)
+            heads.append(softmax(np.where(np.tri(t, dtype=bool), fit, -np.inf)) @ values[:, part])
+        normed = norm(normed + np.concatenate(heads, axis=1), own["forward.norm"])
+        inner = np.maximum(normed @ own["forward.in"] + own["forward.in.bias"], 0)
+        x = normed + inner @ own["forward.out"] + own["forward.out.bias"]
+    return norm(x, weights["norm"]) @ weights["items"][:-1].T
 
 
 def bert4rec_reference(model, weights, items):
