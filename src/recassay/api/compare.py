@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, overload
+
 from recassay.api.choice import choose
 from recassay.comparison.compare import FAMILIES, Comparison, SignificanceOptions
 from recassay.comparison.pairs import ComparableScores
 from recassay.data.nouns import kind_of, wrong_noun
+from recassay.errors import UsageError
 from recassay.errors.arguments import checks_types
+from recassay.evaluate.finished.conclude import RESAMPLES, FinishedConclusions, conclude
+from recassay.evaluate.finished.read import FinishedScores, is_finished, read_finished
 from recassay.evaluate.options import Execution, one_of
 from recassay.naming.grammar import check_word
 from recassay.stats.resampling import Progress
 
 
-@checks_types
+@overload
 def compare(
     scores: ComparableScores,
     *,
@@ -28,7 +34,32 @@ def compare(
     progress: Progress | None = None,
     testing: SignificanceOptions | None = None,
     execution: Execution | None = None,
-) -> Comparison:
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    scores: FinishedScores | Path | str, *, level: float = 0.95, seed: int = 0, resamples: int | str = "auto"
+) -> FinishedConclusions: ...
+
+
+@checks_types
+def compare(
+    scores: Any,
+    *,
+    baseline: str | None = None,
+    test: str = "permutation",
+    correction: str = "holm",
+    family: str = "metric",
+    effect: str = "d_z",
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int | str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    testing: SignificanceOptions | None = None,
+    execution: Execution | None = None,
+) -> Comparison | FinishedConclusions:
     """Test the difference between every pair of systems, or between every system and the baseline, by every metric.
 
     The difference of unit (user) i is d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w),
@@ -38,6 +69,11 @@ def compare(
     the test, the correction of p-values and the effect size. ``significant`` says p_adjusted <= 1 - level. The same
     units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with
     (blocks done, blocks in total) in each round of resampling.
+
+    A table of finished scores (a path, a frame, or what :func:`~recassay.read_finished` returns: a mean per system and
+    data set) has no values of users, so that no pair can be tested within a data set. The result is then that of
+    :func:`~recassay.conclude`: what the means allow, and what cannot be said; only ``level``, ``seed`` and
+    ``resamples`` apply, and another option is an error (U105).
 
     ``testing`` and ``execution`` hold these keywords in groups, for callers that pass them on.
 
@@ -54,6 +90,20 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
+    if is_finished(scores):
+        given: dict[str, tuple[object, object]] = {
+            "baseline": (baseline, None),
+            "test": (test, "permutation"),
+            "correction": (correction, "holm"),
+        }
+        given |= {"family": (family, "metric"), "effect": (effect, "d_z"), "testing": (testing, None)}
+        _refuse_for_means([name for name, (value, default) in given.items() if value != default])
+        return conclude(
+            read_finished(scores),
+            level=level,
+            seed=seed,
+            resamples=RESAMPLES if resamples == "auto" else int(resamples),
+        )
     if kind_of(scores) not in ("", "scores") or not hasattr(scores, "systems"):
         raise wrong_noun(scores, "scores")
     testing = one_of("testing", testing, SignificanceOptions(test, correction, effect, level, seed, resamples))
@@ -62,3 +112,10 @@ def compare(
     return choose(scores, execution=execution).compare(
         scores, testing, baseline=baseline, family=family, execution=execution
     )
+
+
+def _refuse_for_means(options: list[str]) -> None:
+    """Raise U105 if an option that needs values per user was given for a table of means."""
+    if options:
+        what = f"{options[0]} needs values per user, and a table of finished scores has one mean per system"
+        raise UsageError("U105", what, where="compare", hint="score the runs: ra.score(runs, truth, 'ndcg@10')")

@@ -88,8 +88,11 @@ def means_table(rows: pl.DataFrame) -> MeansTable:
 
 
 def is_finished(source: object) -> bool:
-    """Return whether a file is a table of finished scores: it has a column of systems and none of users."""
-    if not isinstance(source, str | Path) or not Path(source).is_file():
+    """Return whether a file or a frame is a table of finished scores: it has a column of systems and none of users."""
+    if isinstance(source, str | Path):
+        if not Path(source).is_file():
+            return False
+    elif not hasattr(source, "columns") or isinstance(source, Mapping):
         return isinstance(source, FinishedScores)
     try:
         return "user_id" not in open_table(source, "finished").columns

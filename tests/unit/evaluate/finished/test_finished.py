@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 import recassay as ra
+from recassay.errors import RecassayError
 
 RNG = np.random.default_rng(8)
 SYSTEMS, DATASETS = ["als", "ease", "knn", "pop"], [f"set {n}" for n in range(7)]
@@ -159,3 +160,30 @@ def test_across_refuses_a_table_of_means_that_cannot_be_ranked():
         ra.across(one)
     with pytest.raises(ra.UsageError, match="not over 'split'"):
         ra.across(ra.read_finished(WIDE), over="split")
+
+
+def test_compare_concludes_from_a_table_of_means(tmp_path):
+    table = pl.DataFrame(
+        {"system": [*"ababab"], "dataset": [*"xxyyzz"], "ndcg@10": [0.1, 0.2, 0.3, 0.4, 0.1, 0.2], "split": "random"}
+    )
+    table.write_csv(tmp_path / "means.csv")
+    expected = ra.conclude(ra.read_finished(table), seed=3).to_dict()
+    path = tmp_path / "means.csv"
+    for source in (table, table.to_pandas(), ra.read_finished(table), path, str(path)):
+        assert ra.compare(source, seed=3).to_dict() == expected
+    assert "No difference within a data set is tested" in expected["cannot"][0]
+    assert ra.compare(table, resamples=50).resamples == 50
+
+
+@pytest.mark.parametrize("option", [{"baseline": "a"}, {"test": "t"}, {"effect": "cliffs_delta"}])
+def test_compare_refuses_options_that_need_users_for_a_table_of_means(option):
+    table = pl.DataFrame({"system": [*"abab"], "dataset": [*"xxyy"], "ndcg@10": [0.1, 0.2, 0.3, 0.4]})
+    with pytest.raises(RecassayError, match="needs values per user") as caught:
+        ra.compare(table, **option)
+    assert caught.value.code == "U105"
+
+
+def test_compare_refuses_values_of_users_in_a_frame():
+    with pytest.raises(RecassayError) as caught:
+        ra.compare(pl.DataFrame({"user": [1], "system": ["a"], "mrr": [1.0]}))
+    assert caught.value.code == "U124"
