@@ -312,6 +312,20 @@ EXAMPLES = {
         scores = ra.score_sequences(fold, ra.generate(ra.models.sequence.Unigram(), fold), interval=None)
         """,
     ),
+    "G002": Example(
+        "Give the similarities of more pairs, or a dense matrix; or use `similarity='training'` or `'features'`, which "
+        "have one for every pair of known items.",
+        """
+        import polars as pl
+
+        frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": ["a", "b", "c", "a", "b"], "timestamp": range(5)})
+        fold = ra.split.latest_sequences(test=0.5)(ra.Sequences.from_frame(frame))[0]
+        one = pl.DataFrame({"item_id": ["a"], "other_id": ["b"], "similarity": [0.5]})
+        given = "seq_diversity(similarity='given')@3"
+        generated = ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=3))
+        scores = ra.score_sequences(fold, generated, given, similarities=one, interval=None)
+        """,
+    ),
     "L003": Example(
         "If users are expected to return to items, this is intended and nothing leaks. Otherwise split the log so"
         " that an event is in one part only.",

@@ -40,6 +40,22 @@ def test_wrong_arguments_of_other_functions_have_codes(tmp_path):
         assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("wrong", [3, None, "no-file.csv", [1], {"a": 1}], ids=str)
+def test_values_of_another_kind_have_codes(wrong):
+    from recassay.data.synthetic.tastes import log
+
+    lists = ra.split.ready_made()(log(users=9, items=20, events=60))
+    (fold,) = ra.split.latest_sequences(test=0.3)(lists)
+    calls = [
+        lambda: ra.pareto(wrong), lambda: ra.by_position(wrong, {}), lambda: ra.by_position(fold, wrong),
+        lambda: ra.score_sequences(wrong, {}), lambda: ra.score_sequences(fold, wrong),
+        lambda: ra.sequence_sizes(wrong), lambda: ra.item_counts(fold, wrong), lambda: ra.compare(wrong),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(RecassayError, match="U124"):
+            call()
+
+
 def test_numbers_of_numpy_and_paths_are_what_annotations_name(tmp_path):
     @checks_types
     def take(n: "int", share: "float | None", where: "str | Path"):

@@ -285,23 +285,13 @@ class LiveFacts:
 
 
 if TYPE_CHECKING:
+    from recassay.metrics.sequence.similarity import GivenPairs
+
     AnyFacts = (
-        FolderFacts
-        | LiveFacts
-        | Facts
-        | DesignFacts
-        | SampledFacts
-        | ApproximationFacts
-        | SequenceFold
-        | DriftFacts
-        | StreamFacts
-        | RemovedRowsFacts
-        | ReplacedRunFacts
-        | RerankFacts
-        | CutoffFacts
-        | ComparisonFacts
+        FolderFacts | LiveFacts | Facts | DesignFacts | SampledFacts | ApproximationFacts | SequenceFold | GivenPairs
+        | DriftFacts | StreamFacts | RemovedRowsFacts | ReplacedRunFacts | RerankFacts | CutoffFacts | ComparisonFacts
         | HomeMetricFacts
-    )
+    )  # fmt: skip
 Answer = str | tuple[Severity, str] | None
 
 

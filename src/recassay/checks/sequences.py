@@ -1,4 +1,4 @@
-"""G0xx: items of test sequences that no system can have learned."""
+"""G0xx: items of test sequences that no system can have learned, and pairs of items without a given similarity."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from recassay.checks.base import check, format_id, format_share
 from recassay.data.sequences import SequenceFold
+from recassay.metrics.sequence.similarity import GivenPairs
+from recassay.results.finding import Severity
 
 
 @check("G001", "Test items that never occur in training", "info", about=SequenceFold)
@@ -25,3 +27,19 @@ def never_trained(fold: SequenceFold) -> str | None:
         "items "
         f"that are in no training sequence, such as {format_id(first)}"
     )
+
+
+@check("G002", "Pairs of items without a given similarity", "info", about=GivenPairs)
+def unlisted_pairs(found: GivenPairs) -> str | tuple[Severity, str] | None:
+    """Recommended sequences hold pairs of items whose similarity was not given, so that it counts as 0.
+
+    Two such items count as entirely different. With few given similarities ``seq_diversity`` mostly shows how few were
+    given. The finding is a warning if less than half of the pairs have one.
+    """
+    if found.given == found.pairs:
+        return None
+    text = (
+        f"{format_share(found.given, found.pairs)} pairs of items that occur together in a recommended sequence have a "
+        "given similarity; all other pairs count as entirely different"
+    )
+    return ("warning", text) if 2 * found.given < found.pairs else text

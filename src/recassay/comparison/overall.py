@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores
@@ -64,6 +65,8 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
     >>> pareto(Row(systems=("a", "b", "c"), metrics=("precision",), rows=rows)).rows()
     [('a', 1, []), ('c', 2, ['a']), ('b', 3, ['a', 'c'])]
     """
+    if kind_of(scores) not in ("", "scores") or not hasattr(scores, "rows"):
+        raise wrong_noun(scores, "scores", "pareto")
     directed = {row.metric for row in scores.rows if row.higher_is_better is not None}
     means = _means(scores, [one for one in scores.metrics if one in directed] if metrics is None else metrics)
     front, dominates = fronts(means.table)

@@ -19,11 +19,8 @@ from recassay.shown import Displayable
 
 SEPARATOR = "|"
 WORD = 64  # bits of a mask
-FEATURE_NAMES = frozenset(
-    f"{word}{ending}"
-    for word in ("artist", "brand", "category", "categorie", "feature", "genre", "style", "tag", "topic", "type")
-    for ending in ("", "s", "_id")
-)
+WORDS = "artist brand category categorie class department feature genre kind style tag topic type"
+FEATURE_NAMES = frozenset(f"{word}{ending}" for word in WORDS.split() for ending in ("", "s", "_id"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

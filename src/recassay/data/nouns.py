@@ -25,9 +25,11 @@ from recassay.data.standings import Standings
 from recassay.data.truth import Truth
 from recassay.errors import UsageError
 
-Noun = Literal["truth", "run", "log", "items", "fold", "model", "protocol", "scores", "played run", "played stream"]
+Noun = Literal["truth", "run", "log", "items", "fold", "model", "protocol", "scores", "played run", "played stream",
+                "fold of sequences", "generated sequences"]  # fmt: skip
 
 NEEDED = {"items": "a table of item features", "scores": "scores of systems", "played run": "a run with standings"}
+PLURAL = ("scores", "generated sequences")
 KINDS = {
     Interactions: "a log",
     Fold: "a fold",
@@ -87,6 +89,8 @@ ELSE: dict[Noun, str] = {
     "protocol": "give ra.protocols.ranking(), next_item() or prequential()",
     "scores": SCORE,
     "played run": PLAY,
+    "fold of sequences": "fold = ra.split.latest_sequences(test=0.2)(ra.split.sessions(gap=3600)(log))[0]",
+    "generated sequences": "let a model generate: generated = ra.generate(ra.models.sequence.Markov(), fold)",
     "played stream": "play a model on a log: stream = ra.play(model, log, ra.protocols.prequential())",
 }
 
@@ -119,7 +123,8 @@ def wrong_noun(value: Any, needed: Noun, where: str = "") -> UsageError:
     if isinstance(value, type):
         name = getattr(value, "name", "") or value.__name__
         hint = f"write {name}() with parentheses" + ("" if needed != "run" else f", and {PLAY}")
-    needs = f"{NEEDED[needed]} are needed" if needed == "scores" else f"{NEEDED.get(needed, f'a {needed}')} is needed"
+    several = needed in PLURAL
+    needs = f"{NEEDED.get(needed, needed if several else f'a {needed}')} {'are' if several else 'is'} needed"
     return UsageError("U124", f"{needs}, and this is {what}", where=where, hint=hint)
 
 

@@ -117,6 +117,7 @@ def test_every_check_has_a_test():
         "B002",
         "B003",
         "G001",
+        "G002",
         "S001",
         "V001",
         "V002",

@@ -1,8 +1,12 @@
 """G001 counts test items that training never has, and is silent where it has all of them."""
 
+import numpy as np
 import polars as pl
+import pytest
+from scipy.sparse import csr_array
 
 import recassay as ra
+from recassay.data.generated import Generated
 from recassay.models.sequence import Unigram
 
 
@@ -24,3 +28,23 @@ def test_test_items_without_training_are_counted():
 
 def test_the_first_item_of_a_sequence_is_not_counted():
     assert scored(["ab", "zab"], test=0.5).findings == ()
+
+
+def diverse(similarities):
+    frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abcab"], "timestamp": range(5)})
+    (fold,) = ra.split.latest_sequences(test=0.5)(ra.Sequences.from_frame(frame))
+    lists = Generated("mine", np.array([[0, 1, 2]]), np.full((1, 3), 0.5), np.array([1.0]), seed=0)
+    metric = "seq_diversity(similarity='given')@3"
+    return ra.score_sequences(fold, lists, metric, similarities=similarities, interval=None).findings
+
+
+@pytest.mark.parametrize(("pairs", "severity", "said"), [("ab", "warning", "1 of 3"), ("ab bc", "info", "2 of 3")])
+def test_pairs_without_a_given_similarity_are_counted(pairs, severity, said):
+    rows = [(*pair, 0.0) for pair in pairs.split()]  # a listed 0 is given
+    (finding,) = diverse(pl.DataFrame(rows, ["item_id", "other_id", "similarity"], orient="row"))
+    assert (finding.code, finding.severity, said in finding.detail) == ("G002", severity, True)
+
+
+@pytest.mark.parametrize("given", [np.eye(3), csr_array(np.full((3, 3), 0.5))])
+def test_a_matrix_of_all_pairs_has_no_finding(given):
+    assert diverse(given) == ()

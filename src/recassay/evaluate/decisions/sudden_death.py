@@ -182,7 +182,9 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
     extra = sum(one.extra for one in own.values())
     if rules.users == "all" and extra:
         what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
-        raise UsageError("U205", what, where="users='all'", hint="ra.sudden_death(runs, truth, users='all')")
+        hint = "score again with a truth that has a row with gain 0 for each of these users (any item), or call "
+        hint += "ra.sudden_death(runs, truth, users='all') with the run files"
+        raise UsageError("U205", what, where="users='all'", hint=hint)
     first = np.stack([np.where(one.rank > 0, one.rank, NEVER).astype(np.int32) for one in own.values()])
     return SuddenDeath(
         tuple(own), hits.users, first, hits.has_relevant, at, replace(rules, relevant_from=hits.relevant_from),

@@ -16,7 +16,7 @@ from recassay.data.sequences import SequenceFold
 from recassay.data.stats import sequence_stats
 from recassay.errors import UsageError
 from recassay.evaluate.lists.summary import interval_bounds
-from recassay.evaluate.sequences.generated import Systems, generated_by_system
+from recassay.evaluate.sequences.generated import Systems, generated_by_system, require_sequence_fold
 from recassay.evaluate.sequences.given import GivenData
 from recassay.evaluate.sequences.score import SEQUENCES_PER_BLOCK, sequence_metrics
 from recassay.metrics.registry import Metrics
@@ -115,6 +115,7 @@ def sequence_sizes(fold: SequenceFold) -> Exhibit:
     >>> sequence_sizes(fold).table.select("part", "sequences", "items", "rows", "mean length").rows()
     [('training', 1, 2, 3, 3.0), ('test', 1, 2, 2, 2.0), ('both', 2, 2, 5, 2.5)]
     """
+    require_sequence_fold(fold)
     parts = {TRAINING: [fold.train], "test": [fold.test], "both": [fold.train, fold.test]}
     rows = [
         {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from recassay.data.generated import NOTHING, Generated
+from recassay.data.nouns import wrong_noun
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError, UsageError
 
@@ -16,7 +18,11 @@ Systems = Generated | Iterable[Runs] | Mapping[str, Runs]
 
 
 def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
-    """Return the generated sequences of each system, one result per seed; raise I361 if they do not fit the fold."""
+    """Return the generated sequences of each system, one result per seed.
+
+    Raise U124 if the arguments are not a fold of sequences and generated ones, I361 if these do not fit the fold.
+    """
+    require_sequence_fold(fold)
     found: dict[str, list[Generated]] = {}
     for name, run in _named(generated):
         runs = found.setdefault(name, [])
@@ -30,17 +36,33 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
     return found
 
 
+def require_sequence_fold(fold: object) -> None:
+    """Raise U124 unless a value is a fold of sequences."""
+    if not isinstance(fold, SequenceFold):
+        raise wrong_noun(fold, "fold of sequences")
+
+
 def _named(generated: Systems) -> Iterator[tuple[str, Generated]]:
     if isinstance(generated, Mapping):
         for name, runs in generated.items():
             yield from ((name, run) for run in _as_runs(runs))
     else:
-        for runs in [generated] if isinstance(generated, Generated) else generated:
+        for runs in [generated] if isinstance(generated, Generated) else _iterated(generated):
             yield from ((run.name, run) for run in _as_runs(runs))
 
 
-def _as_runs(runs: Runs) -> Iterable[Generated]:
-    return [runs] if isinstance(runs, Generated) else runs
+def _as_runs(runs: Runs) -> Iterator[Generated]:
+    for run in [runs] if isinstance(runs, Generated) else _iterated(runs):
+        if not isinstance(run, Generated):
+            raise wrong_noun(run, "generated sequences")
+        yield run
+
+
+def _iterated(values: Iterable[Any]) -> Iterable[Any]:
+    """Return the values; raise U124 if they are a text, or nothing that has several values."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise wrong_noun(values, "generated sequences")
+    return values
 
 
 def _checked(fold: SequenceFold, name: str, run: Generated) -> Generated:

@@ -249,6 +249,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty:
         for name in judged
         for heading in job.metrics
     ]
+    pairs = job.known.given_pairs()
     return Scores(
         units=pl.Series(np.arange(len(job.known.fold.test))),
         systems=tuple(judged),
@@ -261,7 +262,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty:
             "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
             "interval": asdict(uncertainty),
         },
-        findings=diagnose(job.known.fold),
+        findings=(*diagnose(job.known.fold), *(() if pairs is None else diagnose(pairs))),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.features import Features
 from recassay.data.sequences import SequenceFold
 from recassay.metrics.beyond.base import ordered_by_popularity
-from recassay.metrics.sequence.similarity import Similarity, of_features, of_given, of_training
+from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_features, of_given, of_training
 
 Source = Literal["training", "features", "given"]
 
@@ -47,6 +47,11 @@ class SequenceContext:
         if source == "training":
             return self._training
         return self._features if source == "features" else self._given
+
+    def given_pairs(self) -> GivenPairs | None:
+        """Return how many pairs of items in lists have a given similarity; None if no metric read given ones."""
+        read = vars(self).get("_given")
+        return None if read is None else read.given_pairs()
 
     @functools.cached_property
     def _training(self) -> Similarity:

@@ -6,6 +6,7 @@ A table of all pairs of 200,000 items would have forty billion entries; lists of
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from recassay.threads import blocks, each_block
 Codes = NDArray[np.int64]
 Float = NDArray[np.float64]
 OfPairs = Callable[[Codes, Codes], Float]
+HasPairs = Callable[[Codes, Codes], NDArray[np.bool_]]
 
 OWNERS_PER_BLOCK = 512
 PAIRS_PER_BLOCK = 1 << 18
@@ -34,15 +36,26 @@ ROUNDING = 1e-9
 PAIR_COLUMNS = ("item_id", "other_id", "similarity")  # of a table of pairs
 
 
+@dataclass(frozen=True)
+class GivenPairs:
+    """The number of pairs of items that occur in some list, and how many of them have a similarity that was given."""
+
+    pairs: int
+    given: int
+
+
 class Similarity:
     """Similarities of pairs of items; each is computed once a list holds the pair.
 
     ``own`` is the similarity of each item to itself. Items that are not ``known`` have similarity 0 to every item.
-    ``of_pairs`` computes the similarities of pairs of different known items.
+    ``of_pairs`` computes the similarities of pairs of different known items, and ``has_pairs`` says which pairs have a
+    given one (None: all pairs have).
     """
 
-    def __init__(self, own: Float, known: NDArray[np.bool_], of_pairs: OfPairs) -> None:
-        self.own, self.known, self.of_pairs = own, known, of_pairs
+    def __init__(
+        self, own: Float, known: NDArray[np.bool_], of_pairs: OfPairs, has_pairs: HasPairs | None = None
+    ) -> None:
+        self.own, self.known, self.of_pairs, self.has_pairs = own, known, of_pairs, has_pairs
         self._keys, self._values, self._count = np.full(FIRST_TABLE, -1, np.int64), np.empty(FIRST_TABLE), 0
 
     def add_pairs(self, items: NDArray[np.int32], k: int) -> None:
@@ -55,6 +68,12 @@ class Similarity:
         missing = np.flatnonzero((self._keys >= 0) & np.isnan(self._values))
         low, high = np.divmod(self._keys[missing], self.own.size)
         self._values[missing] = self.of_pairs(low, high)
+
+    def given_pairs(self) -> GivenPairs:
+        """Return how many pairs of different items occur in lists, and how many of them have a given similarity."""
+        low, high = np.divmod(self._keys[self._keys >= 0], self.own.size)
+        given = low.size if self.has_pairs is None else int(self.has_pairs(low, high).sum())
+        return GivenPairs(low.size, given)
 
     def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
         """Return (n, k): for each of the first k places, the sum of 1 - similarity to the items before it."""
@@ -194,7 +213,13 @@ def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
     if why:
         raise unusable(why)
     known = np.ones(fold.n_items, np.bool_)
-    return Similarity(np.asarray(given.diagonal(), np.float64), known, lambda low, high: np.asarray(given[low, high]))
+    own = np.asarray(given.diagonal(), np.float64)
+    if not issparse(given):
+        return Similarity(own, known, lambda low, high: np.asarray(given[low, high]))
+    stored = csr_array((np.ones(given.data.size), given.indices, given.indptr), given.shape)
+    return Similarity(
+        own, known, lambda low, high: np.asarray(given[low, high]), lambda low, high: np.asarray(stored[low, high]) > 0
+    )
 
 
 def unusable(why: str) -> InputError:

@@ -135,8 +135,12 @@ class TestScoredLists:
     def test_all_users_need_the_runs_if_some_are_not_in_the_truth(self):
         truth = {user: items for user, items in TRUTH.items() if user != "u5"}
         scored = ra.score(RUNS, truth, "mrr", first_hits=True, interval=None)
-        with pytest.raises(ra.UsageError, match="not in the truth"):
+        with pytest.raises(ra.UsageError, match="row with gain 0"):
             ra.sudden_death(scored, users="all")
+        scored = ra.score(RUNS, {**truth, "u5": {1: 0.0}}, "mrr", first_hits=True, interval=None)
+        from_runs = ra.sudden_death(RUNS, truth, at=3, users="all").summary()
+        columns = ["system", "sudden_death", "low", "high", "outright", "nobody", "n"]
+        assert ra.sudden_death(scored, at=3, users="all").summary().select(columns).equals(from_runs.select(columns))
 
     def test_hits_survive_writing_and_reading(self, tmp_path):
         scored = ra.score(RUNS, {**TRUTH, "u6": {1: 1.0}}, "mrr", first_hits=True, interval=None)
