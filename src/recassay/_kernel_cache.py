@@ -13,6 +13,7 @@ which numba would import first: 0.2 s, most of it for SciPy's linear algebra.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import stat
 import sys
@@ -169,10 +170,20 @@ class _Loader:
         """Return the kernel for the types in ``signature``, or None if the cache does not hold it."""
         if not hasattr(self.cache, "_load_overload"):  # another version of numba
             return self.load(signature, context)
-        from numba.core.runtime.nrt import rtsys
-
-        rtsys.initialize(context)  # kernels that allocate arrays are linked with it
+        _add_runtime_symbols()
         return self.cache._load_overload(signature, context)
+
+
+@functools.cache
+def _add_runtime_symbols() -> None:
+    """Tell the linker where the functions are that kernels with arrays call.
+
+    numba's own ``rtsys.initialize`` also compiles functions that count references, in 0.02 s. A stored kernel has its
+    own copies of them, so they are compiled only if a kernel is.
+    """
+    runtime: Any = importlib.import_module("numba.core.runtime.nrt")
+    for name, address in runtime._nrt.c_helpers.items():
+        runtime.ll.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _KernelLock:

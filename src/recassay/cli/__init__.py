@@ -18,6 +18,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from recassay.cli._values import PlainCommand, PlainGroup
 from recassay.errors import InputError, RecassayError
 
 # Module and function of every command, in the order of the help.
@@ -45,6 +46,7 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with only the commands of these names; building the options of each takes time."""
     app = typer.Typer(
         name="recassay",
+        cls=PlainGroup,
         help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
@@ -54,7 +56,7 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(options)
     for name in names:
         module, function = COMMANDS[name].split(".")
-        app.command(name)(getattr(import_module(f"recassay.cli.{module}"), function))
+        app.command(name, cls=PlainCommand)(getattr(import_module(f"recassay.cli.{module}"), function))
     return app
 
 
