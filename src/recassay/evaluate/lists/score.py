@@ -36,9 +36,11 @@ from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
 from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores
+from recassay.results.settings import DeferredSettings
 from recassay.stats.intervals import Uncertainty
 
 NO_GROUPS = GroupOptions()
+MOST_DEFERRED = 1_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
 
 
 @runtime_checkable
@@ -180,9 +182,20 @@ def score_in_memory(request: ScoreRequest) -> Scores:
         for groups in of_items:
             groups.judge(name, run)
     scores = assemble(job, judged, truth.queries, request.uncertainty, request.profile)
-    scores = replace(scores, settings={**scores.settings, TRUTH: truth.about})
+    scores = replace(scores, settings=_with_truth(scores.settings, truth))
     rules = request.group_rules
     return replace(scores, groups=tuple(groups.scores(scores, request.uncertainty, rules) for groups in of_items))
+
+
+def _with_truth(settings: Mapping[str, Any], truth: Truth) -> Mapping[str, Any]:
+    """Return settings that also identify the truth.
+
+    The fingerprint takes a tenth of the time of scoring dicts, and only scores that are stored or joined need it. Until
+    it is computed, the scores keep the truth in memory, so it is deferred for small truths only.
+    """
+    if truth.items.size > MOST_DEFERRED:
+        return {**settings, TRUTH: truth.about}
+    return DeferredSettings(settings, TRUTH, lambda: truth.about)
 
 
 def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroups]:
