@@ -134,7 +134,7 @@ def recommend(learner: Any, name: str, queries: StreamQueries, query: int, outpu
     """
     user, known = int(queries.users[query]), int(queries.known[query])
     consumed = queries.pool[queries.begin[query] : queries.end[query]]
-    gives_lists = not isinstance(learner, ScoresItems)
+    gives_lists = getattr(learner, "scores", None) is None  # not ScoresItems, in a tenth of the time of isinstance
     started = time.monotonic_ns()
     try:
         if gives_lists:
@@ -204,23 +204,25 @@ def _record_list(
     ``known`` is the number of items learned so far.
     """
     listed = answer[: output.lists.shape[1]]
-    if listed.size and (listed.dtype.kind not in "iu" or listed.min() < 0 or listed.max() >= known):
-        unknown = next(item for item in listed.tolist() if not (isinstance(item, int) and 0 <= item < known))
+    items = listed.tolist()  # lists are short: Python compares them sooner than NumPy starts
+    if items and (listed.dtype.kind not in "iu" or min(items) < 0 or max(items) >= known):
+        unknown = next(item for item in items if not (isinstance(item, int) and 0 <= item < known))
         what = f"{name} recommends {unknown!r}, which is not one of the {known:,} items it has learned"
         raise LearnerFailure(query, None, "I373", what, "recommend codes of items from learn(): 0, 1, 2, ...")
-    if len(set(listed.tolist())) < listed.size:  # for a short list quicker than sorting it
+    distinct = set(items)
+    if len(distinct) < len(items):
         what = f"{name} recommends an item twice in one list"
         raise LearnerFailure(query, None, "I373", what, "list each item once")
-    repeated = np.isin(listed, consumed)
-    if repeated.any():
-        count = f"{int(repeated.sum()):,} of {listed.size:,} items, such as {listed[repeated][0]}"
+    if not distinct.isdisjoint(consumed.tolist()):
+        repeated = listed[np.isin(listed, consumed)]
+        count = f"{repeated.size:,} of {listed.size:,} items, such as {repeated[0]}"
         what = f"{name} recommends items the user has already consumed: {count}"
         hint = "leave out the codes in consumed, or choose prequential(repeats='allow')"
         raise LearnerFailure(query, None, "I372", what, hint)
     output.lists[query, : listed.size] = listed
     output.candidates[query] = listed.size
-    ranks = np.flatnonzero(listed == queries.items[query])
-    output.position[query] = ranks[0] + 1 if ranks.size else 0
+    item = int(queries.items[query])
+    output.position[query] = items.index(item) + 1 if item in distinct else 0
 
 
 class RefitLearner:
