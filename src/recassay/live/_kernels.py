@@ -72,7 +72,7 @@ def add_rows(sums: NDArray[np.float64], counts: Whole, rows: Whole, values: NDAr
 
 @njit(nogil=True, cache=True)
 def rebuild(slots: Keys, values: Whole, floor: int, new_slots: Keys, new_values: Whole) -> int:
-    """Copy the texts whose value is at least ``floor`` to an empty table of at least the same size; count them.
+    """Copy the texts whose value is at least ``floor`` to an empty table with enough room; return their number.
 
     ``slots`` (n, 2) and ``values`` are two hashes of each text, and its value, ``ABSENT`` for a free slot; the new
     table has the same form.

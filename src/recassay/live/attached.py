@@ -38,13 +38,13 @@ NAMED = re.compile(r"^\s*(?P<name>[\w .-]+?)\s*=\s*(?P<model>.+)$", re.DOTALL)
 
 
 class FittedBefore:
-    """An unfitted model whose ``fit`` returns a model that is already fitted."""
+    """A model that was fitted before, in the form of an unfitted one: its ``fit`` returns the fitted model."""
 
     def __init__(self, fitted: Any) -> None:
         self.fitted = fitted
 
     def fit(self, log: Interactions) -> Any:
-        """Return the fitted model."""
+        """Return the model that was fitted before; ``log`` is ignored."""
         return self.fitted
 
 
@@ -88,16 +88,21 @@ class AttachedModel:
             self._walk(self.log)
 
     def description(self) -> str:
-        """Return the model with its parameters and training log, as text that tells different ones apart."""
+        """Return the model with its parameters, and the size and a hash of its training log, as text.
+
+        Models with other parameters or another training log have other texts.
+        """
         if self.log is None:
             return self.text
         return f"{self.text} after {len(self.log):,} events ({digest(_batch(self.log, 0)):016x})"
 
     def lists(self, events: pl.DataFrame) -> pl.DataFrame:
-        """Return the interactions for which a list is due, with a column ``items``; learn all of them.
+        """Recommend before each interaction, then learn it.
 
-        As in the prequential protocol, no list is due at a user's first interaction, or for an item that the user had
-        before.
+        Return the interactions with the list in a column ``items``.
+
+        As in the prequential protocol, a user's first interaction, and one with an item that the user had before, get
+        no list and are not returned.
         """
         assert self.player is not None, "started or restored"
         first = self.player.reached
@@ -115,7 +120,10 @@ class AttachedModel:
         return found.with_columns(items.alias("items"), pl.lit(self.name).alias("arm"))
 
     def _walk(self, log: Interactions, chunks: OutcomeChunks | None = None) -> None:
-        """Let the model process the events of ``log``; results are added to ``chunks``, or dropped if it is None."""
+        """Let the model recommend before each event of ``log`` and learn it.
+
+        Add the lists to ``chunks`` (None: drop them).
+        """
         assert self.player is not None, "started or restored"
         self.player.chunks = chunks or OutcomeChunks()
         for _ in self.player.walk(_batch(log, self.player.reached)):
@@ -197,10 +205,13 @@ class AttachedModels:
         return made
 
     def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Let all models process interactions; return the interactions with lists, and the interactions learned.
+        """Let all models recommend before each interaction, then learn it.
 
-        The first table has a row for each logged list and for each list of an attached model. Interactions must come in
-        order of time, all events of one time together. Interactions that agree in user, item and time are learned once.
+        Return (interactions with lists, learned interactions).
+
+        The first table has a row for each interaction that came with a list, and one for each list that a model makes;
+        the column ``arm`` names the model. Interactions must come in order of time, all events of one time together.
+        Interactions that agree in user, item and time are learned once.
         """
         logged = interactions.filter(pl.col("items").is_not_null())
         taken = interactions.unique(KEY, keep="first", maintain_order=True)

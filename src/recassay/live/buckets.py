@@ -45,7 +45,7 @@ class Buckets:
         self.dropped: set[Period] = set()
 
     def add(self, periods: Iterable[Period], sums: GroupSums) -> None:
-        """Add sums to periods: row i of ``sums`` belongs to the i-th of ``periods``, which must be distinct."""
+        """Add sums to periods, which must be distinct: row i of ``sums`` to the row of the i-th period."""
         rows = np.array([self._row(period) for period in periods], np.int64)
         if rows.size:
             self.sums.add(rows, sums)
@@ -70,9 +70,10 @@ class Buckets:
         return None if row is None else self.sums.take(slice(row, row + 1))
 
     def select(self, *, arm: str | None = None, segment: str = "", since: int | None = None) -> GroupSums:
-        """Return one row of sums over all periods of an arm and segment, from time ``since`` (microseconds) on.
+        """Return the sums over all periods of an arm and segment as one row; ``arm`` None means all arms.
 
-        With ``arm`` None all arms count, and with ``since`` None all periods.
+        Periods that begin before ``since`` (microseconds) are left out; with None all are included. The segment "" is
+        all users.
         """
         rows = [
             row
@@ -84,7 +85,7 @@ class Buckets:
         return self.sums.take(np.array(rows, np.int64)).merged()
 
     def coarsen(self, now: int) -> None:
-        """Merge periods that are old at time ``now`` (microseconds): first to hours, and later to days."""
+        """Merge periods that are 2 days old at time ``now`` (microseconds) to hours, and 60 days old ones to days."""
         for length, age in ((HOUR, KEEP_FINE), (DAY, KEEP_HOURS)):
             old = [one for one in self.rows if one.length < length and one.begin + length <= now - age]
             for period in old:
@@ -97,7 +98,7 @@ class Buckets:
                 self.dropped.add(period)
 
     def periods(self, *, arm: str, segment: str = "") -> Iterator[tuple[Period, GroupSums]]:
-        """Yield the periods of an arm and segment with their sums, in order of time."""
+        """Yield (period, its sums) for an arm and segment, in order of time; the segment "" is all users."""
         own = sorted(one for one in self.rows if one.arm == arm and one.segment == segment)
         for period in sorted(own, key=lambda one: one.begin):
             row = self.rows[period]

@@ -13,7 +13,7 @@ from recassay.metrics.context import Context
 
 
 def build_context(items: Any, train: Any) -> Context:
-    """Return the item features and training log that metrics need, with ids as text, as events have them."""
+    """Return the item features and training log that metrics need; ids become text, because events have text ids."""
     features = None if items is None else _text_features(read_items(items))
     log = None if train is None else text_log(read_training(train))
     return Context(log, features)
@@ -30,7 +30,7 @@ def _text_features(features: Features) -> Features:
 
 
 def text_log(log: Interactions) -> Interactions:
-    """Return a log with the same rows whose ids are text, as those of events are."""
+    """Return a log with the same rows, whose ids are text, because events have text ids."""
     if log.item_vocabulary.kind == "string" and log.user_vocabulary.kind == "string":
         return log
     frame = log.frame()

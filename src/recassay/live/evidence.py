@@ -46,7 +46,10 @@ class Running:
     best: float = 0.0
 
     def radius(self, alpha: float) -> float:
-        """Return the distance from 0 that the sum ever exceeds with probability at most ``alpha``, in one direction."""
+        """Return the distance from 0 that the sum ever exceeds on a given side with probability at most ``alpha``.
+
+        It holds at all times together, if the mean of the terms is 0.
+        """
         return float(boundary(np.array([max(self.squares, 0.0)]), alpha)[0])
 
     def add(self, n: int, total: float, squares: float) -> None:
@@ -115,7 +118,7 @@ class Evidence:
             self._record(end)
 
     def _weigh(self) -> None:
-        """Update, for each pair of arms and metric, the largest log likelihood ratio so far that the two differ."""
+        """Update, for each pair of arms and metric, the largest log likelihood ratio so far that the arms differ."""
         running = list(self.pair.values())
         if not running:
             return
@@ -202,7 +205,8 @@ class Evidence:
     def _interval(self, key: tuple[str, str, str], radius: float) -> Interval:
         """Return the difference of two arms under a metric, with its bounds; ``key`` is (a, b, metric).
 
-        ``radius`` is half the distance between the bounds of the sum in :attr:`pair`.
+        The bounds are at ``radius`` on both sides of the sum of scaled differences in :attr:`pair`, converted to the
+        metric's scale.
         """
         a, b, metric = key
         running, most = self.pair[key], self.limits[metric][1] - self.limits[metric][0]
@@ -211,10 +215,10 @@ class Evidence:
         return Interval(running.n, wide * running.total, low, high)
 
     def comparisons(self) -> list[dict[str, Any]]:
-        """Return a row per pair of arms and metric: the difference, its bounds, and two p-values.
+        """Return a row per pair of arms and metric: difference (``estimate``), bounds, number of units, two p-values.
 
-        One p-value has Holm's correction over all rows, the other none. Bounds and p-values are valid however often one
-        looks at them.
+        ``p_adjusted`` has Holm's correction over all rows, ``p`` has none. Bounds and p-values are valid however often
+        one looks at them.
         """
         keys = sorted(self.pair)
         p = np.array([self.pair[key].p for key in keys])
@@ -243,7 +247,10 @@ class Evidence:
                 }  # fmt: skip
 
     def assign(self, counts: Mapping[str, int]) -> None:
-        """Add the numbers of new units by arm, and test again whether the arms get their stated shares."""
+        """Add the numbers of new units by arm, and test again whether the arms get their stated shares.
+
+        If an arm is new, the evidence so far is dropped, because the shares are others from now on.
+        """
         if set(counts) - set(self.assigned) and self.assigned:
             self.mismatch = 0.0  # another arm began: the shares are others from now on
         for arm, n in counts.items():

@@ -27,7 +27,7 @@ NEVER = 1 << 61  # a span that no two times are apart
 class Released:
     """The events that the watermark has passed, without duplicates, and how many duplicates were dropped.
 
-    ``orphans`` is the number of feedback events that belong to no open exposure.
+    ``orphans`` is the number of feedback events that belong to no exposure with an open feedback window.
     """
 
     kept: pl.DataFrame
@@ -121,7 +121,7 @@ class Join:
         return Released(kept, int(repeated.sum()), self.replay(kept))
 
     def remember_kept(self, kept: pl.DataFrame) -> None:
-        """Process events that were released before a restart again, so that their exposures are open as before.
+        """Process again, after a restart, events that were released before it, so that the same exposures are open.
 
         Later copies of these events are recognised as duplicates.
         """
@@ -130,14 +130,20 @@ class Join:
             self.replay(kept)
 
     def _repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
-        """Return a mask of the events that repeat an earlier event from at most ``remember`` before them."""
+        """Return a mask of the events that are copies of an event at most :attr:`remember` microseconds older.
+
+        Copies have equal :func:`identity_of`. Events must come in order of time.
+        """
         times = events["time"].to_numpy()
         identity = events.select(identity_of(events).alias("i"))["i"]
         found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
         return np.asarray(found != ABSENT)
 
     def replay(self, kept: pl.DataFrame) -> int:
-        """Open the exposures among ``kept`` events and match feedback; return how many feedback events have none."""
+        """Open the exposures among ``kept`` and match the feedback with open exposures.
+
+        Return how much feedback has none.
+        """
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()

@@ -119,9 +119,10 @@ class ExposureJudge:
     def _truth(
         self, queries: pl.Series, clicks: pl.DataFrame, items: NDArray[np.int32], vocabulary: Vocabulary
     ) -> Truth:
-        """Return the items with feedback as relevant items of each exposure, each item once, highest gain first.
+        """Return the items with feedback as the relevant items of each exposure: each item once, highest gain first.
 
-        ``queries`` are the exposures, ``clicks`` the feedback, and ``items`` the codes of its items in ``vocabulary``.
+        ``queries`` are the ids of the exposures, ``clicks`` the feedback, and ``items[i]`` the code in ``vocabulary``
+        of the item of feedback i.
         """
         at = clicks["at"].to_numpy()
         gains = np.ones(at.size)
@@ -137,7 +138,7 @@ class ExposureJudge:
         return Truth(queries, offsets, items, gains, vocabulary)
 
     def _shown(self, run: Run, truth: Truth, arms: NDArray[np.int64], n_arms: int) -> dict[str, NDArray[np.int64]]:
-        """Return, for each metric of the whole catalogue, how often each arm showed each item: (arms, items)."""
+        """Return how often each arm showed each item, (arms, items), by name of the metrics in :attr:`catalogue`."""
         if not self.catalogue:
             return {}
         only = Job({name: self.job.metrics[name] for name in self.catalogue}, self.job.conventions, self.job.context)
@@ -196,8 +197,9 @@ def _count(arms: NDArray[np.int64], places: NDArray[np.int64], n_arms: int) -> N
 def _rewards(exposures: pl.DataFrame, at: NDArray[np.int64], placed: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return two numbers per exposure: the sum over clicked items of 1 / propensity, and 1 / propensity of the list.
 
-    ``at`` is the exposure of each click and ``placed`` the position of its item, -1 if it was not shown. Numbers are
-    NaN without propensities; the second is also NaN unless one propensity is given for the whole list.
+    ``at`` is the exposure of each click and ``placed`` the position of its item, -1 if it was not shown. Both are NaN
+    for an exposure without propensities; the second also if there is a propensity per item instead of one for the list.
+    Clicks on items that were not shown do not count.
     """
     column = exposures["propensity"]
     made = np.full((exposures.height, 2), np.nan)

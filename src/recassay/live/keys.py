@@ -60,9 +60,9 @@ class KeyMap:
         return found
 
     def _reserve(self, more: int, floor: int) -> None:
-        """Make room for ``more`` entries, so that the arrays are at most half full.
+        """Rebuild the arrays if ``more`` new entries would fill more than half of them.
 
-        Entries with stamps below ``floor`` are dropped first.
+        Entries with stamps below ``floor`` are dropped then.
         """
         if 2 * (self.count + more) <= self.values.size:
             return

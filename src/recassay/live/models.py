@@ -72,7 +72,11 @@ class ModelSums:
         rows_a: NDArray[np.uint32],
         rows_b: NDArray[np.uint32],
     ) -> None:
-        """Add how models ``a`` and ``b`` differ: the rows ``rows_a`` and ``rows_b`` of ``values`` are their pairs."""
+        """Add how models ``a`` and ``b`` differ on the interactions that both were judged on.
+
+        ``rows_a[i]`` and ``rows_b[i]`` are the rows of ``values`` with the scores of ``a`` and of ``b`` on the i-th of
+        these interactions, and ``times`` are the times of all rows.
+        """
         found = values[rows_a] - values[rows_b]
         columns = np.stack([found, np.where(found > 0, 1.0, found * 0), np.where(found < 0, 1.0, found * 0)], axis=2)
         nobody = np.zeros(rows_a.size, np.int64)
@@ -80,7 +84,7 @@ class ModelSums:
         self.pairs.add(periods, GroupSums.of(groups, columns.reshape(rows_a.size, -1), len(periods)))
 
     def means_by_model(self) -> dict[str, Any]:
-        """Return, by model and metric, the mean over all interactions and their number."""
+        """Return ``{model: {metric: {"mean": mean, "n": number of interactions}}}``, over all interactions."""
         made: dict[str, Any] = {}
         for model in sorted({period.arm for period in self.means.rows}):
             sums = self.means.select(arm=model)
@@ -90,7 +94,7 @@ class ModelSums:
         return made
 
     def comparisons(self, limits: Mapping[str, tuple[float, float]], alpha: float) -> list[dict[str, Any]]:
-        """Return a row per pair of models and metric: signed McNemar, the mean difference, and its bounds.
+        """Return a row per pair of models and metric: counts, signed McNemar, mean difference and its bounds.
 
         Signed McNemar is McNemar's chi-square over all interactions, positive if the first model is ahead. ``limits``
         are the smallest and largest value of metrics; without them a metric has no bounds. The bounds hold at every
@@ -115,7 +119,8 @@ class ModelSums:
         """Return signed McNemar in consecutive windows of ``length`` microseconds, a row per window, pair and metric.
 
         ``better`` is 1 where the first model is ahead, -1 where the second is, and 0 if p is at least ``alpha`` or
-        fewer than 10 interactions tell the two apart. Old windows are hours and days. ``since`` is the earliest begin.
+        fewer than 10 interactions tell the two apart. Windows older than 2 days are at least an hour, and those older
+        than 60 days a day. Windows that begin before ``since`` are left out.
         """
         rows = []
         for pair in sorted({period.arm for period in self.pairs.rows}):
@@ -135,7 +140,12 @@ class ModelSums:
         return rows
 
     def _counts(self, sums: GroupSums, pair: str, at: int) -> dict[str, Any]:
-        """Return how many interactions both models of a pair were judged on, how often each won, and signed McNemar."""
+        """Return a row for one pair and metric: counts of interactions and signed McNemar.
+
+        The keys are the metric, the models ``a`` and ``b``, ``n`` (interactions that both were judged on), ``only_a``
+        and ``only_b`` (how often each was better) and ``signed``. ``sums`` are those of the pair, whose name is
+        ``pair``, and ``at`` is the index of the metric.
+        """
         a, _, b = pair.partition(BETWEEN)
         only = [int(float(sums.total(0, PARTS * at + part))) for part in (1, 2)]
         signed = float(mcnemar_signed(*(np.array([one]) for one in only))[0])

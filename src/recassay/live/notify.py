@@ -35,7 +35,10 @@ class Notifier:
         return "Notifier(URL withheld)"
 
     def send(self) -> None:
-        """Post new decisions in background threads, and record which of them the receiver has accepted."""
+        """Post new decisions of rules in background threads.
+
+        Store the names of rules whose decision the receiver has accepted.
+        """
         for rule, decision in self.watcher.tally.evidence.decisions.items():
             if rule not in self.sent:
                 self.sent.add(rule)

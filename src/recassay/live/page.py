@@ -130,9 +130,9 @@ def _arms(document: dict[str, Any]) -> str:
 
 
 def _provisional(found: Watched) -> str:
-    """Return a collapsed part of the page with provisional means, which also count exposures whose window is open.
+    """Return provisional means as a collapsed part of the page; they also count exposures whose window is open.
 
-    It is empty if there are none, or too many to compute them.
+    The result is "" if no window is open, or more than 200,000 are.
     """
     means = found.provisional()
     if not means or not found.watcher.join.n_open:
@@ -198,7 +198,10 @@ def _models(document: dict[str, Any]) -> str:
 
 
 def _signed_by_hour(document: dict[str, Any]) -> list[Exhibit]:
-    """Return signed McNemar by hour as curves of pairs of models, for the first metrics with at least two hours."""
+    """Return a chart per metric of signed McNemar by hour, with a curve per pair of models.
+
+    Only the first 4 metrics are drawn, and only those with at least two hours.
+    """
     rows = document["models"]["over_time"]
     alpha, made = document["settings"]["alpha"], []
     for metric in list(dict.fromkeys(row["metric"] for row in rows))[:MOST_METRICS]:
@@ -258,7 +261,9 @@ def _health(document: dict[str, Any]) -> str:
 
 
 def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
-    """Return curves of the means by hour, with drift alarms and new model versions marked, and clicks by position.
+    """Return charts of the means by hour, for the first 4 metrics, and of clicks by position.
+
+    Drift alarms and new model versions are marked in the charts of means.
 
     Only whole hours are drawn: a mean of the first few exposures of an hour misleads.
     ``document`` is what ``found.to_dict()`` returns.

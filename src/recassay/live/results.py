@@ -64,7 +64,10 @@ class Watched:
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
 
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
-        """Return a row per metric for one arm: mean over closed exposures, and mean over units with its bounds."""
+        """Return a row per metric for one arm: the mean over closed exposures, and the mean over units with its bounds.
+
+        The keys are ``arm``, ``metric``, ``mean``, ``exposures``, ``unit_mean``, ``low``, ``high`` and ``units``.
+        """
         sums = self.watcher.tally.sums.select(arm=arm)
         rows = []
         for at, metric in enumerate(self.metrics):
@@ -130,7 +133,8 @@ class Watched:
     def _weighted(self, arm: str) -> dict[str, float | None]:
         """Return clicks per exposure weighted by 1 / propensity: "ips", and its self-normalised form "snips".
 
-        "snips" is only there if propensities are one number per list. The dict is empty for an arm without any.
+        "snips" is absent if no list has a single propensity for all its items. The dict is empty for an arm without
+        propensities.
         """
         own, every = self.watcher.tally.sums.select(arm=arm), self.watcher.tally.sums.select()
         reward, weight, clicks = (self._column(name) for name in ("reward", "weight", "clicks"))
@@ -180,9 +184,10 @@ class Watched:
         return plain
 
     def models(self) -> dict[str, Any]:
-        """Return means of the models that were judged on interactions, their comparisons, and signed McNemar by hour.
+        """Return the results of models that were judged on interactions: ``means``, ``comparisons`` and ``over_time``.
 
-        The hours are those of the last week.
+        "means" are by model and metric, "comparisons" have a row per pair of models and metric, and "over_time" is
+        signed McNemar by hour in the last week.
         """
         models, evidence = self.watcher.tally.models, self.watcher.tally.evidence
         newest = max((one.begin for one in models.pairs.rows), default=0)
@@ -229,7 +234,7 @@ class Watched:
         }
 
     def _rules(self) -> list[dict[str, Any]]:
-        """Return a row per rule: its decision (None if there is none yet), and about how many units would decide it."""
+        """Return a row per rule: its decision (None if there is none yet), estimate, and units needed to decide."""
         evidence = self.watcher.tally.evidence
         rows = []
         for rule in self.watcher.settings.rules:
@@ -248,9 +253,12 @@ class Watched:
         return rows
 
     def _needed(self, rule: Any, alpha: float) -> int | None:
-        """Return about how many units would decide a rule at level ``alpha`` if the difference stays as it is.
+        """Return about how many units would establish the claim of a rule at level ``alpha``.
 
-        The result is None if the difference contradicts the rule, or if too many are needed.
+        It is assumed that the difference stays as it is.
+
+        The result is None if the difference is not above the rule's margin, or if a million times as many units are
+        needed.
         """
         evidence = self.watcher.tally.evidence
         a, b = sorted((rule.better, rule.worse))
@@ -268,9 +276,9 @@ class Watched:
         return None
 
     def provisional(self) -> dict[str, Any] | None:
-        """Return the means by arm over all exposures, whether their window has ended or is open.
+        """Return counts and means by arm over all exposures, also those whose feedback window is still open.
 
-        Return None if too many windows are open.
+        Return None if more than 200,000 windows are open.
         """
         tally, pending = self.watcher.tally, self.watcher.join.pending()
         if pending.exposures.height > MOST_PROVISIONAL:
@@ -296,8 +304,8 @@ class Watched:
     def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
         """Return the mean of each arm in consecutive windows of event time, as a table of begin, arm, mean, exposures.
 
-        ``length`` is the length of a window in microseconds, a multiple of the period. Old windows are hours or days.
-        ``segment`` is a segment of exposures, "" for all.
+        ``length`` is the length of a window in microseconds, a multiple of the period. Windows older than 2 days are at
+        least an hour, and those older than 60 days a day. ``segment`` is a segment of exposures, "" for all.
         """
         at, sums = self.metrics.index(metric), self.watcher.tally.sums
         rows = []
@@ -314,7 +322,10 @@ class Watched:
         )
 
     def scores(self) -> Scores:
-        """Return the results in the form of scored systems: an arm is a system, and its mean in an hour is a value."""
+        """Return the results as scores of systems: the systems are the arms, and the units are the hours.
+
+        The value of a system for a unit is the mean of the arm in that hour, weighted by its number of exposures.
+        """
         curves = {
             metric: self.curve(metric).with_columns(pl.col("begin").dt.strftime("%Y-%m-%dT%H:%MZ"))
             for metric in self.metrics

@@ -138,7 +138,8 @@ class Simulation:
         """Return the exposures of a time span, their feedback, and duplicates, each with its time of arrival.
 
         ``number`` is the index of the span and ``begin``, ``end`` its times. ``activity`` is the cumulative weight of
-        users, ``levels`` how readily they click, and ``new`` whether they are in the arm ``new``.
+        users, ``levels`` their attraction (the probability of a click on an item that they look at), and ``new``
+        whether they are in the arm ``new``.
         """
         rng = derive(self.seed, "live events", number)
         hour = (begin % DAY) / HOUR
@@ -189,7 +190,10 @@ class Simulation:
 
 
 def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
-    """Return lists (n, 10) without repeats: an item that a list already has is replaced by the next one it lacks."""
+    """Replace in place each item that its list (a row of 10) already has by the next one it lacks; return ``items``.
+
+    Lists are unchanged if there are fewer than 20 items in all.
+    """
     if n_items < 2 * DEPTH:
         return items
     for place in range(1, DEPTH):

@@ -147,23 +147,26 @@ class StateFile:
         return dict(self.db.execute("select name, data from blob"))
 
     def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
-        """Append a table to the sequence of tables called ``log``; ``newest`` is the latest time in the table."""
+        """Append a table to the stored tables of the name ``log``.
+
+        ``newest`` is the latest time in the table, in microseconds.
+        """
         if frame.height:
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
             self.db.execute("insert into chunk (log, newest, data) values (?, ?, ?)", (log, newest, buffer.getvalue()))
 
     def log(self, log: str) -> Iterator[pl.DataFrame]:
-        """Yield the tables that were appended under a name, in order."""
+        """Yield the tables that were appended under the name ``log``, in order."""
         for (data,) in self.db.execute("select data from chunk where log = ? order by id", (log,)):
             yield pl.read_ipc(io.BytesIO(data))
 
     def trim(self, log: str, before: int) -> None:
-        """Delete the tables of a log whose times are all earlier than ``before`` (microseconds)."""
+        """Delete the tables under the name ``log`` whose times are all earlier than ``before`` (microseconds)."""
         self.db.execute("delete from chunk where log = ? and newest < ?", (log, before))
 
     def log_bytes(self, log: str) -> int:
-        """Return the size of the tables of a log in bytes."""
+        """Return the size in bytes of the tables under the name ``log``."""
         return int(
             self.db.execute("select coalesce(sum(length(data)), 0) from chunk where log = ?", (log,)).fetchone()[0]
         )

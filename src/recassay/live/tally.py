@@ -156,7 +156,10 @@ class Tally:
                 self.versions.setdefault(f"{arm}\x1f{version}", time)
 
     def _detect(self, upto: int) -> None:
-        """Feed the mean loss of each complete period to the drift detector of its arm, by the first metric with limits.
+        """Feed the mean loss of each new complete period to the drift detector of its arm; record the alarms.
+
+        The loss is that of the first metric whose smallest and largest possible value are known; without one nothing
+        happens. It is 0 at the largest value and 1 at the smallest.
 
         Periods that end at time ``upto`` or before are complete.
         """

@@ -47,7 +47,8 @@ class UserUnits:
     ) -> tuple[NDArray[np.int64], int]:
         """Add exposures in order of time; ``values`` (n, metrics) are their scores, NaN where undefined.
 
-        Return the positions of those that begin a unit, and how many are in another arm than the user's first one.
+        Return (positions of the exposures that begin a unit, number of exposures in time but in another arm than the
+        user's first one). The latter are not added.
         """
         if not times.size:
             return np.empty(0, np.int64), 0
@@ -130,7 +131,10 @@ class UserUnits:
         return sum(rows.size for _, rows in self.queue)
 
     def compact(self, upto: int) -> None:
-        """Drop users whose next exposure would begin a new unit if it came after time ``upto``, once there are many."""
+        """Drop users whose first exposure is ``forget`` or more before time ``upto`` (they would begin a new unit).
+
+        Nothing happens if they are less than a tenth of all users.
+        """
         keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
         if keep.size > 0.9 * self.size:
             return

@@ -361,7 +361,10 @@ class Watcher:
         self._rebuild(small["watermark"])
 
     def _rebuild(self, watermark: int) -> None:
-        """Join the stored events again, and drop the exposures that were closed before ``watermark``."""
+        """Process the stored events again after a restart, so that exposures are open, and events wait, as before.
+
+        Exposures that were closed before ``watermark`` are dropped.
+        """
         join = self.join
         for kept in self.state.log("kept"):
             join.remember_kept(kept)

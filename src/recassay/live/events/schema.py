@@ -101,7 +101,8 @@ def read_lines(
     """Return the events in lines of JSON; lines that are not events are in ``refused``.
 
     ``segments`` are additional fields of exposures, and a list with more than ``max_items`` items is refused.
-    ``attached`` are names of models that make lists for interactions, which then need none.
+    ``attached`` are names of models that make lists for interactions, (attached models); if there are any, an
+    interaction may come without a list.
 
     >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}', b"{"])
     >>> batch.events["time"].to_list(), batch.refused[0].reason
@@ -120,7 +121,7 @@ def read_lines(
 def _parse(
     lines: Sequence[bytes], rows: NDArray[np.int64], schema: dict[str, pl.DataType]
 ) -> tuple[pl.DataFrame, NDArray[np.int64], list[Refused]]:
-    """Return the table of the lines with these numbers (``rows``), the line number of each row, and the refused lines.
+    """Return (table, line number of each row of the table, refused lines), for the lines with the numbers ``rows``.
 
     If the lines cannot be read together, each half is read separately, and so on.
     """
@@ -140,7 +141,7 @@ def _parse(
 
 
 def _read_json(lines: list[bytes], schema: dict[str, pl.DataType]) -> pl.DataFrame | None:
-    """Return the table of lines of JSON, or None if one of them is not an object with fields of these types."""
+    """Return the table of lines of JSON; None if a line is not an object whose fields have the types of ``schema``."""
     text = b" " + b"\n".join(lines)  # without the blank, lines that begin like compressed data would be decompressed
     try:
         frame = pl.read_ndjson(io.BytesIO(text), schema=schema)
@@ -172,11 +173,12 @@ def read_table(
     received: int | None = None,
     refused: list[Refused] | None = None,
 ) -> EventBatch:
-    """Return the events of a table with the columns of :data:`RAW`, in any types that can be converted to theirs.
+    """Return the events of a table with the columns of :data:`RAW`, whose types are converted if necessary.
 
     ``segments`` are additional columns, and a list with more than ``max_items`` items is refused. ``attached`` are
-    names of models that make lists for interactions, which then need none. If rows were ``refused`` before, ``rows`` is
-    the position of each remaining row among those received, and ``received`` the number of rows received.
+    names of models that make lists for interactions, (attached models); if there are any, an interaction may come
+    without a list. If rows were ``refused`` before, ``rows`` is the position of each remaining row among those
+    received, and ``received`` the number of rows received.
     """
     rows = np.arange(frame.height) if rows is None else rows
     typed, unreadable = _typed(frame, segments)
@@ -221,7 +223,7 @@ def _in_years(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
 
 
 def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_] | None]:
-    """Return the columns of events in their types, and a mask of the rows whose items are not a list.
+    """Return the columns of events in their final types, and a mask of the rows whose ``items`` are not a list.
 
     A value that cannot be read is null. The mask is None if there are no such rows. ``segments`` are additional
     columns.

@@ -123,7 +123,10 @@ class FileSource:
         return sorted(one for one in found if one.is_file())
 
     def _next(self) -> Path | None:
-        """Return the file to read after the present one, or None if there is none."""
+        """Return the file to read after the present one: the one that replaced it, or the next of a folder.
+
+        None without one.
+        """
         files = self._files()
         if not self.several:
             if files and (self.file is None or files[0].stat().st_ino != self.inode):
