@@ -28,9 +28,7 @@ class Declared:
 
 
 def departures_of(named: Any) -> tuple[Departure, ...]:
-    """Return the documented deviations from papers that a class or function declares itself.
-
-    Those of a base class are not repeated.
+    """Return the deviations from papers that a class or function declares itself; those of base classes are left out.
     """
     return tuple(vars(named).get("departures", ()))
 
@@ -55,5 +53,5 @@ def declared(registries: Mapping[str, Any]) -> Iterator[Declared]:
 
 
 def section(several: tuple[Departure, ...]) -> dict[str, str]:
-    """Return the section of an ``explain`` page on deviations from papers; empty if there are none."""
+    """Return ``{heading: text}`` for an ``explain`` page: the section on deviations from papers; empty without any."""
     return {HEADING: "\n".join(map(str, several))} if several else {}

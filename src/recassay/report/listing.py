@@ -76,7 +76,8 @@ class Explanation(Displayable):
 class Listed:
     """How to list the classes of one kind, such as splits.
 
-    ``home`` is the module with their registry, ``column`` the heading of the second column, and ``group`` its content.
+    ``home`` is the name of the module with their registry. ``column`` is the heading of the column between name and
+    title, and ``group`` returns its text for a class.
     """
 
     home: str
@@ -85,7 +86,7 @@ class Listed:
 
     @property
     def registry(self) -> Registry[Any]:
-        """Return the registry of the classes; its module is imported now."""
+        """Return the registry of the classes; its module is imported when it is first needed."""
         found: Registry[Any] = importlib.import_module(self.home).REGISTRY
         return found
 
@@ -95,7 +96,7 @@ def _parameters(kind: Any) -> str:
 
 
 def _types_of(kind: Any) -> Mapping[str, Any]:
-    """Return the type of each parameter of a class, by name; the class need not be a dataclass."""
+    """Return ``{parameter: type}`` of a class, which need not be a dataclass."""
     if isinstance(kind, type) and is_dataclass(kind):
         return parameter_kinds(kind)
     return {name: one.annotation for name, one in inspect.signature(kind).parameters.items()}
@@ -120,7 +121,7 @@ NAMED = {
 
 
 def entries(kind: str) -> list[Entry]:
-    """Return the lines of one list, such as ``metrics``, ``models`` or ``checks``."""
+    """Return an entry for each name of one kind; ``kind`` is such as ``metrics``, ``models`` or ``checks``."""
     if kind in NAMED:
         named = NAMED[kind]
         registry = named.registry
@@ -279,7 +280,9 @@ GROUP_WIDTH = 32  # of the second column, whose longer texts wrap
 
 
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
-    """Return a list as a table; ``kind`` is that of the list, and ``rows`` are its lines.
+    """Return a table with a line per entry.
+
+    ``kind`` is what is listed, such as ``metrics``, and ``rows`` are the entries.
 
     There is a column for the source if an entry is not from recassay.
     """
@@ -302,7 +305,7 @@ def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
 
 
 def broken(kind: str) -> Mapping[str, str]:
-    """Return the plugins of one list that could not be loaded, with the reason; ``kind`` is such as ``metrics``."""
+    """Return ``{plugin: reason}`` for plugins of a kind, such as ``metrics``, that could not be loaded."""
     registries: dict[str, Registry[Any]] = {
         "metrics": METRICS, "profiles": PROFILES, "checks": CHECKS, "formats": FORMATS
     }  # fmt: skip

@@ -178,7 +178,10 @@ def plot(scores: Scores, *, metric: str | None = None) -> Picture:
 
 
 def report(scores: Scores, comparison: Comparison | None, *, path: Path) -> Path:
-    """Write a page about scores to a path and return it; without a comparison all pairs of systems are tested."""
+    """Write the report page of scores to ``path`` and return ``path``.
+
+    Without a comparison, all pairs of systems are tested first, if there are several systems with values per unit.
+    """
     from recassay.report.folder.write import write_results
 
     if comparison is None and len(scores.systems) > 1 and scores.unit_metrics:
@@ -205,7 +208,10 @@ def _line(finding: Finding) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """Return an HTML table of cells that are HTML already; the first ``words`` columns are left-aligned."""
+    """Return an HTML table; ``rows`` hold HTML, and the first ``words`` columns are left-aligned.
+
+    Rows beyond a maximum are only counted.
+    """
     names = "".join(f"<th{WORDS if at < words else NUMBER}>{_text(name)}</th>" for at, name in enumerate(headings))
     head = f"<thead><tr>{names}</tr></thead>" if headings else ""
     body = "".join(f"<tr>{_cells(row, words)}</tr>" for row in rows[:MAX_ROWS])

@@ -309,7 +309,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _over_time(log: Interactions) -> dict[str, NDArray[np.float64]]:
-    """Return the number of events in equal spans of time as ``{"times": counts}``; empty if times are unknown.
+    """Return ``{"times": number of events in each of 40 equal spans of time}``; empty if times are unknown.
 
     It is also empty if the times only order the events of each user.
     """
@@ -322,7 +322,7 @@ def _over_time(log: Interactions) -> dict[str, NDArray[np.float64]]:
 
 
 def _binned_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of up to 40 successive parts, of equal size, of the values that are not NaN."""
+    """Return the means of up to 40 successive, equally large parts of ``values``; NaN is dropped before."""
     defined = values[~np.isnan(values)]
     return np.array(
         [float(part.mean()) for part in np.array_split(defined, min(BINS, defined.size))] if defined.size else []

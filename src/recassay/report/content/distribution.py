@@ -72,10 +72,11 @@ class UnitValues:
     def exhibits(
         self, metrics: Mapping[str, bool | None], *, progress: Callable[[int, int], None] | None = None
     ) -> dict[tuple[Place, str], tuple[Exhibit, ...]]:
-        """Return charts of distributions, by (data set, split, protocol, seed, design) and metric.
+        """Return charts of the distributions of values, by (place, metric).
 
-        ``metrics`` maps each metric to whether higher is better. ``progress`` is called with the numbers of metrics
-        that are done and of all.
+        A place is a data set, split, protocol, seed and design. ``metrics`` maps each metric to whether higher is
+        better (None: it has no better direction); metrics that the file lacks are left out. ``progress`` is called with
+        the number of metrics done and the number of all metrics.
         """
         known = set(parquet_schema(self.path))
         available = [metric for metric in metrics if metric in known]
@@ -114,9 +115,9 @@ class UnitValues:
         )  # fmt: skip
 
     def _paired(self) -> dict[Place, bool]:
-        """Return whether all systems have the same users (or other units) in the same order.
+        """Return, by place, whether all its systems have the same users (or other units) in the same order.
 
-        The result is by data set, split, protocol, seed and design.
+        A place is a data set, split, protocol, seed and design.
         """
         units = read_parquet(self.path, columns=["unit"])["unit"]
         answer = {}
@@ -164,11 +165,11 @@ def _exhibits(
 
 
 def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
-    """Return a chart: for every system, the share of users whose value is at least each of 21 thresholds.
+    """Return a chart with a line per system: the share of users whose value is at least each of 21 thresholds.
 
-    Others than users, such as sequences or events, are counted likewise; ``units`` is the word for them.
-
-    ``values`` are by system, NaN where undefined.
+    The thresholds are equally spaced from the smallest value, or 0 if it is larger, to the largest value of all
+    systems. ``values`` are by system, NaN where undefined. ``units`` is the word for what is counted, such as users or
+    events.
 
     >>> share_reaching("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
     ('a', 1.0, 0.75, 3)

@@ -34,7 +34,7 @@ class FindingGroup:
 
     @property
     def count(self) -> int:
-        """Return the number of cases, including repeats in other folds and seeds."""
+        """Return the number of cases of all findings in the group, including repeats in other folds and seeds."""
         return sum(int(row.get("cases", 1)) for row in self.rows)
 
 
@@ -72,5 +72,5 @@ def _weight(row: Row, named: frozenset[str]) -> int:
 
 
 def where_of(row: Row) -> list[str]:
-    """Return the system, data set, split and design that a finding names."""
+    """Return the texts that say where a finding was made: its system, data set, split and design, as far as stated."""
     return [str(row[key]) for key in WHERE if row.get(key) and row[key] != "given"]

@@ -57,7 +57,7 @@ class Grid:
             return ""
 
     def value(self, system: str, design: str, name: str = "mean") -> float:
-        """Return the number called ``name`` in the row of a system under a design; NaN if it is undefined or absent."""
+        """Return a number of the row of a system under a design, such as ``low``; NaN if it is undefined or absent."""
         return real(self.rows.get((system, design), {}).get(name))
 
     def means(self, design: str) -> list[float]:
@@ -119,7 +119,11 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class ResultGrids:
-    """Results on one data set, split, protocol and seed: a table per metric, rows of single folds, and comparisons."""
+    """Results on one data set, split, protocol and seed (``place``).
+
+    ``grids`` are a table of systems by designs per metric, ``folds`` the rows of single folds, and ``comparisons`` the
+    rows of comparisons.
+    """
 
     place: tuple[Any, ...]  # dataset, split, protocol, seed
     grids: tuple[Grid, ...]

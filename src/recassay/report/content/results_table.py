@@ -18,7 +18,10 @@ COUNTS = ("missing", "short", "undefined", "duplicate")
 
 
 class CountNote(NamedTuple):
-    """The numbers of users of one system (with a value, ``n``; without a list; ...) and the metrics that have them."""
+    """Counts of users of one system, such as those without a list, and the metrics that have these counts.
+
+    The first of ``counts`` is ``n``, the number of users with a value.
+    """
 
     system: str
     metrics: tuple[str, ...]
@@ -33,7 +36,10 @@ class ResultTable:
     comparison: Comparison | None = None
 
     def groups(self) -> Iterator[tuple[str, list[Summary]]]:
-        """Yield each metric with the summaries of all systems, in the order of the scores."""
+        """Yield (metric, summaries of all systems under the metric).
+
+        Metrics and systems come in the order of the scores.
+        """
         for metric in self.scores.metrics:
             yield metric, [self.row(system, metric) for system in self.scores.systems]
 
@@ -65,7 +71,7 @@ class ResultTable:
         return None if reference is None else self._pairs.get((metric, system, reference))
 
     def beaten(self, system: str, metric: str) -> list[str]:
-        """Return the letters that stand for the systems that this system is significantly better than by a metric."""
+        """Return the label (letter) of each system that this system is significantly better than, by a metric."""
         higher = self.row(system, metric).higher_is_better
         if higher is None:
             return []
@@ -108,7 +114,7 @@ class ResultTable:
 
     @functools.cached_property
     def _pairs(self) -> dict[tuple[str, str, str], Row]:
-        """Return every comparison in both directions, by metric and the two systems."""
+        """Return every comparison by (metric, system a, system b), also with the two systems swapped."""
         rows = self.comparison.rows if self.comparison else ()
         given = {(row.metric, row.a, row.b): row for row in rows}
         return {(row.metric, row.b, row.a): row.swapped() for row in rows} | given

@@ -50,7 +50,7 @@ def verdict_text(verdict: Verdict) -> VerdictText:
 
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
-    """Return the verdict with its sentences, as plain values for JSON."""
+    """Return the verdict as plain values for JSON, together with its sentences."""
     return {**verdict_text(verdict).to_dict(), **verdict.to_dict()}
 
 
@@ -133,10 +133,10 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
 
 
 def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
-    """Return a phrase on where a system leads, by how much, and how certain that is.
+    """Return a phrase on where a system leads, by how much, and whether significantly.
 
-    ``own`` are its leads (results by which it is best), ``names`` the names of their data sets, splits and so on;
-    ``first`` adds the word "leads".
+    ``own`` are its leads (results by which it is best), and ``names`` the names of places (data set, split and so on).
+    With ``first`` the phrase contains the verb "leads".
     """
     sure = sum(lead.significant for lead in own)
     how = "significantly" if sure == len(own) else "not significantly" if not sure else f"significantly on {sure}"
@@ -156,7 +156,7 @@ def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p:
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
-    """Return how many data sets, splits and so on the leads are on: ``6 settings (3 data sets, 2 splits)``.
+    """Return how many data sets, splits, ... the leads are on, such as ``6 settings (3 data sets, 2 splits)``.
 
     A lead is a result that says which system is best by a metric.
     """
@@ -243,10 +243,10 @@ def _is(names: Sequence[str]) -> str:
 
 
 def _contradictions(verdict: Verdict) -> Iterable[str]:
-    """Yield sentences on metrics and designs by which a system leads that is not the verdict's leader.
+    """Yield sentences on other metrics and designs by which another system leads than the leader of the verdict.
 
-    There is a sentence for each one with a significant lead, one for the others together, and one on how many metrics
-    have the same leader.
+    There is a sentence for each metric or design with a significant lead of another system, one for all those with
+    insignificant leads, and one on how many metrics have the same leader.
     """
     main = {lead.place.without("design"): lead for lead in verdict.leads}
     groups: dict[tuple[str, str], list[Lead]] = {}

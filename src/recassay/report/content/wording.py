@@ -133,7 +133,7 @@ def joined(chosen: Iterable[str]) -> str:
 
 
 def conventions(scores: Scores) -> str:
-    """Return a sentence on conventions that differ from the defaults, and on renamed metrics; empty if none do."""
+    """Return a sentence on conventions that differ from the defaults, and on renamed metrics; "" if there are none."""
     defaults = asdict(Conventions())
     parts = [f"profile={scores.settings['profile']}"] if scores.settings.get("profile") else []
     used = scores.settings.get("conventions", {})
@@ -174,7 +174,7 @@ def level(scores: Scores) -> str:
 
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
-    """Return a sentence that names the interval and the test that were used; empty if there is neither."""
+    """Return a sentence that names the method of the intervals and the test; "" if there is neither."""
     parts = [part for part in (_interval_used(scores), test_phrase(comparison)) if part]
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
@@ -201,7 +201,7 @@ def _interval_used(scores: Scores) -> str:
 
 
 def test_phrase(comparison: Comparison | None) -> str:
-    """Return the name of the test and of the correction of its p-values; empty if nothing was tested."""
+    """Return the name of the test, the correction of p-values, and the number of pairs; "" if nothing was tested."""
     if comparison is None or not comparison.rows:
         return ""
     row = comparison.rows[0]

@@ -90,9 +90,10 @@ def _outcome(check: Check, findings: tuple[Row, ...], why_not: str) -> CheckOutc
 
 
 def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
-    """Return why a check without findings does not apply; an empty text if it does apply, so that all is well.
+    """Return why a check does not apply to a folder, as text; "" if it applies.
 
-    ``run_now`` are the classes of facts whose checks were run on the tables of the folder.
+    ``check`` has no findings, so it found no problem if it applies. ``run_now`` are the classes of facts (the input of
+    checks) that could be built from the tables of the folder.
     """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}
@@ -125,7 +126,7 @@ def _not_watched(folder: ResultFolder, designs: set[str]) -> str:
 
 
 def _missing_input(check: Check, folder: ResultFolder) -> str:
-    """Return which input of a check was not given, as text; an empty text if none is missing."""
+    """Return which input of a check was not given when the folder was written, as text; "" if none is missing."""
     if check.code == "L002" and any(row["code"] == "L004" for row in folder.findings):
         return "cannot be decided, see L004"
     if "fold" in check.needs:
@@ -167,7 +168,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
 
 
 def _comparing(folder: ResultFolder) -> ComparisonFacts | None:
-    """Return what the checks of comparisons examine; None if the folder has no comparisons."""
+    """Return the facts about comparisons that checks examine; None if the folder has no comparisons."""
     compared_parts = [part for part in parts(folder) if part.comparison is not None]
     if not compared_parts:
         return None

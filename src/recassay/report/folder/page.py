@@ -25,9 +25,11 @@ def write_page(
 ) -> Path:
     """Write the report page to ``to``, by default ``report.html`` in the folder, and return its path.
 
+    ``more`` are exhibits (tables to draw) that come after those of the folder. ``progress`` is called with the stages.
+
     ``more`` are exhibits (tables to draw) that come after those of the folder.
 
-    ``more`` exhibits come after those of the folder.
+
     """
     target = folder.path / PAGE if to is None else Path(to)
     text = page(

@@ -19,7 +19,7 @@ MAX_CHARACTERS = 2_500_000  # of all figures next to results, so that a phone ca
 
 @dataclass
 class SizeBudget:
-    """The characters that the figures of a page may still take (``left``), and the number of figures left out."""
+    """How many characters (``left``) further figures of a page may take, and how many figures were left out."""
 
     left: int = MAX_CHARACTERS
     left_out: int = 0

@@ -94,7 +94,7 @@ def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
 def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     """Return the table of systems under one design, best first, as values for the template.
 
-    Systems without a value are last. ``cells`` are the values of means by system and design.
+    Systems without a mean come last. ``cells`` are the template's values of each mean, by (system, design).
     """
     ranked = grid.ranked(design)
     systems = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
@@ -181,7 +181,10 @@ def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) ->
 
 
 def _all_numbers(grid: Grid) -> dict[str, Any]:
-    """Return the table of all numbers of all rows as values for the template, without empty columns."""
+    """Return the full table of a metric as values for the template: each system and design with all its numbers.
+
+    Columns without information in any row are left out.
+    """
     rows = [
         grid.rows[system, design] for design in grid.designs for system in grid.systems if (system, design) in grid.rows
     ]

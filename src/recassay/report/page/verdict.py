@@ -94,7 +94,7 @@ def _place(group: ResultGrids) -> Place:
 
 
 def _metric_rows(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return a row per metric and design: which systems lead, by how much, and how often significantly."""
+    """Return a row per metric and design for the template: which systems lead, by how much, how often significantly."""
     groups: dict[tuple[str, str], list[Lead]] = {}
     for lead in (*verdict.leads, *verdict.others):
         groups.setdefault((lead.metric, lead.place.design), []).append(lead)
@@ -133,7 +133,7 @@ def _sure(sure: int, places: int, *, tested: bool) -> str:
 
 
 def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
-    """Yield the range over all systems of each metric that does not say which system is better, as text."""
+    """Yield (metric, range over all systems as text) for each metric that does not say which system is better."""
     ranges: dict[str, list[tuple[float, str]]] = {}
     for group in groups:
         for grid in group.grids:

@@ -73,7 +73,10 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
 
 
 def across_tables(across: Across) -> RenderableType:
-    """Return mean ranks and pairs for every metric; bars join systems that Nemenyi's test does not separate."""
+    """Return a table of mean ranks and a table of pairs for every metric, over all data sets.
+
+    Bars join systems that Nemenyi's test does not separate.
+    """
     parts: list[RenderableType] = []
     for ranking in across.rankings:
         parts += [*_ranking(ranking, across), Text()]
@@ -161,7 +164,10 @@ def _probabilities(ranking: MeanRanks) -> Table:
 
 
 def consistency_tables(consistency: Consistency) -> RenderableType:
-    """Return a table of how far orders of systems agree, lowest first, and one of the pairs that swap places."""
+    """Return a table of how far the orders of systems in two settings agree, and one of the pairs that swap places.
+
+    The first table has a row per pair of settings, with the lowest agreement first.
+    """
     rows = sorted(consistency.rows, key=lambda row: (row.tau, row.low))
     table = bare_table()
     for heading in ("axis", "first", "second", "setting"):
@@ -185,7 +191,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
 
 
 def consistency_summary(consistency: Consistency) -> RenderableType:
-    """Return a sentence on how far orders of systems agree, and how many pairs certainly swap places."""
+    """Return a sentence on the agreement of orders of systems: lowest Kendall's tau-b, number of certain swaps."""
     least = min(consistency.rows, key=lambda row: row.tau)
     sure, count = sum(row.sure for row in consistency.rows), len(consistency.rows)
     pair = f"{printable(str(least.a))} and {printable(str(least.b))}"
@@ -215,7 +221,10 @@ def _more(rows: Sequence[object], what: str) -> Iterator[Text]:
 
 
 def power_table(power: Power, title: str = "", *, digits: int = 4) -> RenderableType:
-    """Return the users needed for every pair, and the smallest difference that the given users can detect."""
+    """Return a table with a row per pair of systems: how many users are needed, and what the given users can detect.
+
+    The last column is the smallest difference that the given users can detect.
+    """
     table = bare_table()
     for heading in ("metric", "system", "against"):
         table.add_column(heading, no_wrap=True)

@@ -96,7 +96,7 @@ def _width(heading: str, cells: list[str]) -> int:
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
     """Return notes on what was estimated, on the bias of intervals (if ``bounded``), and on what was left out.
 
-    An estimator leaves out terms of a metric that sampled ranks tell too little about.
+    Left out are terms of a metric about which the sampled ranks tell an estimator too little.
     """
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"

@@ -18,9 +18,10 @@ MAX_RANKINGS = 6  # whose tables are printed
 
 
 def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
-    """Return the verdict of each metric, what cannot be concluded, and the rank of each system under each rule.
+    """Return the conclusions as text: verdicts, what cannot be concluded, and the rank of each system under each rule.
 
-    A rule, such as the mean rank, combines the scores on several data sets.
+    A rule, such as the mean rank, combines the scores on several data sets. There is a verdict per metric and setting;
+    only the first ones are shown.
     """
     parts: list[RenderableType] = []
     for one in conclusions.rankings[:MAX_RANKINGS]:

@@ -38,7 +38,7 @@ def leads_table(verdict: Verdict, *, digits: int = 4) -> Table:
 
 
 def leads_note(verdict: Verdict) -> Text:
-    """Return a note on the test of the leads (differences of best and second system), its correction and interval."""
+    """Return a note on how leads (best system minus second) were tested: test, correction of p, and interval."""
     tested = next((lead for lead in verdict.leads if lead.tested), None)
     if tested is None:
         return Text("No lead was tested.", style="dim")

@@ -22,7 +22,10 @@ SYSTEM_WIDTH = 24
 
 
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
-    """Return the shares of users that each system wins by cut-off, and results of pairs at the deepest cut-off."""
+    """Return a table of the shares of users that each system wins, by cut-off, and a table of pairs of systems.
+
+    The second is at the deepest cut-off; it is left out for a single system.
+    """
     note = (
         f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has a "
         "relevant item at a better rank. Outright: none has one at the same rank either. Hit: the system's own list "
@@ -41,7 +44,10 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
 
 
 def _settings(contest: SuddenDeath) -> str:
-    """Return a sentence with the rules that are not the defaults, and the threshold of relevance."""
+    """Return a sentence with the rules of the contest that are not the defaults.
+
+    It also has the smallest gain that makes an item relevant.
+    """
     rules = contest.rules
     stated = [f"ties {rules.ties}" if rules.ties != "share" else "", "all users" if rules.users == "all" else ""]
     stated += ["the printed loop" if rules.loop == "printed" else "", f"relevant from {rules.relevant_from:g}"]
@@ -78,9 +84,9 @@ def _duels(contest: SuddenDeath) -> Table:
 
 
 def sudden_death_table(contests: Mapping[str, SuddenDeath], form: str) -> str:
-    """Return the shares of users that each system wins as Markdown or LaTeX, or as CSV (``form``).
+    """Return the shares of users that each system wins as text; ``form`` is markdown, latex or csv.
 
-    Letters mark significant wins. ``contests`` are results by name.
+    Letters mark significant wins. ``contests`` are results by name; each has a table of its own, except in CSV.
     """
     if form == "csv":
         return csv_text(shares_frame(contests))
@@ -95,13 +101,19 @@ def sudden_death_table(contests: Mapping[str, SuddenDeath], form: str) -> str:
 
 
 def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
-    """Return a row per result (with its name), cut-off and system: the share of users won, and its interval."""
+    """Return a row per contest, system and cut-off: the share of users won, and its interval.
+
+    The column ``contest`` holds the names of ``contests``.
+    """
     named = [contest.summary().with_columns(contest=pl.lit(name)) for name, contest in contests.items()]
     return pl.concat(named, how="diagonal_relaxed")
 
 
 def duels_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
-    """Return a row per result (with its name) and ordered pair of systems, at the deepest cut-off."""
+    """Return a row per contest and ordered pair of systems: how often each is first, at the deepest cut-off.
+
+    The column ``contest`` holds the names of ``contests``.
+    """
     named = [
         contest.duels().with_columns(at=pl.lit(contest.deepest), contest=pl.lit(name))
         for name, contest in contests.items()

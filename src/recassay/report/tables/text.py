@@ -47,7 +47,7 @@ def text_table(
 
 
 def findings_table(scores: Scores) -> RenderableType:
-    """Return a table of the findings, errors first; a single line if there are none."""
+    """Return a table of the findings, errors first; without findings, a line that says so."""
     if not scores.findings:
         return Text("No findings.", style="green")
     table = bare_table()
@@ -97,7 +97,7 @@ class _TextTable:
         yield from console.render(Group(*parts), options.update_width(width))
 
     def _tables(self, width: int) -> Iterator[Table]:
-        """Yield the results as one table if the width allows it, else as several."""
+        """Yield one table of all results if the width allows it, else one each of means, comparisons and counts."""
         measured = [self._means(), self._intervals(), self._counts("n")]
         compared = self._compared()
         counted = [self._counts(name) for name in self.results.counts]
@@ -111,9 +111,9 @@ class _TextTable:
             yield self._counts_table(counted, width, min(system, SYSTEM_WIDTH[1] // 2))
 
     def _room(self, width: int, groups: Sequence[Sequence[_Column]]) -> int:
-        """Return the width left for the names of metric and system, in the widest of several tables.
+        """Return the width that is left for the two columns of names (metric, system) in the widest of several tables.
 
-        Each of ``groups`` has the other columns of a table.
+        ``groups[i]`` are the other columns of table i, and ``width`` is that of the terminal.
         """
         return min(width - sum(GAP + column.width for column in group) - GAP for group in groups)
 
