@@ -28,7 +28,7 @@ class Declared:
 
 
 def departures_of(named: Any) -> tuple[Departure, ...]:
-    """Return the deviations from papers that a class or function declares itself; those of base classes are left out."""
+    """Return the deviations from papers that a class or function declares itself, without those of base classes."""
     return tuple(vars(named).get("departures", ()))
 
 

@@ -52,10 +52,10 @@ def _wrong_value(text: str, why: str) -> UsageError:
 def fill_parameters(
     document: Document, content: Mapping[str, Any], values: Mapping[str, Value], at: Key
 ) -> dict[str, Any]:
-    """Return the content with every ``{name}`` in its texts replaced by the parameter of that name.
+    """Return ``content`` with every ``{name}`` in its texts replaced by the parameter of that name.
 
-    ``values`` override the parameters in the study, and ``at`` is the key in the file under which the parameters are.
-    Raise U102 for a value that is not a parameter of the study, and U133 for a name in a text that is not.
+    ``values`` override the parameters that the study states; ``at`` is the key in the file under which it states them.
+    Raise U102 if ``values`` has a name that is not a parameter of the study, and U133 if a text has one.
     """
     known = dict(content.get(PARAMETERS) or {})
     for name in values:

@@ -38,7 +38,7 @@ class Document:
         return f"{self.path}{line}, {'.'.join(map(str, key))}" if key else str(self.path)
 
     def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return an error of the same type and code that also names the file, line and key where the mistake is."""
+        """Return a copy of ``error`` that also names the file, line and key where the mistake is."""
         where = self.where(key) + (f" ({error.where})" if error.where else "")
         return type(error)(error.code, error.what, where=where, hint=error.hint)
 
@@ -65,18 +65,23 @@ class Reader:
         return ("quick", *key) if quick else key
 
     def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return an error of the same type and code that also names the file, line and key where the mistake is."""
+        """Return a copy of ``error`` that also names the file, line and key where the mistake is."""
         return self.document.locate(self.key(*key), error)
 
     def parse(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
-        """Return ``parse(text)``; an error of it also names the file, line and key of the text."""
+        """Return ``parse(text)``; if it raises, add the file, line and key of the text to the error."""
         try:
             return parse(text)
         except RecassayError as error:
             raise self.locate(key, error) from None
 
     def parse_list(self, key: str | Key, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
-        """Return ``parse(text)`` for each text in the list under ``key``; an error also names the line of its text."""
+        """Return ``parse(text)`` for each text in the list under ``key``.
+
+        If it raises, add the file, line and key of the text.
+
+        Raise U133 if YAML has cut an unquoted text in two at its comma.
+        """
         whole = (key,) if isinstance(key, str) else key
         self._refuse_cut(whole, texts)
         return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
@@ -91,7 +96,7 @@ class Reader:
                 raise self.error((*key, number), what, f'quote what has a comma: {key[-1]}: ["{whole}"]')
 
     def error(self, key: Key, what: str, hint: str) -> UsageError:
-        """Return the error U133 for an invalid value at ``key``: ``what`` is wrong, and ``hint`` is how to mend it."""
+        """Return the error U133 for an invalid value at ``key``; ``what`` says what is wrong, ``hint`` what to do."""
         return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
 
 
@@ -131,7 +136,7 @@ def read_document(path: str | Path) -> Document:
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of a study file, of which no more is read than a study may have."""
+    """Return the text of a study file, cut off beyond the greatest length that a study may have."""
     with path.open("rb") as file:
         content = file.read(LONGEST + 1)
     return content.decode("utf-8")

@@ -88,7 +88,10 @@ def _check_paths(plan: Plan) -> None:
 
 
 def _check_item_groups(plan: Plan) -> None:
-    """Raise U133 if groups of items are asked for without ranked lists, U217 if no metric has a value for a group."""
+    """Raise an error if the study wants means by group of items and cannot have them.
+
+    U133: its designs have no ranked lists; U217: none of its metrics has a value for a group of items.
+    """
     if not plan.study.by_item:
         return
     if LISTS not in plan.designs:
@@ -173,7 +176,10 @@ class HeaderTimes:
 
 
 def _check_times(plan: AnyPlan, name: str, log: HeaderTimes) -> None:
-    """Raise an error if a split or a rule for sequences needs times that the log does not have, or of another kind."""
+    """Raise an error if a split, or a rule that cuts sequences, needs times that the log lacks or has of another kind.
+
+    ``name`` is the data set, and ``log`` what its header tells of the times.
+    """
     for number, split in enumerate(plan.splits_of(name)):
         try:
             _require(log, split)

@@ -25,9 +25,10 @@ CLASS = re.compile(r"^[A-Za-z_]\w*")
 
 
 def with_own_classes(reader: Reader, study: Study) -> Study:
-    """Return the study with names in place of texts such as ``mine.py:MySplit(n=2)``, and their files as plugins.
+    """Return the study with each text such as ``mine.py:MySplit(n=2)`` replaced by the name that its class has.
 
-    Raise U123 if a file or class cannot be used; the error names the line of the text.
+    The Python files are added to the plugins of the study. Raise U123 if a file or class cannot be used; the error
+    names the line of the text.
     """
     files: dict[str, None] = dict.fromkeys(study.plugins)
     folder = reader.document.path.parent
@@ -54,7 +55,10 @@ def _named(reader: Reader, key: Key, texts: Iterable[str], folder: Path, files: 
 
 
 def _name(folder: Path, files: dict[str, None], text: str) -> str:
-    """Return the text with the registered name of its class, and add its file to ``files``; other texts as they are."""
+    """Return a text such as ``mine.py:MySplit(n=2)`` with the name of its class in place of file and class.
+
+    The file is added to ``files`` (the keys of a dict). Other texts are returned unchanged.
+    """
     match = FORM.match(text)
     if match is None:
         return text

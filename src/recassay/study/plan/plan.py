@@ -214,7 +214,10 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
 
 
 def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return the fields ``splits`` and ``own_splits`` of a plan; ``parse`` returns the split that a text names."""
+    """Return ``{"splits": splits of the study, "own_splits": {data set: its own splits}}``, two fields of a plan.
+
+    ``parse`` returns the split that a text names.
+    """
     own = {
         name: tuple(reader.parse_list(("data", number, "split"), entry.split, parse))
         for number, (name, entry) in enumerate(data.items())
@@ -224,7 +227,7 @@ def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Calla
 
 
 def _no_sequences(reader: Reader, study: Study, protocol: BaseProtocol, keys: tuple[str, ...]) -> None:
-    """Raise U133 if a data set has one of ``keys``, which only studies of sequences have."""
+    """Raise U133 if an entry under ``data`` has one of ``keys``, which only studies of sequences have."""
     for number, data in enumerate(study.data):
         for key in keys:
             if getattr(data, key):
@@ -307,7 +310,10 @@ def _playable(reader: Reader, key: Key, stream_protocol: BaseProtocol) -> Preque
 
 
 def _measured(study: Study, stream_protocol: Prequential, items: bool, _text: str) -> None:
-    """Raise an error for a metric that cannot be computed per event; ``items`` says whether item features are given."""
+    """Raise an error if a metric of the study cannot be computed event by event.
+
+    ``items`` says whether the study has item features. ``_text`` is ignored.
+    """
     if stream_protocol.predict == "items":
         StreamMetrics.of(study.metrics, stream_protocol, lists_only=False, items=items)
     elif other := [heading for heading in parse_metrics(study.metrics) if heading not in ERRORS]:

@@ -68,10 +68,10 @@ def check_reranker_grid(reader: Reader, tune: Tune | None, systems: tuple[System
 def choose_settings(
     system: System, tune: Tune, fold: Fold, ask: UserProtocol, folder: Path, threads: int | None
 ) -> tuple[System, Choice]:
-    """Return the system with the parameters that are best on the validation part of a fold, and all that was tried.
+    """Return a re-ranker with the parameters that are best on the validation part of a fold, and what was tried.
 
-    ``tune`` has the values to try and what is best, and ``ask`` is the protocol. Without a validation part a share of
-    the training part is held out. A stored choice is read instead.
+    ``tune`` has the values to try and the metric that decides, and ``ask`` is the protocol. Without a validation part a
+    share of the training part is held out. The result is stored below ``folder``; a stored one is read instead.
     """
     assert tune.metric is not None, "check_reranker_grid needs it"
     assert isinstance(system.model, Reranker), "check_reranker_grid refuses others"

@@ -152,13 +152,16 @@ class RunFile:
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
-    """Return a digest of the content of files, which depends on their order."""
+    """Return a digest of the content of files; it depends on the order of ``paths``."""
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths))
 
 
 @functools.lru_cache(maxsize=4096)
 def _digest(stamped: tuple[tuple[str, int, int], ...]) -> str:
-    """Return a digest of the content of files; size and time are given so that a changed file is read again."""
+    """Return a digest of the content of files, given as (path, size, time of last change).
+
+    Results are cached; size and time are there so that a changed file is read again.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for path, *_ in stamped:
         with Path(path).open("rb") as file:
@@ -193,12 +196,12 @@ def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
 
 
 def _pattern(text: str) -> str:
-    """Return the glob pattern of a path: ``*`` in place of ``{fold}`` and the like, everything else as it is."""
+    """Return the glob pattern of a path: ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` become ``*``."""
     return "".join("*" if part == "*" else glob.escape(part) for part in _tokens(text))
 
 
 def _tokens(text: str) -> Iterable[str]:
-    """Yield the parts of a path in order, with ``*`` in place of ``{data}``, ``{split}``, ``{fold}`` and ``{seed}``."""
+    """Yield a path in parts, in order: ``*`` for ``{data}``, ``{split}``, ``{fold}`` and ``{seed}``, else the text."""
     at = 0
     for match in TOKEN.finditer(text):
         yield text[at : match.start()]

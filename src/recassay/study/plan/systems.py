@@ -136,9 +136,9 @@ def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str],
 
 @dataclass(frozen=True, eq=False)
 class _Wrapped:
-    """Replacement of names in re-rankers by models: ``MMR(of='mf')`` re-ranks the system that the study calls mf.
+    """A function that gives re-rankers the model they re-rank: in ``MMR(of='mf')``, the model of the system ``mf``.
 
-    Called with a system, it returns the system with the model it re-ranks in place of the name.
+    Called with a system, it returns the system with the model in place of the name.
     """
 
     reader: Reader
@@ -181,7 +181,7 @@ class _Wrapped:
 
 
 def _label(model: Any, text: str) -> str:
-    """Return the name of a model: its ``str``, or ``text``, which defines it, if ``str`` is a memory address."""
+    """Return the name of a model: its ``str``, or the text that defines it if ``str`` contains a memory address."""
     described = str(model)
     return text.rpartition(".py:")[2].strip() if ADDRESS.search(described) else described
 

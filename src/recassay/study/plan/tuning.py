@@ -81,9 +81,10 @@ def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
 
 
 def play_setting(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Setting:
-    """Return the result of running a model on the first part of a stream (``fold``); a stored result is read instead.
+    """Run a model on ``fold``, the first part of a stream, and return its mean of ``metric``.
 
-    ``metric`` is what tuning optimises, and ``folder`` is where the result is stored.
+    The result is stored below ``folder``; a stored one is read instead. If the model fails or no event is scored, the
+    mean is None.
     """
     from recassay.evaluate.streams.result import mean  # late, so that mistakes in a study file are told at once
     from recassay.evaluate.streams.run import play_stream
@@ -107,7 +108,7 @@ def play_setting(system: System, model: Any, fold: StreamFold, metric: str, fold
 
 
 def setting_path(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Path:
-    """Return the path of the file with the result of one model on the first part of a stream."""
+    """Return the path below ``folder`` of the result of one model on the first part of a stream (``fold``)."""
     key = digest_of(model_key(str(model), system.source, model, fold), str(fold.protocol), metric)
     return folder / FOUND / f"{key}.json"
 
@@ -124,9 +125,9 @@ def best_setting(settings: list[Setting], metric: str) -> int:
 
 
 def tuning_exhibit(tried_by_system: Mapping[str, list[Setting]], metric: str, events: int) -> Exhibit:
-    """Return a chart of all settings and their means, in which the chosen ones are marked.
+    """Return a chart of the means of all models that tuning tried, by system; the chosen ones are marked.
 
-    ``events`` is the number of events that they were run on.
+    ``metric`` is what decides, and ``events`` the number of events that the models were run on.
     """
     rows = [
         {

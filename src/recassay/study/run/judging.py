@@ -39,7 +39,7 @@ Remember = Callable[[str, Inputs, Callable[[], Any]], Any]  # system, inputs, co
 
 
 def compute_again(_system: str, _parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
-    """Return ``compute()``: used as ``remember`` where no results are stored."""
+    """Return ``compute()``; used in place of a function that looks up stored results, where there are none."""
     return compute()
 
 
@@ -54,11 +54,11 @@ def judge_fold(
     threads: int | None = None,
     remember: Remember = compute_again,
 ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
-    """Return the scores of all systems on one fold by design, and the findings about all designs together.
+    """Return (scores of all systems on one fold by design, findings about all designs together).
 
     ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``short`` says what to do
-    with users who have fewer candidates than a design samples; None: what the study says. ``remember`` returns the
-    result of one system, stored or computed.
+    with users who have fewer candidates than a design samples; None: what the study says. ``remember(system, parts,
+    compute)`` returns the result of one system: a stored one that depends on the same ``parts``, or ``compute()``.
     """
     findings: tuple[Finding, ...] = ()
     designs = designs_for(plan, split)
@@ -116,9 +116,9 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
 
 
 def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
-    """Return the metrics as texts, by heading.
+    """Return the metrics as texts, by heading; they are part of what a stored result depends on.
 
-    Return None if a metric or a check is from outside recassay, because its code may change.
+    Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
     """
     modules = [type(metric).__module__ for metric in metrics.values()]
     modules += [check.ask.__module__ for check in checks().values()]
@@ -128,11 +128,10 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
 
 
 def metrics_by_design(plan: Plan) -> list[str]:
-    """Return the metrics that can be computed for chosen sets of candidates (designs).
+    """Return the headings of the metrics that can be computed from ranks among chosen candidates (a design).
 
-    Other metrics are computed from ranked lists alone.
-
-    Without ranked lists in the study all metrics are returned, so that a metric that cannot be computed gives an error.
+    If there is no such metric, or the study has no ranked lists, all headings are returned, so that a metric that
+    cannot be computed raises an error.
     """
     by_ranks = [name for name, metric in plan.metrics.items() if not isinstance(metric.rank_formula(), NoFormula)]
     return by_ranks if by_ranks and LISTS in plan.designs else list(plan.metrics)

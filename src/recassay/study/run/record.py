@@ -125,12 +125,10 @@ class Record:
         return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: StudyCell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
-        """Record how long a step of a system took on a cell; ``what`` names the step, such as ``fit``.
+        """Record how long a step of a system took on a cell (data set, split, fold, seed).
 
-        A cell is a data set, split, fold and seed.
-
-        ``noted`` has seconds and threads; nothing is recorded if it is empty. ``system`` is None for steps of all
-        systems.
+        ``system`` is None for a step of all systems, ``what`` names the step, such as ``fit``, and ``noted`` has
+        seconds and threads. Nothing is recorded if ``noted`` is empty.
         """
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})

@@ -116,21 +116,27 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def store_answer(self, cell: StudyCell, name: str, answered: Answer, fold: AFold, key: str) -> None:
-        """Write what a system answered on a fold (lists, sequences or outcomes) into the folder, under ``key``.
+        """Write what a system answered on a fold (lists, sequences or outcomes) into the folder, together with ``key``.
 
         The key is a digest of all that the answer depends on.
         """
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return a system's stored lists, sequences or outcomes on a cell (fold and seed) if they have this key.
+        """Return a system's lists, sequences or outcomes that are stored for a cell (fold and seed).
 
-        Else return None.
+        Return None if there are none, or if they were stored with another ``key`` (a digest of all that they depend
+        on).
         """
 
     @abstractmethod
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether a system's lists, sequences or outcomes on a cell (fold and seed) have this key."""
+        """Return whether an answer (lists, sequences, outcomes) of a system on a cell is stored with this ``key``.
+
+        A cell is a data set, split, fold and seed.
+
+        The key is a digest of all that the answer depends on.
+        """
 
     @abstractmethod
     def judge(
@@ -335,7 +341,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         return answered
 
     def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
-        """Return the keys under which a fitted system and its answers are stored, by step: digests of their inputs."""
+        """Return digests of all that a fitted model and its answers depend on: ``{"fit": ..., "answer": ...}``.
+
+        Results are stored under these keys.
+        """
         placed = system.at(cell)
         fitted = model_key(placed.text, placed.source, placed.model, fold)
         return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}
@@ -359,7 +368,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         return True
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
-        """Record how long each step of a system took when its result, which has the step's key, was computed."""
+        """Record how long each step of a system took when its result was computed.
+
+        ``keys`` are the keys of the results by step, such as ``fit``.
+        """
         for what, key in keys.items():
             self.record.note_time(cell, system, what, self.clock.times(key))
 
@@ -373,7 +385,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         return listener
 
     def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
-        """Return the model of system ``name`` fitted on a fold: the stored one with this key, or a new one."""
+        """Return the model of system ``name`` fitted on a fold: the one that is stored under ``key``, or a new one.
+
+        A model that needs no fit is returned unchanged.
+        """
         if not isinstance(model, CanFit):
             return model
         fitted = self.store.fitted(key, fold.train)

@@ -132,23 +132,35 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return dataclasses.replace(protocol, seed=protocol.seed + seed * protocol.seeds)
 
     def store_answer(self, cell: StudyCell, name: str, made: Runs, fold: SequenceFold, key: str) -> None:
-        """Write the generated sequences of a system on a cell (fold and seed) as a table, with the key in the file."""
+        """Write the sequences that a system generated for a cell (fold and seed) as a table, together with ``key``.
+
+        The key is a digest of all that the sequences depend on.
+        """
         frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
         self.store.store_table(cell, name, frame, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether generated sequences of the system on a cell (fold and seed) are stored under this key."""
+        """Return whether sequences of a system are stored for a cell (fold and seed) with this ``key``.
+
+        The key is a digest of all that they depend on.
+        """
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: SequenceFold, key: str) -> Runs | None:
-        """Return the generated sequences of a system on a cell (fold and seed) that have this key; None without any."""
+        """Return the sequences of a system that are stored for a cell (fold and seed) with this ``key``, else None.
+
+        The key is a digest of all that they depend on.
+        """
         frame = self.store.table(cell, name, key)
         return None if frame is None else generated_from(frame, name, fold.test.item_vocabulary)
 
     def _judged(
         self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
-        """Return scores by design, and findings; record how long each system took, without diversity and with it."""
+        """Return the scores by design, and the findings; also record how long it took to score each system.
+
+        Two times are recorded: without the metrics of diversity, and with them.
+        """
         self.cell = cell
         found = super()._judged(cell, split, fold, answers)
         for name in answers:
@@ -160,7 +172,10 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return found
 
     def _timed(self, system: str, what: str) -> AbstractContextManager[object]:
-        """Return the context that stores how long it took to score a system; ``what`` names the step."""
+        """Return a context manager that stores how long its block took.
+
+        ``what`` names the step of scoring ``system``.
+        """
         return self.clock.timed(self._time_key(system, what))
 
     def _time_key(self, system: str, what: str) -> str:

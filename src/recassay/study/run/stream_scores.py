@@ -81,7 +81,7 @@ def score_streams(
 
 
 def _events(played: Mapping[str, Outcomes]) -> pl.DataFrame:
-    """Return a table of the events that were scored for at least one system, with their user and time."""
+    """Return a row per event that was scored for at least one system: event, user, and time if known, in order."""
     parts = [outcomes.frame().select(pl.col(EVENT, USER), pl.col(f"^{TIME}$")) for outcomes in played.values()]
     return pl.concat(parts).unique(EVENT, keep="first").sort(EVENT)
 
@@ -99,10 +99,11 @@ def _bounds(
     uncertainty: Uncertainty,
     threads: int | None,
 ) -> Mapping[Key, tuple[float, float]]:
-    """Return an interval for every mean over events, by resampling users with all their events.
+    """Return the (low, high) of the interval of every mean over events, by (system, metric).
 
-    ``columns`` are values at each event by system and metric, and ``about`` has the user of each event. ``powers`` are
-    the exponents of power means by metric (1: the arithmetic mean).
+    Users are resampled with all their events. ``columns`` are the values at each event by (system, metric), NaN where
+    undefined, and ``about`` has the user of each event. ``powers`` are the exponents of power means by metric (1: the
+    arithmetic mean). The result is empty if no intervals are wanted or there are no events.
     """
     if uncertainty.method is None or not about.height:
         return {}
@@ -160,9 +161,11 @@ class DeclaredComparisons:
                 self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan, cell.dataset)
 
     def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
-        """Yield the final tests of each stream as rows, with p adjusted for all pairs and streams.
+        """Yield (cell, rows) for each stream and metric: the final test of each pair of systems.
 
-        The rows have bounds of the difference that hold at every event.
+        P-values are adjusted for all pairs and streams.
+
+        The rows also have bounds of the difference that hold at every event together.
         """
         correction, level = plan.study.compare.correction, plan.study.over_time.alpha
         for family in self.families.values():
@@ -173,7 +176,10 @@ class DeclaredComparisons:
 
 
 def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
-    """Return the outcomes of every system from the scores of a stream: its values at the events scored for it."""
+    """Return the outcomes of every system, by name: its values at the events that were scored for it.
+
+    ``scored`` are the scores on one stream.
+    """
     scores, found = scored.scores, {}
     headings = scores.metrics
     events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
@@ -187,15 +193,21 @@ def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
 
 
 def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
-    """Return whether there are two or more systems, all with scored events, and the baseline if one is given."""
+    """Return whether systems can be compared: there are two or more, each has scored events, and any baseline is there.
+
+    ``played`` are the outcomes by system.
+    """
     baseline = plan.study.compare.baseline
     return len(played) > 1 and all(map(len, played.values())) and (baseline is None or baseline in played)
 
 
 def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
-    """Return whether the differences of a metric stay within the limit that bounds over time need.
+    """Return whether the values of a metric span at most the range that bounds over time assume.
 
-    Differences of novelty may exceed the limit. The result is also False if the metric is undefined at some event.
+    The range is ``over_time.largest`` of the study.
+
+    Only novelty and similar metrics can exceed it. The result is also False if such a metric is undefined at some
+    event.
     """
     known = plan.metrics.get(metric)
     if known is None or known.family != "beyond":
@@ -227,7 +239,7 @@ def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPla
 
 
 def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
-    """Return a row of the table of comparisons over time in the form of the study's comparisons."""
+    """Return one row of a table of comparisons over time, converted to the columns of the study's comparisons."""
     decided = "the bounds include 0 at every event"
     if row["decided"] is not None:
         decided = f"the bounds first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
@@ -254,7 +266,7 @@ def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
 
 
 def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
-    """Yield charts of a stream: curves, tests and bounds of pairs over time, drift alarms, and counts of scored events.
+    """Yield charts of a stream: curves and differences of systems over time, drift alarms, and counts of scored events.
 
     ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The charts of the first metric
     have plain names, such as ``over-time``; those of further metrics end in the metric.
@@ -267,7 +279,10 @@ def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: s
 
 
 def _over_time(scored: Mapping[str, Outcomes], metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
-    """Yield the charts of one metric: curves, tests and bounds of pairs, and drift alarms."""
+    """Yield the charts of one metric: curves, tests and bounds of the differences of systems, and drift alarms.
+
+    ``scored`` are the outcomes by system, each with scored events. Drift alarms come with the main metric only.
+    """
     how = plan.study.over_time
     curves = [
         over_time(outcomes, metric, window=how.window_of(dataset), how=how.how, by=how.by, fading=how.fading)
@@ -286,9 +301,9 @@ def _over_time(scored: Mapping[str, Outcomes], metric: str, plan: StreamPlan, da
 
 
 def _counted(played: Mapping[str, Outcomes]) -> Exhibit:
-    """Return a bar chart of the numbers of events that were scored, and not scored by reason.
+    """Return a bar chart of how many events were scored, and how many were not, by reason.
 
-    There is one series of bars if these numbers are the same for all systems.
+    There is one series of bars if the numbers are the same for all systems, else one per system.
     """
     rows: list[dict[str, Any]] = [
         {"what": what.replace("_", " "), "events": outcomes.counts.get(what, 0), "system": name}

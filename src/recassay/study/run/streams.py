@@ -161,9 +161,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
-        """Write the outcomes of a system on a cell (stream and seed), a row per scored event, under a key.
+        """Write the outcomes of a system on a cell (stream and seed), a row per scored event, together with ``key``.
 
-        Times of queries and updates are written separately.
+        The key is a digest of all that the outcomes depend on. Times of queries and updates go to a separate file.
         """
         self.store.store_outcomes(cell, made, key)
         if made.timing is not None:
@@ -171,11 +171,17 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether outcomes of the system on a cell (stream and seed) are stored under this key."""
+        """Return whether outcomes of a system are stored for a cell (stream and seed) with this ``key``.
+
+        The key is a digest of all that they depend on.
+        """
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
-        """Return the outcomes of a system on a cell (stream and seed) that are stored under this key, or None."""
+        """Return the outcomes of a system that are stored for a cell (stream and seed) with this ``key``, else None.
+
+        The key is a digest of all that they depend on.
+        """
         return self.store.outcomes(cell, name, key)
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
@@ -196,10 +202,11 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return {STREAM: scored}, () if dry_run else stream_findings(answers, self.plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Keep the comparisons of a stream until the p-values of all streams are corrected together.
+        """Compare the systems on a stream under each metric, and keep the comparisons for :meth:`conclude`.
 
-        The test of whether the best system is significantly better is by user, as in ``recassay compare``, because
-        events of one user are not independent.
+        There the p-values of all streams are corrected together. Also record the best system by each metric; whether
+        its lead is significant is tested by user, as in ``recassay compare``, because events of one user are not
+        independent.
         """
         self.declared.add(cell, scored, self.plan)
         by_user = read_scores(scored.frame(**self.record.identity(cell), design=design))
@@ -225,5 +232,5 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
 
 def _calls(key: str) -> str:
-    """Return the key under which the times of a result's queries and updates are stored."""
+    """Return the key under which the times of queries and updates are stored that belong to the result with ``key``."""
     return f"{key}-calls"

@@ -129,7 +129,7 @@ def run_command(
 
 
 def _cached_task() -> Callable[[Fold, UserProtocol], RankingTask]:
-    """Return a function that makes the ranking task of a fold once for all systems, and keeps only the last task."""
+    """Return a function that makes the ranking task of a fold and keeps the last one, for the next systems."""
     return functools.lru_cache(maxsize=1)(ranking_task)
 
 
@@ -231,9 +231,10 @@ class _ListRunner(Runner[Fold, Run]):
         return tuple(found)
 
     def _tuned(self, system: System, tune: Tune, fold: Fold) -> tuple[System, Choice]:
-        """Return a re-ranker with tuned parameters; one that cannot be tuned fails alone, a mistake in the grid raises.
+        """Return a re-ranker with tuned parameters, and what was tried.
 
-        The second value is what was tried.
+        Raise an error for a mistake in the grid. If tuning fails otherwise, return a system that fails when it is
+        fitted, so that the other systems still run.
         """
         try:
             return choose_settings(system, tune, fold, self.plan.protocol, self.out, self.threads)
@@ -283,23 +284,25 @@ class _ListRunner(Runner[Fold, Run]):
         return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
 
     def store_answer(self, cell: StudyCell, name: str, made: Run, fold: Fold, key: str) -> None:
-        """Write the ranked lists and standings of a system on a cell (fold and seed) under a key.
+        """Write the ranked lists and standings of a system on a cell (fold and seed), together with ``key``.
 
-        Standings are counts of candidates above each relevant item. The file with the key is written last: it makes the
-        others valid.
+        Standings are counts of candidates above each relevant item, and the key is a digest of all that the lists
+        depend on. The file with the key is written last: it makes the others valid.
         """
         self.store.store_answer(cell, made, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether ranked lists of the system on a cell (fold and seed) are stored under this key."""
+        """Return whether ranked lists of a system are stored for a cell (fold and seed) with this ``key``.
+
+        The key is a digest of all that they depend on.
+        """
         return self.store.has_answer(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
-        """Return the stored lists of a system on a cell (fold and seed), with the ranks of relevant items.
+        """Return the ranked lists of a system that are stored for a cell (fold and seed), with standings.
 
-        Return None if this key is not stored.
-
-        If another program wrote the lists, the ranks are computed from them.
+        Return None if none are stored with this ``key``, a digest of all that they depend on. Standings are counts of
+        candidates above each relevant item; if another program wrote the lists, they are computed from these.
         """
         run = self.store.answer(cell, name, key)
         if run is None:
@@ -318,7 +321,11 @@ class _ListRunner(Runner[Fold, Run]):
         return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads, remember=remember)
 
     def _remember(self, answers: Mapping[str, Run]) -> Remember:
-        """Return a function that takes results of systems from the folder, where the same lists were scored before."""
+        """Return a function (system, parts, compute) -> result that looks in the folder before it calls ``compute``.
+
+        A stored result is taken if it was computed from the same ranked lists (in ``answers``, by system) and
+        ``parts``.
+        """
 
         def remember(system: str, parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
             digest = self.digests.get(answers[system])

@@ -35,8 +35,8 @@ DESIGN_COLUMNS = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets",
 class StudyScores:
     """The scores of all systems under one design, on one fold or over all folds.
 
-    ``design_rows`` are further numbers of the design by system and metric (none for ranked lists). ``users`` holds the
-    user of every unit if units are not users, and ``times`` the times of units that have one.
+    ``design_rows`` have the numbers that only designs have, by (system, metric); they are empty for ranked lists. If
+    units are not users, ``users`` holds the user of every unit. ``times`` are the times of units that have one.
     """
 
     scores: Scores
@@ -157,10 +157,11 @@ def _bounds(
     powers: Mapping[str, float],
     threads: int | None,
 ) -> dict[Key, tuple[float, float, float]]:
-    """Return the mean and the lower and upper bound of its interval for each column of values, by system and metric.
+    """Return (mean, lower bound, upper bound) of each column of values, by (system, metric).
 
-    ``values`` and ``weights`` have an entry per user. Columns of equal weights share their resamples. ``powers`` are
-    the exponents of power means by metric (1: the arithmetic mean). Bounds are NaN if the study asks for no intervals.
+    ``values`` and ``weights`` have an entry per user (or other unit) in each column. Columns of equal weights share
+    their resamples. ``powers`` are the exponents of power means by metric (1: the arithmetic mean). Bounds are NaN if
+    the study wants no intervals.
     """
     alike: dict[tuple[bytes, float], list[Key]] = {}
     for key, own in weights.items():
@@ -182,7 +183,7 @@ def _bounds(
 
 
 def _summed(rows: Sequence[Summary]) -> Summary:
-    """Return the summary over folds of a metric without values per user: sums of counts, and the mean of the means."""
+    """Return the summary over folds of one metric: sums of the counts, and the unweighted mean of the means."""
     counts = {name: sum(getattr(row, name) for row in rows) for name in ("n", *COUNTS)}
     accompanying = {
         name: float(np.mean([row.accompanying.get(name, math.nan) for row in rows])) for name in rows[0].accompanying
@@ -197,11 +198,10 @@ def _summed(rows: Sequence[Summary]) -> Summary:
 
 
 def _pooled_row(row: Summary, folds: Sequence[DesignScore], weights: Sequence[float]) -> DesignScore:
-    """Return the numbers of a system under a design over folds: weighted means, and sums of counts such as ``sets``.
+    """Return the numbers of one system and metric under a design over all folds: weighted means, and sums of counts.
 
-    A design says which items are ranked as candidates.
-
-    ``row`` has the mean over folds with its interval, and ``weights`` are those of the folds.
+    A design says which items are ranked as candidates. ``row`` has the mean over folds with its interval, and
+    ``weights[i]`` is the weight of ``folds[i]``.
     """
     share = np.array(weights) / sum(weights) if sum(weights) else np.full(len(weights), np.nan)
 

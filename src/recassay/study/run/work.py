@@ -22,9 +22,9 @@ class Work:
         (self.computed if computed else self.taken)[system] += 1
 
     def lines(self, memo: Memo, scored: ScoreStore | None = None) -> tuple[str, ...]:
-        """Return the work in words, a line for each system that computed, and lines on what was taken from the folder.
+        """Return sentences on what was computed, one for each system, and on what was taken from the folder.
 
-        ``memo`` counts the intervals and tests that were computed and taken, and ``scored`` the scorings of a system.
+        ``memo`` counts intervals and tests, and ``scored`` scorings of a system on a fold, both as computed or taken.
 
         >>> work = Work({"svd": "it is new in the study"})
         >>> work.note("svd", computed=True)

@@ -80,7 +80,7 @@ class StudyFolder:
         return manifest_of(self.folder)
 
     def of_fold(self, cell: StudyCell) -> Path:
-        """Return the path of a cell's fold in a folder of results; what is below it is the same for all seeds."""
+        """Return the path, relative to a folder of results, of a fold: ``DATASET/SPLIT/fold-N``."""
         return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
 
     def of_split(self, dataset: str, split: str) -> Path:
@@ -92,7 +92,10 @@ class StudyFolder:
         return self.of_fold(cell) / f"seed-{cell.seed}"
 
     def place(self, *parts: str | Path) -> Path:
-        """Return the path of a file from its parts, create its folder, and mark it as a file of the current study."""
+        """Return the path of a file of the study from its parts below the folder; create the folder that it is in.
+
+        The file then counts as one of the current study, which :meth:`remove_outdated` keeps.
+        """
         path = self.folder.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.current.add(path)
@@ -294,7 +297,10 @@ class StudyFolder:
         return self.manifest.is_intact(*paths)
 
     def _is_replaced(self, run: Path, system: str) -> bool:
-        """Return whether somebody replaced a stored run with another readable run file; it is then scored as it is."""
+        """Return whether somebody replaced a stored run with another run file that can be read.
+
+        If so, the file is recorded as replaced and not as damaged.
+        """
         if not self.manifest.is_replaced(run):
             return False
         try:
@@ -335,5 +341,8 @@ def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold |
 
 
 def _marked(mark: Path, key: str) -> bool:
-    """Return whether the JSON file ``mark`` exists and has this key; if so, the results written before it are valid."""
+    """Return whether the JSON file ``mark`` exists and holds ``key``.
+
+    It is written last, so if it does, the files of the result are complete.
+    """
     return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)

@@ -43,9 +43,9 @@ def _sizes(part: Sequences) -> dict[str, int]:
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:
-    """Return findings with those of the same code, system, data set, split and design merged over folds and seeds.
+    """Return findings with one per code, system, data set, split and design; those of other folds and seeds are merged.
 
-    The first of each is kept, with the number of findings merged into it as ``cases``.
+    The first of the merged ones is kept, with their number as ``cases``.
     """
     alike: dict[tuple[Any, ...], list[Row]] = {}
     for row in findings:

@@ -32,7 +32,10 @@ class ScoreStore:
     taken: int = 0
 
     def remembered(self, parts: tuple[object, ...], compute: Callable[[], Value]) -> Value:
-        """Return the stored result that depends on ``parts``, else compute and store it."""
+        """Return the stored result that was computed from ``parts``.
+
+        Else call ``compute``, store its result and return it.
+        """
         path = self.folder / SCORED / f"{digest_of(__version__, np.__version__, *parts)}.npz"
         self.used.add(path)
         if self.manifest.is_intact(path):

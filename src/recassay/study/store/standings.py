@@ -17,10 +17,10 @@ Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, 
 
 
 def standings_parts(standings: Standings) -> Parts:
-    """Return standings as four tables (pairs of user and relevant item, queries, items, users), and all other fields.
+    """Return standings as (pairs of user and relevant item, queries, items, users, other fields), to be stored.
 
-    Standings count the candidates that are ranked above each relevant item. The last three tables are the same for all
-    systems of a fold. The other fields are a dict, ready for JSON.
+    Standings count the candidates that are ranked above each relevant item. The first four are tables; queries, items
+    and users are the same for all systems of a fold. The other fields are a dict, ready for JSON.
     """
     queries: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
     queries |= {f"pool {base}": pool for base, pool in standings.pool.items()}
@@ -52,9 +52,9 @@ def standings_parts(standings: Standings) -> Parts:
 
 
 def standings_from(name: str, parts: Parts) -> Standings:
-    """Return the standings of system ``name`` (counts of candidates above each relevant item) from ``parts``.
+    """Return the standings of system ``name`` from the ``parts`` that :func:`standings_parts` made.
 
-    :func:`standings_parts` made these tables.
+    Standings count the candidates that are ranked above each relevant item.
     """
 
     def column(frame: pl.DataFrame, name: str) -> Any:

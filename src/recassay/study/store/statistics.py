@@ -19,10 +19,10 @@ VERSIONS = [__version__, np.__version__]  # results of other versions may differ
 
 @contextmanager
 def stored_statistics(folder: Path) -> Iterator[Memo]:
-    """Keep results of resampling (bootstraps and tests) in memory within the block, and store those it used.
+    """Keep results of resampling (bootstraps and tests) within a ``with`` block, and store those that it used.
 
-    Yield the cache, which begins with the results that the folder already has. If the block fails, all of these are
-    kept too, because it did not get far enough to use them.
+    Yield the cache, which begins with the results that are stored in the folder. If the block raises, the stored
+    results are all kept; otherwise those that it did not use are dropped.
     """
     known = _known(folder / STATISTICS)
     with remembering(known) as memo:
