@@ -44,8 +44,8 @@ class Tasks(Protocol):
     ) -> list[Result]:
         """Return ``work(thing)`` for every thing, in the order of ``things``.
 
-        ``report`` is called with the name ``stage`` and the progress, in which a thing counts as much as its ``size``.
-        ``named`` gives a thing's name for errors.
+        ``report`` is called with ``stage`` (a name), the total ``size`` of the things that are done, and that of all
+        things. ``named`` returns a thing's name for errors.
         """
 
 

@@ -38,10 +38,11 @@ class ColumnStore:
         return {key: _mapped(file) for key, file in self._files.items()}
 
     def _new(self, key: Column) -> IO[bytes]:
-        """Return a new file for the column ``key``.
+        """Return a new file for the column ``key``, which is (kind, heading of the metric).
 
-        A metric has extra columns for its values in the best and in the worst order of ties. An extra column starts as
-        a copy of the metric's plain column: the users so far had no ties, so their values are the same in any order.
+        The kinds ``optimistic`` and ``pessimistic`` have the values in the best and in the worst order of ties. Their
+        columns begin as a copy of the metric's plain column: the users so far had no ties, so any order gives the same
+        value.
         """
         file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (it stays open while it is filled)
         kind, heading = key

@@ -180,7 +180,7 @@ class _ChunkedScoring:
     def truth_parts(self, truth: Truth | _OpenedTable, held: int) -> TruthParts:
         """Return the truth in parts, one per chunk of users, and its statistics.
 
-        The statistics take one pass over the files. ``held`` is the number of bytes of memory that are in use.
+        The statistics take one pass over the files. ``held`` is how many bytes of memory are in use.
         """
         metrics = tuple(self.job.metrics.values())
         if isinstance(truth, Truth):
@@ -205,7 +205,7 @@ class _ChunkedScoring:
         return TrainingParts.in_files(chunks, available / ROW_COPIES, log.where, progress)
 
     def judge(self, name: str, path: str | Path, truth: TruthParts, log: TrainingParts, available: int) -> Judgement:
-        """Return the values and means of the run file at ``path``, which is read in chunks.
+        """Return the scores of the run file at ``path`` (values per user, means and counts); it is read in chunks.
 
         ``name`` is that of the run. ``truth`` and ``log`` are cut at the same users as the run. ``available`` is the
         number of bytes of memory for a chunk.
@@ -238,9 +238,10 @@ class _ChunkedScoring:
             return self.job.combine(name, store.columns(), total[0])
 
     def _run(self, frame: pl.DataFrame, name: str, origin: TableOrigin) -> tuple[Run, int]:
-        """Return the lists in a frame and its number of rows; when the call ends, the caller no longer holds the frame.
+        """Return the lists in a frame as a run called ``name``, and the number of rows of the frame.
 
-        ``name`` is that of the run, and ``origin`` its file.
+        ``origin`` says which file the rows come from. A function of its own, so that the frame is freed when it
+        returns.
         """
         run = Run.from_frame(
             frame,
@@ -265,8 +266,8 @@ class _ChunkedScoring:
     def _open(self, source: Any, role: str, columns: Columns, own: Columns = None) -> _OpenedTable | None:
         """Return the opened files of a table; None if it is in memory, or can only be read whole.
 
-        ``role`` says what the table is. ``columns`` are the column names given for the runs, and ``own`` those for this
-        table.
+        ``role`` says what the table is: truth or log. ``columns`` are the column names given for the runs, and ``own``
+        those for this table.
         """
         if not isinstance(source, str | Path):
             return None

@@ -32,10 +32,9 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
-    """Draw units at random and add to ``counts[u, lane]`` how often unit u was drawn.
+    """Draw ``draws`` of ``units`` units at random and add to ``counts[u, lane]`` how often unit u was drawn.
 
-    ``draws`` is the number of draws, ``units`` the number of units, ``lane`` the column of ``counts``, and ``state``
-    the seed. One 64-bit word gives two draws.
+    ``state`` is the seed. One 64-bit word gives two draws.
     """
     for _ in range(draws // 2):
         state += _GOLDEN
@@ -48,10 +47,10 @@ def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
-    """Add to the sums of one column the units from ``start`` on, each as often as it was drawn, for LANES resamples.
+    """Add the units ``start``, ``start + 1``, ... to the sums of column j, each as often as it was drawn.
 
-    ``times[i, lane]`` is how often unit ``start + i`` was drawn in resample ``r + lane``. The values of the units are
-    ``columns[j, start + i]``, and the sum is added to ``sums[j, r + lane]``. Eight units are added at a time.
+    ``times[i, lane]`` is how often unit ``start + i``, whose value is ``columns[j, start + i]``, was drawn in resample
+    ``r + lane``. The products are added to ``sums[j, r + lane]``, eight units at a time, for LANES resamples.
     """
     row = sums[j, r : r + LANES]
     for i in range(0, times.shape[0], TOGETHER):
@@ -66,7 +65,7 @@ def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to ``sums`` (m, R) the sums of ``columns`` over resampled units, for the first ``n`` units and R resamples.
+    """Add to ``sums`` (m, R) the sum of each column over the units of R resamples of the first ``n`` units.
 
     ``columns`` (m, width) are padded to a width that is a multiple of TOGETHER, and R is a multiple of LANES. ``draws``
     (R, chunks) is how many units each resample draws from each chunk of CHUNK units. ``first`` is the index of the

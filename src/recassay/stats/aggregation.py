@@ -27,9 +27,10 @@ STEPS = 200  # of the iteration for Bradley-Terry strengths
 class AggregationRule:
     """A rule that scores systems from a table of means, by sums over data sets.
 
-    ``terms`` takes the table (data sets, systems) and whether more is better. It returns an array (m, data sets) that
-    is summed over the data sets, or None if the rule is not defined for the values. ``finish`` takes sums (m,
-    resamples) over ``n`` data sets and returns scores (systems, resamples); more is better.
+    ``terms`` takes the table (data sets, systems) and whether more is better. It returns an array (m, data sets), with
+    a row per system or per ordered pair of systems, to be summed over the data sets; or None if the rule is not defined
+    for the values. ``finish`` takes sums (m, resamples) over ``n`` data sets and returns scores (systems, resamples);
+    more is better.
     """
 
     name: str
@@ -48,10 +49,10 @@ class AggregationRule:
 
 
 def _ratios(values: Floats, higher: bool) -> Floats | None:
-    """Return how many times worse each value is than the best of its data set (1 for the best).
+    """Return how many times worse each value is than the best value of its data set (1 for the best).
 
-    The result is None if a value is negative, or if a data set has no positive value. ``higher`` says that more is
-    better.
+    The result is None if a value is negative, or if a data set has no positive value. ``higher`` says that higher
+    values are better.
     """
     if (values < 0).any() or not (values > 0).any(axis=1).all():
         return None
@@ -89,7 +90,7 @@ def _profile_terms(values: Floats, higher: bool) -> Floats | None:
 def _win_terms(values: Floats, higher: bool) -> Floats:
     """Return 1 where the first system of an ordered pair is better on a data set, 1/2 where the two tie, else 0.
 
-    The result has a row per ordered pair and a column per data set. ``higher`` says that more is better.
+    The result has a row per ordered pair and a column per data set. ``higher`` says that higher values are better.
     """
     turned = (values if higher else -values).T
     wins = np.where(turned[:, None] > turned[None], 1.0, np.where(turned[:, None] == turned[None], 0.5, 0.0))
@@ -105,9 +106,9 @@ def _divide_logs(sums: Floats, n: int) -> Floats:
 
 
 def _wins(sums: Floats) -> Floats:
-    """Return how often each system beats each other one (systems, systems, resamples); the diagonal is 0.
+    """Return how often each system beats each other one, as an array (systems, systems, resamples); a tie counts half.
 
-    ``sums`` are the sums of :func:`_win_terms` over resampled data sets; a tie counts half.
+    The diagonal is 0. ``sums`` are the sums of :func:`_win_terms` over resampled data sets.
     """
     systems = round(len(sums) ** 0.5)
     wins = sums.reshape(systems, systems, -1).copy()

@@ -39,7 +39,7 @@ def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64]
 
 
 def pair_signs(values: ArrayLike) -> NDArray[np.int64]:
-    """Compare every pair of numbers along the last axis: 1 if the second is larger, 0 if equal, -1 if smaller."""
+    """Return for every pair of numbers along the last axis 1 if the second is larger, 0 if equal, -1 if smaller."""
     numbers = np.asarray(values, np.float64)
     first, second = np.triu_indices(numbers.shape[-1], 1)
     found: NDArray[np.int64] = np.sign(numbers[..., second] - numbers[..., first]).astype(np.int64)
@@ -47,7 +47,7 @@ def pair_signs(values: ArrayLike) -> NDArray[np.int64]:
 
 
 def kendall_interval(left: ArrayLike, right: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
-    """Return an interval of Kendall's tau-b over the pairs of numbers, by the jackknife: pairs are left out in turn.
+    """Return (low, high) of an interval of Kendall's tau-b; pairs (left[i], right[i]) are left out in turn (jackknife).
 
     The interval is tau plus and minus Student's t times the jackknife's standard error, cut at -1 and 1. It treats the
     pairs as a sample of more such pairs. It is NaN for fewer than 6 pairs, or where tau is undefined without one.

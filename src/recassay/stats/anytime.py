@@ -110,9 +110,9 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
 
 @functools.cache
 def _knots() -> Floats:
-    """Return the sums of squares v at which u(v), see :func:`boundary`, is computed first, to interpolate between.
+    """Return sums of squares v at which the boundary u(v) is computed exactly; in between it is interpolated.
 
-    Newton's method starts from the interpolated values. The array is computed at the first call.
+    The interpolated values are where Newton's method starts. The array is computed at the first call.
     """
     return np.append(0.0, exp2(np.arange(-40, 241) / 4))
 
@@ -166,7 +166,10 @@ def best_rho(tuned_for: float, alpha: float) -> float:
 
 
 def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
-    """Raise if a parameter is outside its range, or a difference outside [-1, 1]; ``d`` is in units of ``largest``."""
+    """Raise U102 for a parameter outside its range, I384 for a difference that is NaN or outside [-1, 1].
+
+    The differences ``d`` are in units of ``largest``.
+    """
     checks = [
         ("alpha", alpha, 0 < alpha < 1, "be between 0 and 1"),
         ("largest", largest, largest > 0, "be above 0"),

@@ -93,7 +93,7 @@ class Differences:
         return found
 
     def take(self, which: Sequence[int]) -> Differences:
-        """Return the differences with these numbers, with only the columns that they need."""
+        """Return the differences with the indices ``which``, and only the columns that they need."""
         if self.pairs is None:
             return replace(
                 self, columns=self.columns[:, which], largest=None if self.largest is None else self.largest[which]
@@ -104,7 +104,7 @@ class Differences:
         return Differences(self.columns[:, needed], places.reshape(pairs.shape), largest)
 
     def finite(self) -> Differences:
-        """Return these differences with zeros for every column that has an infinite or NaN value."""
+        """Return these differences with all values 0 in each column that has an infinite or NaN value."""
         bad = ~np.isfinite(self.columns).all(axis=0)
         return replace(self, columns=np.where(bad, 0.0, self.columns)) if bad.any() else self
 

@@ -119,9 +119,11 @@ def _root(mean: float, power: float) -> float:
 
 
 def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float, float, float]:
-    """Return the difference of two means, its standard error (NaN if undefined), and the degrees of freedom.
+    """Return (difference of two means, its standard error, degrees of freedom).
 
-    Differences and errors as small as rounding errors become 0. ``disjoint`` says that no unit is in both groups.
+    Error and degrees of freedom are NaN if undefined. If no unit differs from its group's mean, up to rounding, the
+    error is 0 and the degrees of freedom infinite; a difference as small as a rounding error is then 0, too.
+    ``disjoint`` says that no unit is in both groups.
     """
     gap = a.mean - b.mean
     covariance, shared = (0.0, 0) if disjoint else _covariance(a, b)
@@ -137,7 +139,8 @@ def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float,
 def _p(gap: float, error: float, freedom: float) -> float:
     """Return the two-sided p-value, in (0, 1], of a difference ``gap`` with this standard error under a t distribution.
 
-    ``freedom`` are its degrees of freedom.
+    ``freedom`` are the degrees of freedom. With an ``error`` of 0 the result is 1 without a difference, else the
+    smallest float; NaN stays NaN.
     """
     if np.isnan(error):
         return float("nan")
@@ -147,7 +150,7 @@ def _p(gap: float, error: float, freedom: float) -> float:
 
 
 def _covariance(a: GroupMean, b: GroupMean) -> tuple[float, int]:
-    """Return the covariance of two means, and the number of units that both groups have."""
+    """Return (covariance of the two means, number of units that are in both groups)."""
     few, many = (a, b) if a.size <= b.size else (b, a)
     at = np.minimum(np.searchsorted(many.places, few.places), many.size - 1)
     in_few = np.flatnonzero(many.places[at] == few.places)

@@ -282,7 +282,7 @@ def _check_level(level: float) -> None:
 
 
 def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:
-    """Return two masks of columns: those whose values are all equal, and those whose values differ.
+    """Return two masks of columns: True where all values are equal, and True where values differ.
 
     Only units with a weight count; a column with fewer than two of them, or an infinite value, is in neither mask.
     """

@@ -44,7 +44,7 @@ _ACTIVE: ContextVar[Memo | None] = ContextVar("memo", default=None)
 
 @contextmanager
 def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
-    """Keep the results of bootstraps and tests in a cache within the context; yield the cache.
+    """Keep the results of bootstraps and tests in a cache within a ``with`` block; yield the cache.
 
     ``known`` are results from before. The key of a result is a digest of all that it was computed from.
     """

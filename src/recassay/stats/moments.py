@@ -19,7 +19,7 @@ WIDEST = 1000  # largest exponent (in size) of the power of two that influences 
 
 
 class IntervalMoments(Protocol):
-    """The numbers from which an analytic confidence interval of a mean is computed.
+    """What an analytic confidence interval of a mean is computed from.
 
     L_i is the change of the mean per share of weight moved to unit i.
     """
@@ -180,9 +180,9 @@ class InfluenceSums:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, totals: Totals) -> InfluenceSums:
-        """Return the sums over a chunk of units, given the totals of all units.
+        """Return the sums of powers of the influence L_i of units on a mean, over a chunk of units.
 
-        Without weights the mean is the plain one.
+        The mean is that over all units, from their ``totals``; it is weighted if there are ``weights``.
         """
         values = values if weights is None else drop_unweighted_infinities(values, weights)
         estimate = totals.unweighted_mean if weights is None else totals.mean

@@ -14,9 +14,10 @@ Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among 
 
 
 def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
-    """Return the value and the weight of each of ``size`` units: a power mean over folds, and the sum of weights.
+    """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
 
-    A value of weight 0 is not used, and a unit without weight has the value NaN.
+    A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A value of
+    weight 0 is not used, and a unit without weight has the value NaN.
 
     >>> first = np.array([0, 1]), np.array([0.5, 1.0]), np.array([1.0, 1.0])
     >>> second = np.array([1, 2]), np.array([0.0, np.nan]), np.array([3.0, 0.0])
@@ -34,6 +35,6 @@ def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple
 
 
 def defined_weights(values: Floats, weights: Floats | None) -> Floats:
-    """Return the weight of every value: by default 1, and 0 where the value is undefined."""
+    """Return the weight of every value, 0 if the value is NaN; ``weights`` None means that all others are 1."""
     defined = ~np.isnan(values)
     return defined.astype(np.float64) if weights is None else np.where(defined, weights, 0.0)

@@ -27,7 +27,7 @@ MOST_RESAMPLES = 10_000_000  # more would change no digit of an interval that is
 
 @dataclass(frozen=True)
 class ResamplingOptions:
-    """Options of resampling: seed, number of resamples, threads (default: all cores) and a progress callback."""
+    """Options of resampling; ``resamples`` "auto" lets the method decide, ``threads`` None takes all cores."""
 
     seed: int = 0
     resamples: int | str = "auto"
@@ -46,7 +46,7 @@ class ResamplingOptions:
 
 
 def check_resamples(resamples: int | str) -> int:
-    """Return a number of resamples; raise U102 if it is not a whole number from 1 to ``MOST_RESAMPLES``."""
+    """Return ``resamples`` unchanged; raise U102 if it is text, or not a whole number from 1 to ``MOST_RESAMPLES``."""
     if isinstance(resamples, str) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
         what = f"resamples must be a whole number from 1 to {MOST_RESAMPLES:,}, got {resamples!r}"
         raise UsageError("U102", what, hint="leave resamples out for the default")
@@ -122,7 +122,7 @@ def _key(seed: int, purpose: str, n: int) -> np.uint64:
 
 
 def _padded(columns: Floats, multiple: int) -> Floats:
-    """Return a copy of columns (m, n) padded with zeros, so that its width is a multiple of ``multiple``."""
+    """Return a copy of columns (m, n) with zeros appended to each, so that n is a multiple of ``multiple``."""
     m, n = columns.shape
     padded = np.zeros((m, -(-n // multiple) * multiple))
     padded[:, :n] = columns

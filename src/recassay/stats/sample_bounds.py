@@ -87,7 +87,7 @@ class SampleBounds:
 
     @property
     def draws_needed(self) -> float:
-        """Return the estimated total number of draws after which half the width of the interval is ``width``.
+        """Return the estimated number of draws, in all, after which the bounds are at most 2 x ``width`` apart.
 
         After a share q of all users, the squared weights sum to q (1 - q + q^2 / 3) times the number of users. With a =
         2 log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
@@ -99,7 +99,7 @@ class SampleBounds:
         return users * share
 
     def add(self, values: Sequence[Floats]) -> None:
-        """Add the next values of each stratum, in the order in which they were drawn, and update the bounds."""
+        """Add the next drawn values, an array for each stratum in the order of the draws, and update the bounds."""
         boldness = min(2 * log(2 / self.alpha) / (self.width * self.draws_needed), BOLDEST)
         for stratum, x in enumerate(values):
             self._add_to_stratum(stratum, x, boldness)

@@ -227,7 +227,8 @@ def mcnemar_signed(
 def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
     """Return for each difference the number of resampled means at least as far from 0 as the observed mean.
 
-    ``resample`` turns columns into resampled sums. A tolerance for rounding is subtracted from the observed mean.
+    ``resample`` gets columns (n, k) and returns sums (k, B) over B resamples. A tolerance for rounding is subtracted
+    from the observed mean's distance.
     """
     n, m = differences.matrix.shape
     tolerance = 1e-12 * np.minimum(1.0, differences.scale)

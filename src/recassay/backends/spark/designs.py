@@ -95,7 +95,10 @@ def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
 
 
 def _in_one_task(runs: Mapping[str, SparkRun], judge_here: Any, every: int) -> DesignScores:
-    """Return the scores of all users, or a sample of one in ``every`` users, computed in one task by ``judge_here``."""
+    """Return the scores of all users, computed in one task by ``judge_here``; ``every`` 1 means all.
+
+    With ``every`` above 1, only a sample of about one in ``every`` users is scored, drawn by their ids.
+    """
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     rows = [
@@ -149,7 +152,7 @@ class WeightColumn(NamedTuple):
 class DesignSums:
     """Totals over users of the scores under each design; those of disjoint groups of users add up.
 
-    ``pooled`` has the totals by design (its number) and system. ``weighs`` are the columns of weights in which some
+    ``pooled`` has the totals by (number of the design, system). ``weighs`` are the columns of weights in which some
     weight is not 1; ``uneven`` those in which a user with a value has a weight other than 1.
     """
 
@@ -164,7 +167,7 @@ class DesignSums:
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """The work of a task: to evaluate its users under every design.
+    """The work of a task: to score its users under every design.
 
     ``zeros`` says whether there are users without a relevant item. A target set is what a system ranks: relevant items
     among candidates of their popularity bin. ``alone`` and ``together`` are the numbers of target sets in each bin over

@@ -105,9 +105,10 @@ class CutTotals:
 
 @dataclass(frozen=True)
 class Cutter:
-    """A split with all it must know about the whole log, so that it can label the rows of any group of users.
+    """A split together with the statistics of the whole log that it needs to label the rows of some users.
 
-    ``facts`` are the statistics of the whole log that :meth:`Split.facts` returned.
+    ``facts`` are these statistics, from :meth:`Split.facts`; a label says whether a row is for training, test or
+    validation.
     """
 
     split: Split
@@ -118,11 +119,14 @@ class Cutter:
         return [(CutSummary.of(part, labels), labels) for part in parts for labels in [part.labels()]]
 
     def count(self, look: UserRows) -> CutTotals:
-        """Return the number of rows of some users with each label, for each fold."""
+        """Return the numbers of rows and users, and how many rows each fold puts into training, test and validation."""
         return CutTotals(len(look.log), look.log.n_users, tuple(one for one, _ in self._cuts(look)))
 
     def label(self, look: UserRows) -> pl.DataFrame:
-        """Return the rows of some users, with an additional column of labels for every fold."""
+        """Return the rows of some users with a column of labels for every fold.
+
+        A label says whether the row is for training, test or validation.
+        """
         return look.frame.with_columns(pl.Series(label_of(one.number), labels) for one, labels in self._cuts(look))
 
 
@@ -145,7 +149,9 @@ def _fold(log: SparkLog, split: Split, one: CutSummary, labelled: DataFrame) -> 
 
 
 def _user_places(log: SparkLog, split: Split) -> SparkTable:
-    """Return a table with the position of each user when users are sorted by the split's random key, then by id.
+    """Return a table with the position of each user (from 0) when users are sorted by the split's random key.
+
+    Users with equal keys are sorted by id.
 
     Users are divided into buckets by key, and each bucket is sorted by itself.
     """
@@ -164,7 +170,7 @@ def _user_places(log: SparkLog, split: Split) -> SparkTable:
 
 @dataclass(frozen=True)
 class UserOrder:
-    """A function that computes the split's random key of each user in a task.
+    """A function for tasks that computes the random key by which a split sorts users.
 
     Keys are signed integers, because Spark has no unsigned ones.
     """

@@ -58,9 +58,9 @@ def spark_log(source: TableSource, *, columns: Columns = None, times: str | None
 
 @dataclass(frozen=True)
 class FilterOfUsers:
-    """A filter with all it must know about the whole log, so that it can select rows of any group of users.
+    """A filter together with the statistics of the whole log that it needs to select rows of some users.
 
-    ``facts`` are the statistics of the whole log that :meth:`Filter.facts` returned.
+    ``facts`` are these statistics, from :meth:`Filter.facts`.
     """
 
     filter: Filter
@@ -157,17 +157,21 @@ class SparkLog(Remote):
     def map_users(
         self, work: Callable[[UserRows], pl.DataFrame | None], schema: str, queue: SparkTable | None = None
     ) -> DataFrame:
-        """Return the table of the rows that ``work`` makes of each chunk of users; ``schema`` describes it.
+        """Apply ``work`` to each chunk of users in the tasks, and return all rows that it returns as a Spark table.
 
-        ``queue`` is a table with the position of each user, which ``work`` then gets too.
+        ``schema`` describes the table. ``queue`` is a table with the position of each user in the order of a split;
+        with it the chunks (:class:`UserRows`) have these positions.
         """
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
         return map_users(tables, _MakeRows(self.keeps, self.table.where, self._kind, work), schema)
 
     def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
-        """Apply ``look`` to each chunk of users and return the sum of the results; None for a log without rows.
+        """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
-        ``queue`` is a table with the position of each user, which ``look`` then gets too.
+        None for a log without rows.
+
+        ``queue`` is a table with the position of each user in the order of a split; with it the chunks
+        (:class:`UserRows`) have these positions.
         """
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
         packed = map_users(tables, _AddUp(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")
@@ -269,7 +273,7 @@ class _AddUp(_UserTask):
 
 @dataclass(frozen=True)
 class _OfLog:
-    """A function of the rows of some users that applies ``look`` to these rows as a log."""
+    """A function of :class:`UserRows` that returns ``look`` of their log."""
 
     look: Callable[[Interactions], Any]
 
@@ -279,9 +283,9 @@ class _OfLog:
 
 @dataclass(frozen=True)
 class _OfItems:
-    """A function of a log that exchanges its users and items and applies ``look`` to the result.
+    """A function of a log whose users and items were exchanged: it exchanges them back and returns ``look`` of the log.
 
-    It undoes the exchange that was made so that each partition has all rows of some items.
+    They are exchanged before so that each partition has all rows of some items.
     """
 
     look: Callable[[Interactions], Any]

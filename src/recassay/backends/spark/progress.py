@@ -48,7 +48,10 @@ def reporting(report: Report, stage: str, count: Count) -> Iterator[None]:
 
 @contextlib.contextmanager
 def report_stages(spark: SparkSession, report: Report | None, stage: str) -> Iterator[None]:
-    """Report within this context how many Spark tasks are done; without ``report`` Spark is not queried."""
+    """Report within this context how many Spark tasks are done, under the name ``stage``.
+
+    If ``report`` is None, nothing is reported and Spark is not queried.
+    """
     if report is None:
         yield
         return

@@ -159,9 +159,9 @@ def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
 
 
 def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
-    """Return a dict with the training log as a Spark table, under the name that tasks know it by (``TRAIN``).
+    """Return ``{TRAIN: training log as a Spark table}``; each task then gets the training rows of its users.
 
-    Each task then gets the training rows of its users. The dict is empty unless the log is a Spark table or a path.
+    The dict is empty unless the log is given as a Spark table or a path.
     """
     given = request.inputs.train
     if given is None or not (is_spark_frame(given) or isinstance(given, SparkTable | str | Path)):
@@ -173,7 +173,7 @@ def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context:
     """Return what metrics need besides truth and runs: item features, training log and item distances.
 
-    ``others`` are the Spark tables beside the runs.
+    ``others`` are Spark tables by name; the training log is among them if it is one.
     """
     inputs, context = request.inputs, request.job.context
     if inputs.train is None:
@@ -199,7 +199,10 @@ def log_statistics(train: SparkTable) -> Interactions:
 
 
 def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
-    """Return the runs at a path by name; a path that is not on this machine is left to Spark."""
+    """Return (name, path) of each run at a path on this machine; any other path is returned for Spark to read.
+
+    Its name is then the file's, without suffix.
+    """
     if not REMOTE.match(str(path)):
         try:
             return list(run_sources(path))
@@ -210,9 +213,11 @@ def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
 
 
 def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
-    """Return the job with metric parameters filled in that depend on the whole truth, such as the largest gain.
+    """Return the scoring job with the metric parameters filled in that depend on the whole truth.
 
-    ``negative`` says how negative gains of the truth are read.
+    An example is the largest gain.
+
+    ``negative`` says what is done with negative gains of the truth, such as ``error``.
     """
     facts = truth_statistics(truth, job.metrics.values(), negative)
     job = job.resolved(facts)
@@ -247,7 +252,7 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[s
 def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthStatistics:
     """Return the statistics of the whole truth, added up over the users of all tasks.
 
-    ``negative`` says how negative gains are read.
+    ``negative`` says what is done with negative gains, such as ``error``.
     """
     chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
 

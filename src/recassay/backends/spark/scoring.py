@@ -52,8 +52,9 @@ class Key(NamedTuple):
 class ScoringTask:
     """The work of a task: to score the lists of its users and to yield the values.
 
-    ``nan``, ``keep_scores`` and ``negative`` say how runs and truth are read. ``origins`` says where each table comes
-    from. ``placed`` names the systems whose rows have positions in files, which can order their lists.
+    ``nan`` and ``negative`` say what is done with NaN scores and negative gains, and ``keep_scores`` whether runs keep
+    their scores. ``origins`` says where each table comes from. ``placed`` names the systems whose rows have positions
+    in files, which can order their lists.
     """
 
     job: Job
@@ -242,9 +243,9 @@ def _unpacked(packed: bytes) -> ScoringTotals:
 
 
 def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
-    """Return a sort key of totals: their first user.
+    """Return a key to sort totals by: the first user that they count.
 
-    Totals add up in any order; this order fixes which examples an error names.
+    The order decides which examples an error names; the sums are the same in any order.
     """
     known = next(iter(one.tallies.values())).shared_ids
     users = known.truth_users if known.truth_users.len() else known.run_users

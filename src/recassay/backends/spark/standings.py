@@ -44,7 +44,7 @@ class StandingsSchema:
 
     @property
     def of_pairs(self) -> dict[str, str]:
-        """Return, by name, the Spark types of the columns with a list per user: a number for each relevant item."""
+        """Return the columns with a list per user, one number per relevant item, as ``{column: Spark type}``."""
         counts = {f"{what}_{base}": "int" for base in BASES for what in ("above", "tied")}
         masses = {f"mass_{what}_{base}": "bigint" for base in SAMPLED for what in ("above", "tied")}
         bins = {f"{what}_of_{m}": "int" for m in self.bins for what in KINDS}
@@ -53,18 +53,21 @@ class StandingsSchema:
 
     @property
     def of_users(self) -> tuple[str, ...]:
-        """Return the names of the columns with a whole number for every user."""
+        """Return the names of the columns with one integer per user: number and total weight of the candidates."""
         return (*(f"pool_{base}" for base in BASES), *(f"mass_{base}" for base in SAMPLED))
 
     @property
     def of_pools(self) -> tuple[str, ...]:
-        """Return the names of the columns with a fractional number for every user."""
+        """Return the names of the columns with one float per user: they describe the weights of the candidates.
+
+        Together they are the rows of ``Standings.pool_masses``.
+        """
         return tuple(name for base in SAMPLED for name in _masses("pool", base))
 
     def schema(self, user: str, item: str) -> str:
         """Return the schema of the table as text, for user and item ids of these Spark types.
 
-        The row of a user who was not queried has values in few columns.
+        In the row of a user who was not queried, most columns are null.
         """
         users = ", ".join([f"{name} bigint" for name in self.of_users] + [f"{name} double" for name in self.of_pools])
         pairs = ", ".join(f"{name} array<{kind}>" for name, kind in self.of_pairs.items())

@@ -42,7 +42,7 @@ class StoredValues:
     owner: object = None
 
     def frame(self, keys: Iterable[Key]) -> DataFrame:
-        """Return a Spark table with a row for each user and the columns ``keys``.
+        """Return a Spark table with a row for each user: the user id and the columns ``keys``.
 
         The columns for the best and worst order of ties are empty for users without ties; these users get the plain
         value.
@@ -76,7 +76,10 @@ class StoredValues:
         return reduce(_add_or_first, found) if found else None
 
     def in_one_task(self, keys: Iterable[Key], work: Callable[[pl.Series, Columns], Any]) -> Any:
-        """Return ``work(users, columns)`` for all users, ascending, computed by one task."""
+        """Return ``work(users, columns)`` for all users, ascending, computed by one task.
+
+        ``columns`` are the columns of values with these ``keys``.
+        """
         chosen = tuple(keys)
         placed = self.frame(chosen).coalesce(1).sortWithinPartitions(USER)
         kind = dict(placed.dtypes)[USER]
@@ -87,7 +90,7 @@ class StoredValues:
             return pickle.loads(bytes(batches.collect()[0][0]))
 
     def read(self, keys: Iterable[Key]) -> tuple[pl.Series, Columns]:
-        """Return all users, ascending, and their values; this loads the values into this process."""
+        """Load the columns ``keys`` into this process; return (users, values by key), with the users ascending."""
         chosen = tuple(keys)
         with translate_errors():
             frame = pl.DataFrame(self.frame(chosen).sort(USER).toArrow())

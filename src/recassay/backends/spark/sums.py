@@ -115,7 +115,8 @@ class MeansOfSums(MetricMeans):
     def mean(self, heading: str, order: Order | None = None) -> float:
         """Return the mean under the metric called ``heading``.
 
-        ``order`` asks for the mean with tied rows in their worst or in their best order.
+        ``order`` is "pessimistic" or "optimistic" for the mean with tied rows in their worst or best order (None: the
+        usual one).
         """
         found = self.sums.totals[Key(self.system, (order or "value", heading))].mean
         power = self.metrics[heading].power
@@ -136,9 +137,9 @@ def _reordered(sums: ColumnSums, system: str) -> tuple[str, ...]:
 
 
 def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnSums:
-    """Return the sum over users, and the number of undefined values, of each column in ``columns``.
+    """Return for each column of values the sum over users, and the number of undefined values.
 
-    A column has the values of one system under one metric; ``metrics`` are the metrics by heading.
+    ``columns`` hold values and weights of some users by (system, kind, heading), and ``metrics`` are by heading.
     """
     named = {key: _defined_values(metrics, key, columns) for key in columns if key.column[0] != "weight"}
     totals = {key: Totals.of(values, weights) for key, (values, weights) in named.items()}
@@ -148,9 +149,9 @@ def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnS
 def _column_variation(
     metrics: Mapping[str, UnitMetric], totals: Mapping[Key, Totals], plain: bool, columns: Columns
 ) -> ColumnVariation:
-    """Return the sums for confidence intervals of the values of some users, given in ``columns``.
+    """Return the sums from which the intervals of means follow, over the users whose values are in ``columns``.
 
-    ``totals`` are the sums of values and weights over all users. With ``plain`` weights are ignored.
+    ``totals`` are the sums over all users. With ``plain``, weights are ignored.
     """
     found = {}
     for key, total in totals.items():
@@ -160,7 +161,12 @@ def _column_variation(
 
 
 def _defined_values(metrics: Mapping[str, UnitMetric], key: Key, columns: Columns) -> tuple[Values, Values | None]:
-    """Return the defined values of a column, raised to the power of the metric, and their weights."""
+    """Return (defined values of column ``key``, raised to the power of its metric.
+
+    Their weights, None without weights).
+
+    The metric is looked up in ``metrics`` by heading, and the column in ``columns``.
+    """
     heading = key.column[1]
     values, weights = columns[key], columns.get(Key(key.system, ("weight", heading)))
     known, power = ~np.isnan(values), metrics[heading].power
@@ -185,7 +191,7 @@ def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums
 def _bounds(
     kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums, uncertainty: Uncertainty, few: int
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the interval bounds of every mean: resampled if there are at most ``few`` users, else from sums."""
+    """Return the (low, high) of the interval of every mean, by (system, metric); empty if no intervals are wanted."""
     if uncertainty.method is None:
         return {}
     method = uncertainty.method

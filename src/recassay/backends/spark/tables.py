@@ -117,9 +117,10 @@ def spark_table(
 
 
 def _several_tables_remark(frame: DataFrame, names: Sequence[str], found: Mapping[str, str], role: Role) -> Remarks:
-    """Return the remark R003 if a column such as ``model`` has several values for a user, as in mixed tables.
+    """Return the remark R003 if the rows of some user have several values in a column such as ``model``.
 
-    ``names`` are all columns, and ``found`` those that are read, by canonical name; ``role`` says what the table is.
+    Rows of several tables are mixed then. ``names`` are all columns, ``found`` maps canonical names to those that are
+    read, and ``role`` says what the table is.
     """
     remarks: Remarks = {}
     for name in grouping_columns(names, found, role):
@@ -155,7 +156,7 @@ def _row_place(frame: DataFrame, source: Any) -> Any:
 
 
 def _cleaned(frame: DataFrame, role: Role, where: str) -> DataFrame:
-    """Return a table with ids and numbers in their types.
+    """Return a table whose ids and numbers have their canonical types.
 
     Columns are cast by Spark where that cannot fail, and else converted in the tasks as readers do; ``where`` names the
     table in errors.
@@ -190,7 +191,7 @@ def _cleaner(names: tuple[str, ...], where: str, whole_ranks: bool) -> Callable[
 
 
 def _clean_type(name: str, kind: str) -> str:
-    """Return the Spark type to which the column ``name`` of type ``kind`` is converted."""
+    """Return the Spark type to which the column with canonical name ``name`` and Spark type ``kind`` is converted."""
     if name in IDS:
         return "string" if kind in ("string", "binary") else "bigint"
     if name == RANK:
@@ -241,9 +242,9 @@ def raise_if_mixed_ids(tables: Mapping[str, SparkTable]) -> None:
 
 
 def _vocabulary_per_type(tables: Mapping[str, SparkTable], name: str) -> tuple[Vocabulary, Vocabulary]:
-    """Return two vocabularies with one example id each, of the two types that the column ``name`` has in the tables.
+    """Return two vocabularies for an error message: one for each type that the column ``name`` has in the tables.
 
-    They are for an error message.
+    Each has one id of its type, "" or 0.
     """
     examples = {"string": pl.Series([""]), "bigint": pl.Series([0])}
     found = dict.fromkeys(one.kind(name) for one in tables.values() if name in one.columns)

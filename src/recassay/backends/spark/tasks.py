@@ -31,8 +31,9 @@ def map_in_tasks(
 ) -> list[Result]:
     """Return ``work(thing)`` for every thing, in the order of ``things``; each is done in a task of its own.
 
-    ``report`` is called with the progress, counted by the ``size`` of things. A task whose worker dies is retried as
-    often as Spark is configured to; if it dies every time, raise U226 with the thing's name (``named``).
+    ``report`` is called with ``stage`` (a name), the total ``size`` of the things that are done, and that of all
+    things. A task whose worker dies is retried as often as Spark is configured to; if it dies every time, raise U226
+    with the thing's name (``named``).
     """
     context = spark.sparkContext
     sizes = [size(thing) for thing in things]

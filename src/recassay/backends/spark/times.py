@@ -73,7 +73,10 @@ class LogTimes:
         return kind_of_positions(reduce(add, parts, Positions()), named=self.table.positions)
 
     def _calendar_times(self) -> bool:
-        """Return whether numbers are dates with times, such as 20200531235959, judged by a few of them."""
+        """Return whether the times are dates and times written as numbers, such as 20200531235959.
+
+        A few of them are looked at.
+        """
         if self.scale.counts[0] or self.scale.unit != "milliseconds":
             return False
         with translate_errors():
@@ -82,7 +85,11 @@ class LogTimes:
 
 
 def _of_bands(edges: list[float]) -> list[Any]:
-    """Return the Spark aggregates count, minimum and maximum of the times between each two successive ``edges``."""
+    """Return Spark expressions for count, minimum and maximum of the times between each two successive ``edges``.
+
+    They are named ``n_i``, ``low_i`` and ``high_i``; the lower edge is included, and null, NaN and infinite times are
+    not.
+    """
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     value = F.col(TIMESTAMP)
