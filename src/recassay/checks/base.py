@@ -299,10 +299,10 @@ Answer = str | tuple[Severity, str] | None
 class Check:
     """A numbered check: ``ask`` looks for the problem in the facts of an evaluation.
 
-    It returns a text, or (severity, text), if there is the problem, else None. The check does not apply where a field
-    in ``needs`` is None. ``about`` is the class of facts that it looks at. A check of the rows of lists or truth has a
-    ``count`` function: its counts add up over partitions of the users, and the check finds the sum in
-    ``facts.counted``.
+    It returns a text, or (severity, text), if there is the problem, else None ("Report if ..." in its docstring). The
+    check does not apply where a field in ``needs`` is None. ``about`` is the class of facts that it looks at. A check
+    of the rows of lists or truth has a ``count`` function: its counts add up over partitions of the users, and the
+    check finds the sum in ``facts.counted``.
     """
 
     code: str

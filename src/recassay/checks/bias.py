@@ -38,10 +38,12 @@ class DesignSwap(NamedTuple):
 
 @check("B001", "Designs disagree on the order of systems", "warning", about=DesignFacts)
 def orders_disagree(facts: DesignFacts) -> tuple[Severity, str] | None:
-    """One design ranks a system above another and a second design ranks it below: the choice of design decides.
+    """Report if one design ranks a system above another and a second design ranks it below.
 
-    The severity is info if every such lead, under one of the two designs, is within 1.96 standard errors of the paired
-    difference.
+    The choice of design then decides.
+
+    The severity is warning if both differences of some such pair exceed 1.96 standard errors of the paired difference,
+    else info.
     """
     found = design_swaps(facts)
     if not found:
@@ -61,7 +63,10 @@ def orders_disagree(facts: DesignFacts) -> tuple[Severity, str] | None:
 
 
 def design_swaps(facts: DesignFacts) -> list[DesignSwap]:
-    """Return the pairs of systems that two designs order differently; the first system leads under the first design."""
+    """Return the pairs of systems that two designs order differently, for each metric and pair of designs.
+
+    The first system of a pair leads under the first design.
+    """
     assay, found = facts.assay, []
     for metric, (a, b) in itertools.product(assay.metrics, itertools.combinations(assay.systems, 2)):
         leads = {design: mean_lead(assay.scores(design), metric, a, b) for design in assay.designs}
@@ -92,7 +97,9 @@ def mean_lead(scores: Scores, metric: str, a: str, b: str) -> tuple[float, bool]
 
 @check("B002", "The score mostly reflects item popularity", "warning", about=DesignFacts)
 def value_is_popularity(facts: DesignFacts) -> str | None:
-    """A system ranks relevant items higher the more training users they have: Spearman correlation 0.5 or more.
+    """Report if a system ranks relevant items the higher the more training users they have.
+
+    Reported is a Spearman correlation of 0.5 or more.
 
     Part of its score is then the popularity bias of the log. Some designs keep this bias, others remove it.
     """
@@ -113,7 +120,8 @@ def value_is_popularity(facts: DesignFacts) -> str | None:
 class PopularityEffect(NamedTuple):
     """The rank correlation between how high a relevant item is ranked and how popular it is.
 
-    It is over pairs of a user and a relevant item; the other fields count such pairs, all and popular ones (``head``).
+    The other fields count pairs of a user and a relevant item: all (``pairs``), those of the most popular tenth of
+    items (``head``), those among the first 10 candidates (``hits``), and both (``head_hits``).
     """
 
     correlation: float
@@ -124,7 +132,10 @@ class PopularityEffect(NamedTuple):
 
 
 def popularity_effect(standings: Standings) -> PopularityEffect | None:
-    """Return how far a system ranks popular relevant items higher; None for fewer than 10 pairs or constant values."""
+    """Return how far a system ranks popular relevant items higher.
+
+    Return None for fewer than 10 pairs of user and relevant item, or if all have the same popularity or the same rank.
+    """
     pool = np.repeat(standings.pool[TEST], standings.relevant)
     usable = pool > 0
     if usable.sum() < FEW_PAIRS:
@@ -146,10 +157,11 @@ def popularity_effect(standings: Standings) -> PopularityEffect | None:
 
 @check("B003", "The score mostly reflects the number of test ratings", "warning", about=DesignFacts)
 def value_is_sparsity(facts: DesignFacts) -> tuple[Severity, str] | None:
-    """Users have so few relevant items, all ranked together (AR), that no system's mean of a metric can reach 0.5.
+    """Report if users have so few relevant items that no system's mean of a metric can reach 0.5.
 
-    The mean then measures the number of test ratings, and falls in proportion when test ratings are removed. The
-    severity is warning if the best system leads by less than half the width of its interval.
+    This concerns designs that rank all relevant items of a user together (AR). The mean then measures the number of
+    test ratings, and falls in proportion when test ratings are removed. The severity is warning if the best system
+    leads by less than half the width of its interval, else info.
     """
     assay = facts.assay
     capped = [row for row in assay.rows if row.best < CEILING and _ranks_together(row.design)]

@@ -21,7 +21,7 @@ def _relevant(given: CheckInput) -> ItemFrequencies:
 
 @check("B004", "Few items make up most of the truth", "info", count=_relevant)
 def concentrated_truth(facts: Facts) -> str | None:
-    """Half of the relevant rows are of 5 % of the items or fewer.
+    """Report if half of the relevant rows are of 5 % of the items or fewer.
 
     Recommending popular items to everybody does well on such a truth. Compare every system with a popularity baseline.
     """
@@ -43,7 +43,7 @@ def _recommended(given: CheckInput) -> ItemFrequencies:
 
 @check("B005", "A system recommends few items", "info", needs=("train",), count=_recommended)
 def few_items(facts: Facts) -> str | None:
-    """All lists of a system together hold 2 % of the items of the training log or fewer.
+    """Report if all lists of a system together hold 2 % of the items of the training log or fewer.
 
     Nearly all users get the same recommendations. Accuracy does not show it; `coverage@10` and `gini@10` do.
     """

@@ -17,7 +17,7 @@ PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 
 @check("C001", "Users without a list", "warning")
 def missing_lists(facts: Facts) -> str | None:
-    """Some users of the truth have no list in the run; by default each counts as an empty list."""
+    """Report if users of the truth have no list in the run; by default each counts as an empty list."""
     met = facts.met
     if not met.missing:
         return None
@@ -34,7 +34,7 @@ def _lengths(given: CheckInput) -> ListLengths:
 
 @check("C002", "Lists shorter than the cut-off", "info", count=_lengths)
 def short_lists(facts: Facts) -> str | None:
-    """Some lists hold fewer items than the largest cut-off; missing items count as misses."""
+    """Report if lists hold fewer items than the largest cut-off; missing items count as misses."""
     found: ListLengths = facts.counted["C002"]
     if facts.deepest is None or not found.short:
         return None
@@ -46,7 +46,7 @@ def short_lists(facts: Facts) -> str | None:
 
 @check("C003", "Items repeated in a list", "warning")
 def repeated_items(facts: Facts) -> str | None:
-    """An item is in a list more than once; by default only the first counts, and later items move up."""
+    """Report if an item is in a list more than once; by default only the first counts, and later items move up."""
     met = facts.met
     if not met.duplicate_rows:
         return None
@@ -58,7 +58,7 @@ def repeated_items(facts: Facts) -> str | None:
 
 @check("C004", "Lists for users that are not in the truth", "info")
 def extra_queries(facts: Facts) -> str | None:
-    """The run has lists for users that are not in the truth; they are not scored."""
+    """Report if the run has lists for users that are not in the truth; they are not scored."""
     met = facts.met
     if not met.extra_queries:
         return None
@@ -71,7 +71,7 @@ def extra_queries(facts: Facts) -> str | None:
 
 @check("C005", "Users without relevant items", "info")
 def nothing_to_find(facts: Facts) -> str | None:
-    """Some users of the truth have no relevant item, so accuracy is undefined for them and the mean excludes them."""
+    """Report if users of the truth have no relevant item: accuracy is undefined for them, and means exclude them."""
     undefined = {row.metric: row.undefined for row in facts.rows if row.undefined}
     if not undefined:
         return None
@@ -86,7 +86,7 @@ def _merged(given: CheckInput) -> RowShare:
 
 @check("C006", "Truth rows repeated", "warning", count=_merged)
 def truth_repeated(facts: Facts) -> str | None:
-    """The truth holds a pair of user and item more than once; the highest gain was kept."""
+    """Report if the truth holds a pair of user and item more than once; the highest gain was kept."""
     found: RowShare = facts.counted["C006"]
     if not found.whole:
         return None
@@ -105,9 +105,9 @@ def _unknown_items(given: CheckInput) -> RowShare:
 
 @check("C007", "Recommended items without training events", "info", needs=("train",), count=_unknown_items)
 def unknown_items(facts: Facts) -> tuple[Severity, str] | None:
-    """Lists hold items that are not in the training log: cold items, or ids that were mapped differently.
+    """Report if lists hold items that are not in the training log: cold items, or ids that were mapped differently.
 
-    The severity is warning if most recommended rows are of such items.
+    The severity is warning if most recommended rows are of such items, else info.
     """
     found: RowShare = facts.counted["C007"]
     if found.first is None:
@@ -121,7 +121,7 @@ def unknown_items(facts: Facts) -> tuple[Severity, str] | None:
 
 @check("C008", "NaN scores placed last", "warning")
 def nan_scores(facts: Facts) -> str | None:
-    """Some scores are NaN, and with `--nan last` such items are at the end of their lists."""
+    """Report if scores are NaN; with `--nan last` such items are at the end of their lists."""
     count = facts.met.nan_scores
     return (
         f"{format_count(count, 'item')} with a NaN score {'is' if count == 1 else 'are'} placed last in the list"
@@ -132,7 +132,7 @@ def nan_scores(facts: Facts) -> str | None:
 
 @check("C009", "Too few units for an interval", "warning")
 def few_units(facts: Facts) -> str | None:
-    """With fewer than ten units, an interval or a test is unreliable."""
+    """Report if a mean is over fewer than ten units: its interval, and tests on it, are unreliable."""
     few = [row for row in facts.rows if row.n < 10]
     if not few:
         return None
@@ -151,7 +151,7 @@ def _untrained_users(given: CheckInput) -> RowShare:
 
 @check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
 def untrained_users(facts: Facts) -> str | None:
-    """The truth has users who are not in the training log: no system can personalise for them."""
+    """Report if the truth has users who are not in the training log: no system can personalise for them."""
     found: RowShare = facts.counted["C010"]
     if found.first is None:
         return None
@@ -169,7 +169,7 @@ def _untrained_items(given: CheckInput) -> RowShare:
 
 @check("C011", "Relevant items without training events", "info", needs=("train",), count=_untrained_items)
 def untrained_items(facts: Facts) -> str | None:
-    """The truth holds items that are not in the training log: a system that learns only from it cannot find them."""
+    """Report if the truth holds items without training events: a system that learns from these cannot find them."""
     found: RowShare = facts.counted["C011"]
     if found.first is None:
         return None
@@ -179,7 +179,7 @@ def untrained_items(facts: Facts) -> str | None:
 
 @check("C012", "Systems with the same values", "warning", about=FolderFacts)
 def same_values(facts: FolderFacts) -> str | None:
-    """Two systems have the same value for every user and metric: most likely one run under two names."""
+    """Report if two systems have the same value for every user and metric: most likely one run under two names."""
     if not facts.same:
         return None
     where, a, b = facts.same[0]
@@ -189,7 +189,7 @@ def same_values(facts: FolderFacts) -> str | None:
 
 @check("C013", "Means over different users", "warning", about=FolderFacts)
 def other_users(facts: FolderFacts) -> str | None:
-    """Systems of one table were averaged over different numbers of users: their means are not comparable."""
+    """Report if systems of one table were averaged over different numbers of users: their means are not comparable."""
     groups: dict[tuple[str, str], dict[str, int]] = {}
     for row in facts.rows:
         where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
@@ -209,10 +209,10 @@ def other_users(facts: FolderFacts) -> str | None:
 
 @check("C017", "Re-ranked items without features", "warning", about=RerankFacts)
 def bare_rows(facts: RerankFacts) -> str | None:
-    """A re-ranker has no features, or no users to compare, for most rows: it treats such items as unlike all others.
+    """Report if most rows of a run are of items that a re-ranker has no features for, or no users to compare.
 
-    Most often the ids in the table of items are of another kind than those of the run. Fewer such rows are counted
-    without a finding.
+    It treats such items as unlike all others. Most often the ids in the table of items are of another kind than those
+    of the run.
     """
     if 2 * facts.bare <= facts.rows:
         return None

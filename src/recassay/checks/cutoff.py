@@ -9,7 +9,7 @@ APART = 1.1  # ratio of lengths; smaller differences come from users with few ca
 
 @check("S006", "A metric without a cut-off compares lists of different lengths", "info", about=CutoffFacts)
 def different_lengths(facts: CutoffFacts) -> str | None:
-    """A ranking metric without a cut-off is compared on lists of different lengths, or of lists and of target sets.
+    """Report if a ranking metric without a cut-off compares lists of different lengths, or lists with target sets.
 
     ``mrr`` without a cut-off uses all positions. A run cut at 10 then has a lower maximum than one with 100 positions,
     and neither equals the value of `judge` on the whole target set.

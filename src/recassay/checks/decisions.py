@@ -14,9 +14,9 @@ EASY = {
 
 @check("D001", "Many comparisons without correction", "warning", about=ComparisonFacts)
 def uncorrected(facts: ComparisonFacts) -> tuple[Severity, str] | None:
-    """Several differences were tested without correction: with many tests, some are significant by chance.
+    """Report if several differences were tested without correction: with many tests, some are significant by chance.
 
-    The severity is info if every significant difference is also significant after Holm's correction.
+    The severity is info if every significant difference is also significant after Holm's correction, else warning.
     """
     if facts.correction != "none" or facts.tests < 2:
         return None
@@ -31,7 +31,7 @@ def uncorrected(facts: ComparisonFacts) -> tuple[Severity, str] | None:
 
 @check("D002", "Few seeds", "warning", about=ComparisonFacts)
 def few_seeds(facts: ComparisonFacts) -> str | None:
-    """Systems with random training were trained with one or two seeds: their results depend on these seeds.
+    """Report if systems with random training were trained with one or two seeds: their results depend on these seeds.
 
     A test over users does not show it: it tells whether other users would change the decision, not another training.
     """
@@ -47,7 +47,7 @@ def few_seeds(facts: ComparisonFacts) -> str | None:
 
 @check("D003", "A baseline that is beaten by popularity or chance", "warning", about=ComparisonFacts)
 def weak_baseline(facts: ComparisonFacts) -> str | None:
-    """A system that is not personalised is significantly better than the baseline, so the baseline proves little.
+    """Report if a system without personalisation is significantly better than the baseline, which then proves little.
 
     Without a given baseline, all systems are checked.
     """

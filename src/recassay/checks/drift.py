@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @check("V001", "Results changed while the stream ran", "warning", about=DriftFacts)
 def drifted(facts: DriftFacts) -> tuple[Severity, str] | None:
-    """A drift detector found that the mean loss of a system on a stream changed: a warning if it rose, else info.
+    """Report if a drift detector found that the mean loss of a system on a stream changed.
 
-    One mean over such a stream mixes different periods. Mere warnings of a detector are not reported.
+    The severity is warning if the loss rose, else info. One mean over such a stream mixes different periods. Mere
+    warnings of a detector are not reported.
     """
     found = drifts(facts)
     if not found:
@@ -35,7 +36,7 @@ def drifted(facts: DriftFacts) -> tuple[Severity, str] | None:
 
 @check("V002", "Detectors of different kinds agree on a change", "warning", about=DriftFacts)
 def agreed(facts: DriftFacts) -> str | None:
-    """Two different detectors found the same change: each dates its beginning before the alarm of the other.
+    """Report if two different detectors found the same change: each dates its beginning before the alarm of the other.
 
     A single detector raises false alarms: ADWIN with a probability of about delta, Page-Hinkley with an unknown one.
     Two detectors that work differently are rarely wrong together.

@@ -15,14 +15,14 @@ FEW = 0.01  # share of users; ties of fewer users hardly change a mean
 
 @check("L002", "Training events are later than test events", "warning", needs=("fold",))
 def future_leaks(facts: Facts) -> str | None:
-    """Training events are later than the first test event: the system learned from the future."""
+    """Report if training events are later than the first test event: the system learned from the future."""
     assert facts.fold is not None
     return _leak_text(_leak_report(facts.fold))
 
 
 @check("L004", "Unknown whether training events are later than test events", "info", needs=("fold",))
 def leak_unknown(facts: Facts) -> str | None:
-    """Times are missing or order only one user's events, so training events may be later than test events.
+    """Report if times are missing, or order only one user's events: training events may be later than test events.
 
     A log of positions in histories has an order within each user only. Events of different users cannot be compared.
     """
@@ -32,7 +32,7 @@ def leak_unknown(facts: Facts) -> str | None:
 
 @check("L005", "Row order decides which events are test", "info", needs=("fold",))
 def tied_tests(facts: Facts) -> str | None:
-    """Users have events at the time at which training ends and test begins: row order decides which are test."""
+    """Report if users have events at the time at which test begins: row order decides which of these are test."""
     assert facts.fold is not None
     return _tie_text(facts.fold)
 

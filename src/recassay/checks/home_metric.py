@@ -10,7 +10,7 @@ from recassay.results.finding import Severity
 
 @check("H001", "A metric favours a system that optimises it", "warning", about=HomeMetricFacts)
 def judged_at_home(facts: HomeMetricFacts) -> tuple[Severity, str] | None:
-    """A metric is close to what one of the systems optimises, its home metric, so it favours that system.
+    """Report if a metric is close to what one of the systems optimises (its home metric), and so favours that system.
 
     The severity is warning if such a system leads under its home metric but not by its mean rank under away metrics,
     those that no system optimises. Otherwise it is info.

@@ -74,7 +74,9 @@ def _headers(ids: pl.Series) -> pl.Series:
 
 @check("R006", "Ids that stand for a missing value", "warning", count=_empty)
 def empty_ids(facts: Facts) -> str | None:
-    """An id is `nan`, `None`, `null` or blank, or a user is called `user_id`: a missing value, or a second header.
+    """Report if an id is `nan`, `None`, `null` or blank, which means a missing value.
+
+    A user called `user_id` is reported too: it comes from a second header.
 
     All rows with such an id count as rows of one user, or of one item.
     """
@@ -126,7 +128,7 @@ def _written(given: CheckInput) -> UnmatchedIds:
 
 @check("R007", "Ids written in two ways", "warning", count=_written)
 def written_in_two_ways(facts: Facts) -> str | None:
-    """Ids of run and truth do not match, but would match without blanks, quotes, leading zeros or letter case.
+    """Report if ids of run and truth only match without blanks, quotes, leading zeros or letter case.
 
     Examples are `007` and `7`, `12.0` and `12`, or `x` with and without a blank after it. They count as different ids.
     """
@@ -195,9 +197,9 @@ def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:
 class IdOverlap:
     """The number of rows of a run, and how many of their items are in the truth of any user.
 
-    A partition where enough rows have an item in the partition's own truth keeps counts only. Any other partition also
-    keeps how often it lists each item (``listed``); these items are looked up in the truth of all partitions, whose
-    items are ``judged``.
+    A part of the users whose own truth has enough of their items keeps the count ``known`` only. Any other part has
+    ``known`` 0, and ``listed`` says how often its lists hold each item; these are looked up in ``judged``, the items of
+    the truth, once all parts are added.
     """
 
     rows: int
@@ -230,7 +232,10 @@ def _overlap(given: CheckInput) -> IdOverlap:
 
 
 def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
-    """Return the number of rows whose item is in the truth, or of only the first rows if these are enough already."""
+    """Return how many rows have an item of the truth; ``items`` are those of the rows, ``judged`` those of the truth.
+
+    Only the first rows are counted if they are enough for the check.
+    """
     first = max(FIRST_LOOK, items.size // 32)
     known = int(np.isin(items[:first], judged).sum())
     return known if known >= COMMON * items.size else known + int(np.isin(items[first:], judged).sum())
@@ -238,7 +243,7 @@ def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
 
 @check("R008", "Run and truth share very few items", "warning", count=_overlap)
 def few_in_overlap(facts: Facts) -> str | None:
-    """Fewer than 1 % of the recommended rows are of items that the truth holds for any user.
+    """Report if fewer than 1 % of the recommended rows are of items that the truth holds for any user.
 
     This can also mean that a system recommends items that no user chose. If most items are in the training log, nothing
     is reported.

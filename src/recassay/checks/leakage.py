@@ -28,7 +28,10 @@ def _judged(given: CheckInput) -> RowShare:
 
 @check("L001", "Training items recommended", "warning", needs=("train",), count=_recommended)
 def seen_items(facts: Facts) -> str | None:
-    """Lists hold items of the user's own training events: wasted positions, or a leak if the truth holds them too."""
+    """Report if lists hold items of the user's own training events: wasted positions, or a leak.
+
+    It is a leak if the truth holds them too.
+    """
     found: RowShare = facts.counted["L001"]
     if not found.part:
         return None
@@ -37,7 +40,7 @@ def seen_items(facts: Facts) -> str | None:
 
 @check("L003", "The truth repeats training events", "warning", needs=("train",), count=_judged)
 def truth_was_trained(facts: Facts) -> str | None:
-    """The truth holds items of the user's own training events: a system can be right by repeating them.
+    """Report if the truth holds items of the user's own training events: a system can be right by repeating them.
 
     This is intended if repeated consumption is to be predicted; otherwise the split leaks.
     """

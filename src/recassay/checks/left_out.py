@@ -11,11 +11,11 @@ MOST_FIRST = 1 / 2  # share of the events after the warm-up; some are always the
 
 @check("C014", "Many events of a stream were not scored", "warning", about=StreamFacts)
 def left_out(facts: StreamFacts) -> str | None:
-    """More than a tenth of the events of known users were not scored: repeats, or events without a prediction.
+    """Report if more than a tenth of the events of known users are repeats or lack a prediction, and are not scored.
 
-    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to
-    items, only the remaining events are scored, and the best system may differ from that with
-    ``repeats="allow"``. Events for which a system predicts no rating are excluded for this system only.
+    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to items,
+    only the remaining events are scored, and the best system may differ from that with ``repeats="allow"``. Events for
+    which a system predicts no rating are excluded for this system only.
     """
     counts = facts.counts
     known = sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
@@ -35,9 +35,9 @@ def left_out(facts: StreamFacts) -> str | None:
 
 @check("C015", "Most events of a stream are the first of their user", "info", about=StreamFacts)
 def mostly_first(facts: StreamFacts) -> tuple[Severity, str] | None:
-    """More than half of the events after the warm-up are the first of their user, and are not scored.
+    """Report if more than half of the events after the warm-up are the first of their user, and are not scored.
 
-    The mean is over returning users only, which may be a small share of all users.
+    The mean is over returning users only, which may be a small share of all users. The severity is always info.
     """
     counts = facts.counts
     first, known = counts.get("first", 0), sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
@@ -48,7 +48,7 @@ def mostly_first(facts: StreamFacts) -> tuple[Severity, str] | None:
 
 @check("C016", "Filters or a split remove many rows", "info", about=RemovedRowsFacts)
 def removed(facts: RemovedRowsFacts) -> str | None:
-    """More than a tenth of the rows of a log are unused in a study: filters or the split removed them.
+    """Report if filters or the split removed more than a tenth of the rows of a log.
 
     This is their purpose, but the results are about the remaining users and items only.
     """

@@ -34,7 +34,7 @@ def _order(given: CheckInput) -> FileRemark:
 
 @check("R001", "Row order taken as rank order", "info", count=_order)
 def rows_as_they_stand(facts: Facts) -> str | None:
-    """The run has neither ranks nor scores, so the order of its rows is the order of the items.
+    """Report if the run has neither ranks nor scores, so that the order of its rows is the order of the items.
 
     If this is intended, pass `--order row`, and the finding disappears.
     """
@@ -44,7 +44,7 @@ def rows_as_they_stand(facts: Facts) -> str | None:
 
 @check("R002", "A column of numbers in the truth was not read", "warning", count=lambda given: _of_truth(given, "R002"))
 def unread_gains(facts: Facts) -> str | None:
-    """The truth has no column with a known name for gains, but another column of numbers: every row has gain 1."""
+    """Report if the truth has a column of numbers, but none with a known name for gains: every row has gain 1."""
     found: FileRemark = facts.counted["R002"]
     return found.text
 
@@ -59,7 +59,7 @@ def _several(given: CheckInput) -> FileRemark:
 
 @check("R003", "Several tables in one file", "warning", count=_several)
 def tables_in_one_file(facts: Facts) -> str | None:
-    """A column that is not read, such as `model`, `fold` or `split`, has several values for one user.
+    """Report if a column that is not read, such as `model`, `fold` or `split`, has several values for one user.
 
     The rows of several systems, folds or parts are then mixed in one list, or one truth. If each user has one value, as
     in cross-validation, nothing is mixed and nothing is reported.
@@ -74,7 +74,9 @@ def _signs(given: CheckInput) -> OrderSigns:
 
 @check("R004", "Scores that look like ranks", "warning", count=_signs)
 def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
-    """In every list the scores are 1, 2, 3 and so on, and the highest is ranked first, as if a rank of 3 were the best.
+    """Report if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
+
+    They may be ranks, of which the lowest is best.
 
     The severity is warning if the rows are in ascending order, as ranks usually are, and info for any other order.
     Lists whose rows go from the highest score to the lowest are not reported.
@@ -92,9 +94,12 @@ def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
 
 @check("R005", "Scores contradict ranks", "info", count=_signs)
 def scores_against_ranks(facts: Facts) -> tuple[Severity, str] | None:
-    """Ranks order the lists, and the scores in the same file would order them differently, as after re-ranking.
+    """Report if ranks order the lists, and the scores in the same file would order them differently.
 
-    The severity is warning if most neighbouring rows disagree: then ranks or scores are probably reversed.
+    This is so after re-ranking.
+
+    The severity is warning if most neighbouring rows disagree, because ranks or scores are then probably reversed, else
+    info.
     """
     found: OrderSigns = facts.counted["R005"]
     if not found.contrary or facts.conventions.order != "given":
@@ -138,9 +143,10 @@ def _gains(given: CheckInput) -> GainRange:
 
 @check("R009", "Gains below the threshold of relevance", "warning", count=_gains)
 def low_gains(facts: Facts) -> tuple[Severity, str] | None:
-    """No gain reaches `relevant_from`, so no user has a relevant item; or it is 1, and gains are fractions.
+    """Report if no gain reaches `relevant_from`, so that no user has a relevant item (an error).
 
-    A gain of 0.5 is not relevant unless `--relevant-from` says so.
+    Report a warning if `relevant_from` is 1 and some gains are fractions: a gain of 0.5 is not relevant unless
+    `--relevant-from` says so.
     """
     found: GainRange = facts.counted["R009"]
     levels = [level for row in facts.rows if (level := _level(row)) is not None]
@@ -166,7 +172,7 @@ def low_gains(facts: Facts) -> tuple[Severity, str] | None:
 
 @check("R010", "A run in the folder of a study was replaced", "warning", about=ReplacedRunFacts)
 def replaced_run(facts: ReplacedRunFacts) -> str | None:
-    """A run that the study computed was replaced by another, which is scored as it is.
+    """Report if a run that the study computed was replaced by another, which is scored as it is.
 
     Items that its lists lack tie at their end, so designs that rank all items see it as a list, not as a model.
     """

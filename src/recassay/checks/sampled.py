@@ -27,7 +27,7 @@ class UncertainOrder(NamedTuple):
 
 @check("S001", "The order may differ under full ranking", "warning", about=SampledFacts)
 def order_unsure(facts: SampledFacts) -> str | None:
-    """Two systems are in one order by their sampled ranks, and may be in the other order under full ranking.
+    """Report if two systems are in one order by their sampled ranks, and may be in the other order under full ranking.
 
     The probability is the share of resamples of users in which the corrected estimates have the other order; it is
     reported from 5 %. The correction balances bias and noise under the assumption that every full rank is equally
@@ -48,7 +48,10 @@ def order_unsure(facts: SampledFacts) -> str | None:
 
 
 def uncertain_orders(facts: SampledFacts) -> list[UncertainOrder]:
-    """Return every pair of systems with different sampled means, by metric, in their order by sampled ranks."""
+    """Return every pair of systems with different sampled means, by metric, the better one first.
+
+    With each pair comes the share of resamples in which the corrected estimates have the other order.
+    """
     found = []
     for metric, pair in itertools.product(facts.metrics, itertools.combinations(facts.systems, 2)):
         leader, other = sorted(pair, key=lambda system: -facts.sampled[system, metric])
@@ -60,7 +63,7 @@ def uncertain_orders(facts: SampledFacts) -> list[UncertainOrder]:
 
 @check("S002", "All designs sample their candidates", "info", about=DesignFacts)
 def only_sampled(facts: DesignFacts) -> str | None:
-    """Every design samples its candidates: the means compare systems on a few items, not on the whole catalogue.
+    """Report if every design samples its candidates: means compare systems on a few items, not on all.
 
     The order of systems and the differences may change on all items. Add a design with all candidates, such as
     `TI-AR-AN`: `judge` computes it in the same run.
@@ -74,7 +77,7 @@ def only_sampled(facts: DesignFacts) -> str | None:
 
 @check("S003", "Target sets smaller than the design requires", "warning", about=DesignFacts)
 def short_sets(facts: DesignFacts) -> str | None:
-    """A design samples more items than some users have candidates: their target sets are smaller, and easier."""
+    """Report if a design samples more items than some users have candidates: their target sets are too small."""
     short = {row.design: row for row in facts.assay.rows if row.short}
     if not short:
         return None
@@ -87,7 +90,7 @@ def short_sets(facts: DesignFacts) -> str | None:
 
 @check("S004", "Sampled values are approximate", "info", about=ApproximationFacts)
 def approximated(facts: ApproximationFacts) -> str | None:
-    """A sampling curve draws candidates by popularity without replacement, and the distribution is approximated.
+    """Report if a sampling curve draws candidates by popularity without replacement: its distribution is approximated.
 
     The exact one needs the weight of every candidate above and below an item, and time quadratic in their number. The
     approximation gives all candidates above an item their mean weight, and all below theirs.

@@ -12,7 +12,7 @@ from recassay.results.finding import Severity
 
 @check("G001", "Test items that never occur in training", "info", about=SequenceFold)
 def never_trained(fold: SequenceFold) -> str | None:
-    """Test sequences contain, after the first event, items that occur in no training sequence.
+    """Report if test sequences contain, after the first event, items that occur in no training sequence.
 
     They are scored like all items. A model that gives them probability 0 has infinite perplexity. ``seq_diversity`` and
     ``seq_novelty`` measure what they contribute to diversity and novelty.

@@ -12,7 +12,11 @@ OFTEN = 0.1  # share of relevant items that ties may move into or out of the fir
 
 @check("T001", "Ties decide part of the result", "warning")
 def ties_matter(facts: Facts) -> tuple[Severity, str] | None:
-    """Equal scores or ranks do not define an order; the mean lies between those of the worst and the best order."""
+    """Report if equal scores or ranks leave the order of rows open, and a mean depends on that order.
+
+    The mean lies between those of the worst and the best order. The severity is warning if these two are further apart
+    than the width of the mean's interval, else info.
+    """
     met = facts.met
     means = {row.metric: row.mean for row in facts.rows}
     moved = {metric: ties for metric, ties in facts.tie_ranges.items() if ties.best - ties.worst > 1e-12}
@@ -31,7 +35,7 @@ def ties_matter(facts: Facts) -> tuple[Severity, str] | None:
 
 @check("T002", "Many candidates have tied scores", "warning", about=DesignFacts)
 def catalogue_ties(facts: DesignFacts) -> str | None:
-    """For 10 % of the relevant items or more, ties decide whether they are among the first 10 candidates.
+    """Report if ties decide for 10 % of the relevant items or more whether they are among the first 10 candidates.
 
     Means are over all orders of ties. A program that uses one order, such as by item number, prints another value.
     """

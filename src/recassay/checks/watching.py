@@ -16,9 +16,10 @@ MANY_TO_RELEARN = 100_000  # interactions that make a warning of an info
 
 @check("W001", "Feedback without exposure", "warning", about=LiveFacts)
 def feedback_without_exposure(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Some feedback has no exposure: none with its request id, or none that showed the item within the window.
+    """Report if feedback has no exposure: none with its request id, or none that showed the item within the window.
 
-    Exposures may be logged in part, ids may differ between the two logs, or the window may be too short.
+    Exposures may be logged in part, ids may differ between the two logs, or the window may be too short. The severity
+    is warning if it is more than 5 % of the feedback, else info.
     """
     orphans, feedback = facts.counts.get("orphans", 0), facts.counts.get("feedback", 0)
     if not orphans:
@@ -29,24 +30,25 @@ def feedback_without_exposure(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W002", "Shown items that are not in the table of items", "warning", about=LiveFacts)
 def unknown_items(facts: LiveFacts) -> str | None:
-    """Items were shown that are not in the table of items: metrics of item features leave them out."""
+    """Report if items were shown that are not in the table of items: metrics of item features leave them out."""
     unknown = facts.counts.get("items unknown", 0)
     return f"{format_share(unknown, facts.counts.get('items shown', 0))} shown items" if unknown else None
 
 
 @check("W003", "Lists that show an item twice", "warning", about=LiveFacts)
 def repeated_items(facts: LiveFacts) -> str | None:
-    """A list shows an item again. The first position counts, and the item is counted once."""
+    """Report if a list shows an item again. The first position counts, and the item is counted once."""
     repeated = facts.counts.get("repeated items", 0)
     return f"{format_share(repeated, facts.counts.get('items shown', 0))} shown items" if repeated else None
 
 
 @check("W004", "Propensities that do not average to 1", "error", about=LiveFacts)
 def propensities_off(facts: LiveFacts) -> str | None:
-    """The sum of 1 / propensity over an arm's exposures, divided by the number of exposures of all arms, is not 1.
+    """Report if the propensities of an arm are not those of its assignment; IPS is then biased.
 
-    If a propensity is the probability with which a request went to its arm, that ratio is 1 but for chance. Here it
-    differs by more than 4 standard errors, so the propensities are not those of the assignment, and IPS is biased.
+    If a propensity is the probability with which a request went to its arm, the sum of 1 / propensity over the arm's
+    exposures, divided by the number of exposures of all arms, is 1 but for chance. Reported is a ratio that differs
+    from 1 by more than 4 standard errors.
     """
     off = {
         arm: mean
@@ -58,14 +60,17 @@ def propensities_off(facts: LiveFacts) -> str | None:
 
 @check("W005", "Events dated in the future", "warning", about=LiveFacts)
 def future_events(facts: LiveFacts) -> str | None:
-    """Events have a time later than the clock of this machine. They are excluded, and never move the watermark."""
+    """Report if events have a time later than the clock of this machine.
+
+    They are excluded, and never move the watermark.
+    """
     n, example = facts.reasons.get("future", (0, ""))
     return f"{format_count(n, 'event')}, the first: {example}" if n else None
 
 
 @check("W006", "An arm has stopped receiving exposures", "warning", about=LiveFacts)
 def silent_arm(facts: LiveFacts) -> str | None:
-    """An arm has had no exposure for 15 minutes of event time or more, while others have."""
+    """Report if an arm has had no exposure for more than 15 minutes of event time, while others have."""
     silent = {arm: seconds for arm, seconds in facts.silent.items() if seconds > SILENT}
     if not silent or len(silent) == len(facts.silent):
         return None
@@ -74,7 +79,7 @@ def silent_arm(facts: LiveFacts) -> str | None:
 
 @check("W007", "Units are not split between arms as stated", "error", about=LiveFacts)
 def ratio_mismatch(facts: LiveFacts) -> str | None:
-    """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
+    """Report if the numbers of units by arm contradict the stated shares: a sample ratio mismatch.
 
     The p-value is valid at any time, however often you look. With a broken assignment the arms have different kinds of
     users, so their differences mean nothing until the cause is found. Units are users, or exposures, as the evaluation
@@ -88,7 +93,10 @@ def ratio_mismatch(facts: LiveFacts) -> str | None:
 
 @check("W008", "Late events", "warning", about=LiveFacts)
 def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Events came after the watermark had passed them. No number counts them; they are in dead-letters.jsonl."""
+    """Report if events came after the watermark had passed them. No number counts them; they are in dead-letters.jsonl.
+
+    The severity is warning if they are more than 1 % of the received events, else info.
+    """
     late, received = facts.bins.get("late", 0), facts.bins.get("received", 0)
     if not late:
         return None
@@ -97,7 +105,12 @@ def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W009", "Malformed events", "warning", about=LiveFacts)
 def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Some rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists reasons."""
+    """Report if rows are not events. Each is in dead-letters.jsonl with its reason.
+
+    The page of the schema lists reasons.
+
+    The severity is warning if they are more than 0.1 % of the received rows, else info.
+    """
     refused = {name: entry for name, entry in facts.reasons.items() if name not in ("late", "future")}
     total = sum(n for n, _ in refused.values())
     if not total:
@@ -109,16 +122,17 @@ def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W010", "Users in several arms", "warning", about=LiveFacts)
 def users_in_several_arms(facts: LiveFacts) -> str | None:
-    """Users were shown lists of another arm than that of their first exposure. The bounds leave these exposures out."""
+    """Report if users were shown lists of another arm than that of their first exposure. The bounds leave these out."""
     crossed = facts.counts.get("exposures of users in another arm", 0)
     return f"{format_share(crossed, facts.counts.get('closed', 0))} exposures" if crossed else None
 
 
 @check("W011", "The results of an arm changed", "warning", about=LiveFacts)
 def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """A drift detector found that the mean loss of an arm changed: a warning if it rose, else info.
+    """Report if a drift detector found that the mean loss of an arm changed.
 
-    The detector reads the means of periods, so changes in the course of a day count, too.
+    The severity is warning if the loss rose, else info. The detector reads the means of periods, so changes in the
+    course of a day count, too.
     """
     if not facts.alarms:
         return None
@@ -133,21 +147,24 @@ def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W012", "Feedback on items that were not in the list", "info", about=LiveFacts)
 def feedback_not_shown(facts: LiveFacts) -> str | None:
-    """Feedback names a request whose list does not hold the item. It counts as relevant and not recommended."""
+    """Report if feedback names a request whose list does not hold the item.
+
+    It counts as relevant and not recommended.
+    """
     n = facts.counts.get("feedback on items not shown", 0)
     return format_count(n, "event") if n else None
 
 
 @check("W013", "Results lag behind", "warning", about=LiveFacts, needs=("lag",))
 def lagging(facts: LiveFacts) -> str | None:
-    """The newest event is more than 15 minutes older than the clock of this machine, beyond the lateness allowed."""
+    """Report if the newest event is more than 15 minutes older than this machine's clock, beyond the lateness."""
     assert facts.lag is not None
     return f"the newest event is {facts.lag / 60:,.0f} minutes old" if facts.lag > LAG else None
 
 
 @check("W014", "Dead letters counted but not kept", "warning", about=LiveFacts)
 def letters_dropped(facts: LiveFacts) -> str | None:
-    """The file of dead letters has reached its largest size, so later ones are counted but not kept."""
+    """Report if the file of dead letters has reached its largest size: later ones are counted but not kept."""
     n = facts.counts.get("letters dropped", 0)
     return format_count(n, "event") if n else None
 

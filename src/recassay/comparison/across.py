@@ -50,7 +50,7 @@ class FinishedMeans(Protocol):
 
     @property
     def metrics(self) -> Sequence[str]:
-        """Return the metrics."""
+        """Return the names of the metrics."""
 
     @property
     def settings(self) -> Sequence[str]:
@@ -58,10 +58,10 @@ class FinishedMeans(Protocol):
 
     @property
     def higher(self) -> Mapping[str, bool | None]:
-        """Return for each metric whether more is better."""
+        """Return for each metric whether higher values are better; None for a metric that only describes."""
 
     def tables(self, metric: str) -> Mapping[tuple[str, ...], MeansTable]:
-        """Return the means by one metric for each setting."""
+        """Return the table of means by one metric for each setting, whose key holds the values of :attr:`settings`."""
 
 
 @dataclass(frozen=True)
@@ -270,9 +270,10 @@ def _ranking(
 ) -> MeanRanks | None:
     """Return the ranking of systems over the blocks (usually data sets) by one metric, with its tests.
 
-    ``setting`` holds the coordinates that all blocks share. The result is None unless there are two blocks with two
-    systems in common and more, or less, of the metric is better. ``alpha`` is the level of Nemenyi's test; ``rope``,
-    ``seed`` and ``samples`` are for the Bayesian test.
+    ``setting`` holds the coordinates that all blocks share. The result is None if fewer than two blocks have the
+    metric, if they have fewer than two systems in common, if a mean is undefined, or if the metric does not say which
+    system is better. ``alpha`` is the level of Nemenyi's test; ``rope``, ``seed`` and ``samples`` are for the Bayesian
+    test.
     """
     blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
     blocks = {name: parts for name, parts in blocks.items() if parts}

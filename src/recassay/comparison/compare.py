@@ -243,7 +243,7 @@ def _other_pairs(
 ) -> list[PairMetric]:
     """Return, for each metric of ``first_two``, the pairs of systems that are not in ``pair_metrics``.
 
-    They are tested too, because the p-value of the best system against the second best is adjusted over all pairs.
+    They are tested too: the p-value of best against second best is adjusted over all pairs of systems.
     """
     chosen = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
     every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
@@ -341,9 +341,9 @@ def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> 
 
 
 def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
-    """Return the differences of all pairs of a batch; each system is stored once, as a column that its pairs share.
+    """Return the differences of all pairs of a batch, in which each system is one column that its pairs share.
 
-    If the whole comparison has a single pair, its differences are stored as one column.
+    If the whole comparison has a single pair, the only column is its difference.
     """
     if plan.pairs == 1:
         largest = np.array([largest_magnitude(paired.shares_a, paired.shares_b) for paired in batch])

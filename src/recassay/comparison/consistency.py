@@ -182,10 +182,9 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 
 
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
-    """Yield groups of orders that differ only in the coordinate ``axis``.
+    """Yield (setting, orders by the value of ``axis``) for orders that differ only in the coordinate ``axis``.
 
-    Each group comes with a text: the values of the other coordinates, as far as these vary. A group maps the values of
-    ``axis`` to orders of systems.
+    ``setting`` is text: the values of the other coordinates, as far as these vary.
     """
     found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():
@@ -216,9 +215,9 @@ def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list
 
 
 def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
-    """Return the means of systems by every metric in every setting (data set, split, design and seed).
+    """Return the means of systems by (place, metric); a place is a data set, split, design and seed.
 
-    Users are resampled as ``how`` says; all metrics and settings of a data set share their resamples.
+    Users are resampled as ``how`` says; all metrics and places of a data set share their resamples.
     """
     found: dict[Key, _Order] = {}
     for dataset in given.along("dataset"):

@@ -100,7 +100,7 @@ class _Means(NamedTuple):
     table: Floats
 
     def of(self, metric: str) -> Floats:
-        """Return the column of a metric."""
+        """Return the means of all systems under a metric, (n,), signed so that more is better."""
         return np.asarray(self.table[:, self.metrics.index(metric)])
 
 

@@ -66,7 +66,7 @@ class PairedUnits:
 
 
 def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
-    """Return the units (usually users) on which both systems of a pair are defined."""
+    """Return the units (usually users) on which both systems of a pair have a value, with their values and weights."""
     metric, a, b = pair_metric
     keep = common_units(scores, pair_metric)
     values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
@@ -109,7 +109,10 @@ def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
 
 
 def _shares(values: Floats, weights: Floats | None) -> Floats:
-    """Return numbers per unit (user) whose plain mean is the (weighted) mean: v, or w v / mean(w) with weights."""
+    """Return one number per unit (usually a user) so that their plain mean is the weighted mean of ``values``.
+
+    It is v, or w v / mean(w) with weights; all are NaN if mean(w) is 0.
+    """
     if weights is None:
         return values
     mean = weights.mean() if weights.size else np.nan

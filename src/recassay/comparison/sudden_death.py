@@ -70,7 +70,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return, for each user, how many systems show the first relevant item at the best rank, at any cut-off."""
+        """Return for each user how many systems have their first relevant item at the best rank of all systems."""
         found = np.zeros(self.earliest.size, np.int16)
         for own in self.first:
             found += own == self.earliest
@@ -93,16 +93,15 @@ class SuddenDeath(Displayable):
         return self.units.filter(pl.Series(self.counted)).n_unique()
 
     def over(self) -> str:
-        """Return text on the whole that shares refer to: the number of users, or of pairs of user and fold."""
+        """Return what shares are shares of, as text: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
             return f"{self.n:,} {self.unit}s"
         return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
     @functools.cached_property
     def _tallies(self) -> dict[str, Floats]:
-        """Return numbers of users (systems, cut-offs): ``won``, won alone (``outright``), and with a relevant item.
-
-        The last is ``hit``.
+        """Return (systems, cut-offs from 0) how many users each system has ``won``, won alone (``outright``) and
+        ``hit``.
         """
         places = self.deepest + 1
         tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
@@ -178,14 +177,17 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def _users(self) -> tuple[pl.Series, NDArray[np.int32] | None]:
-        """Return the distinct users, and the row of each unit among them, None if no user occurs twice."""
+        """Return (distinct users, row of each unit among them); the rows are None if no user occurs twice."""
         if self.folds == 1:
             return self.units, None
         vocabulary, codes = Vocabulary.dense(self.units)
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return the part won of each user as mean over folds (NaN: not counted), and the folds (None: one for all)."""
+        """Return (part won of each user, mean over folds, NaN if not counted.
+
+        Number of folds of the user, None if all 1).
+        """
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None
@@ -353,7 +355,7 @@ class SuddenDeath(Displayable):
         )
 
     def change(self, before: SuddenDeath, at: int | None = None) -> pl.DataFrame:
-        """Return a row per system: the share of users it wins in the results ``before``, in these, and the difference.
+        """Return a row per system: the share of users won ``before`` and ``after`` (here), and the ``change``.
 
         The system that shows a user a relevant item first wins the user; ``at`` is the cut-off (default: the deepest).
         """

@@ -38,19 +38,20 @@ class TradeOff(Displayable):
         return self.table.filter(pl.col("front") == 1)
 
     def share_of_weights(self) -> pl.DataFrame:
-        """Return, for each system and diversity metric, how large a share of the weights lies in each quadrant.
+        """Return a row per system and diversity metric: the share of the re-ranker's weights in each quadrant.
 
-        The quadrants say whether accuracy and diversity are gained or lost, compared with the baseline.
+        A quadrant says whether accuracy and diversity are gained or lost, compared with the baseline.
         """
         points = self.table.filter(pl.col(SYSTEM) != self.baseline)
         counted = [(pl.col("quadrant") == name).mean().alias(name) for name in QUADRANTS]
         return points.group_by(SYSTEM, "diversity", maintain_order=True).agg(*counted)
 
     def hypervolume(self, reference: Mapping[str, float] | None = None) -> pl.DataFrame:
-        """Return, for each system and diversity metric, the area that its points and the baseline dominate.
+        """Return a row per system and diversity metric: the area that its points and the baseline dominate.
 
         The area is a share of the box from ``reference`` to the best value on either axis, so 1 means a point that is
-        best on both. ``reference`` gives a number by metric; by default the worst of all points.
+        best on both. ``reference`` gives a number by metric; by default it is the worst of all points. The result is
+        NaN if the box has no area.
         """
         rows = []
         for metric in self.diversity:
@@ -137,7 +138,10 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 
 def _run_table(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
-    """Return a row per run: its system, the weight of its re-ranker, and its means."""
+    """Return a row per run: its system, the weight of its re-ranker (null without one), and its means by metric.
+
+    ``weights`` maps runs to (system, weight); with None they are read from the names of runs.
+    """
     rows = []
     for run in scores.systems:
         system, weight = (run, None) if weights is not None else _stated_weight(run)
@@ -227,14 +231,12 @@ def _quadrant(diversity: float, accuracy: float) -> str:
 
 
 def _oriented(points: pl.DataFrame) -> Floats:
-    """Return diversity and accuracy of all points (n, 2), signed so that more is better."""
+    """Return (diversity, accuracy) of all points (n, 2), signed so that more is better."""
     return points.select(pl.col("x") * pl.col("turn_x"), pl.col("y") * pl.col("turn_y")).to_numpy().copy()
 
 
 def _dominated(points: Floats) -> float:
-    """Return the area between 0 and some points (n, 2): all positions that at least one point equals or exceeds.
-
-    Only positions right of and above 0 count.
+    """Return the area of all positions above 0 on both axes that are not above some point (n, 2) on either axis.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))
     3.0

@@ -92,7 +92,7 @@ class Verdict:
 
     @property
     def systems(self) -> frozenset[str]:
-        """Return the systems that the verdict names: every best and second best system."""
+        """Return the systems that the verdict names: the best and the second best of every lead by the main metric."""
         return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +169,10 @@ def _tested(lead: Lead, test: LeadTest) -> Lead:
 
 
 def _with_baseline(lead: Lead, comparison: Comparison) -> Lead:
-    """Return the lead with systems sorted into better than, worse than and not clearly different from the baseline."""
+    """Return the lead with the other systems sorted into better, worse and not clearly different from the baseline.
+
+    Nothing is in these three if ``comparison`` has no baseline.
+    """
     sorted_rows: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
     for row in comparison.rows:
         if comparison.baseline is None or row.metric != lead.metric:

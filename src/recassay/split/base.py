@@ -109,7 +109,7 @@ class Split(Cut):
         return None
 
     def user_order(self, log: Interactions) -> Draws:
-        """Return a sort key for each user; users with equal keys are ordered by id.
+        """Return a random number for each user to sort the users by; users with equal numbers are ordered by id.
 
         The split later gets the rank of each user in this order as ``facts``.
         """

@@ -56,7 +56,7 @@ class Boundary(NamedTuple):
 
 @dataclass
 class _Search:
-    """The state of the search for the key at one ``rank`` in the order of all keys.
+    """A search for the key at one ``rank`` (from 0) in the ascending order of all keys.
 
     ``head`` are the leading bits of the key that are known so far, and ``rest`` is its rank among the keys with these
     leading bits.
@@ -114,9 +114,9 @@ def _span(keys: KeyFunction, log: Interactions) -> _Span:
 
 
 def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> NDArray[np.int64]:
-    """Return counts (heads, 2^16): how many keys begin with the bits in each of ``heads``, by the 16 bits that follow.
+    """Return how many keys of a log begin with each of ``heads``, by the 16 bits that follow: (heads, 2^16).
 
-    ``shift`` is the number of bits after those 16.
+    ``heads`` are leading bits, and ``shift`` is the number of bits of a key after those 16.
     """
     digits = keys(log) >> np.uint64(shift)
     begins = digits >> np.uint64(DIGIT)
@@ -138,9 +138,9 @@ def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
-    """Return, in a list of one array, the keys of a log that begin with the leading bits in one of ``heads``.
+    """Return, in a list of one array, the keys of a log whose leading bits are one of ``heads``.
 
-    ``shift`` is the number of bits of a key after these.
+    The list is such that those of several partitions add up. ``shift`` is the number of bits of a key after the head.
     """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]
@@ -149,9 +149,8 @@ def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions)
 def _boundary(search: _Search, few: NDArray[np.uint64], shift: int) -> Boundary:
     """Return the boundary that a search has found.
 
-    The head of a search are the known leading bits of its key. If ``shift``, the number of bits after the head, is 0,
-    the head is the whole key. Otherwise the key is one of ``few``: all keys, ascending, that begin with the head of
-    some search.
+    With ``shift`` 0 the head of the search is the whole key. Otherwise ``shift`` bits are unknown, and the key is one
+    of ``few``: all keys, ascending, that begin with the head of some search.
     """
     if not shift:
         return Boundary(search.rank, search.head, search.rest)

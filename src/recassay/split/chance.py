@@ -128,7 +128,10 @@ class KFolds(Split):
                 raise self.refuse("validation", "together with the test part it leaves nothing for training")
 
     def facts(self, log: PartitionedLog) -> list[Boundary]:
-        """Return the boundaries between the parts in the order of all random draws; an empty list for ``by="user"``."""
+        """Return the boundaries of parts in the order of all random draws, as :meth:`cuts` needs them.
+
+        [] for ``by="user"``.
+        """
         return [] if self.by == "user" else find_boundaries(log, self._draws, self._ranks)
 
     def cuts(self, log: Interactions, facts: list[Boundary]) -> Iterator[RowAssignment]:
@@ -155,11 +158,17 @@ class KFolds(Split):
         return row_draws(log, self.seed, self.name)
 
     def _end(self, part: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rank at which each of the parts numbered ``part`` ends, if k parts divide ``size`` ranks."""
+        """Return the rank at which each part ends (excluded), if k parts of almost equal size divide ``size`` ranks.
+
+        ``part`` are the numbers of the parts.
+        """
         return -(-(part + 1) * size // self.k)
 
     def _ranks(self, n: int) -> list[int]:
-        """Return, ascending, all ranks at which a test part or a validation part of n rows ends; the last rank is n."""
+        """Return, ascending, all ranks among n rows at which a test part or a validation part ends.
+
+        The last one is n.
+        """
         ends = self._end(np.arange(self.k), np.array(n))
         held = (ends + round_down(np.array(self.validation * n))) % max(n, 1)
         return [*np.unique(np.append(ends, held)).tolist()]

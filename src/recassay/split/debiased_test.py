@@ -71,10 +71,10 @@ class DebiasedTest(Split):
         yield RowAssignment(test, removed={"held out and not drawn": removed})
 
     def _held(self, popularity: ItemSums, log: Interactions) -> tuple[NDArray[np.int64], Draws, Keys]:
-        """Return the numbers of the held-out rows, their random draws, and their sort keys -log(u) / weight.
+        """Return (row numbers, random draws, sort keys) of the held-out rows; the rows with the smallest keys are test.
 
-        ``popularity`` is the number of ratings of each item in the whole log. The rows with the smallest keys are test.
-        The keys are integers in the order of these numbers.
+        ``popularity`` is the number of ratings of each item in the whole log. The keys are integers in the order of
+        -log(u) / weight, with u the draw as a number between 0 and 1.
         """
         coins = uniform(row_draws(log, self.seed, "intervened hold out"))  # another name would change results
         rows = np.flatnonzero(coins < self.held_out)
@@ -96,8 +96,7 @@ class DebiasedTest(Split):
 class DrawLimits:
     """The end of the test part: the number of ratings of each item, and the limit ``last`` of the sort keys.
 
-    Several rows can have exactly the sort key of ``last``. ``among`` then is the limit of their random draws; it is
-    None if there are none.
+    If several rows have exactly the sort key of ``last``, ``among`` is the limit of their random draws, else None.
     """
 
     popularity: ItemSums

@@ -76,11 +76,14 @@ class Filter(Named):
 
     @property
     def changes_ratings(self) -> bool:
-        """Return whether kept rows get other ratings, which :meth:`left` computes and which needs a log in memory."""
+        """Return whether the ratings of kept rows change; :meth:`left` then computes them, for a log in memory only."""
         return False
 
     def left(self, log: Interactions, kept: Rows) -> Interactions:
-        """Return the kept rows of a whole log, without unused users and items."""
+        """Return the rows of a whole log in the mask ``kept``, without unused users and items.
+
+        A filter that changes ratings overrides it.
+        """
         return log if kept.all() else log.take(kept).compact()
 
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
@@ -204,7 +207,7 @@ class Once(Filter):
         require_positive_counts(self)
 
     def facts(self, log: PartitionedLog) -> ItemSums:
-        """Return the items with too few events."""
+        """Return the items with too few events (after the removal of quiet users if ``first="users"``)."""
         log = log.bare()
         if self.first == "users":
             log = log.where(self._busy)

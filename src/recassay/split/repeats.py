@@ -68,7 +68,10 @@ class Distinct(Filter):
         return mask(chosen, len(log)), {"pair repeated": len(log) - chosen.size}
 
     def left(self, log: Interactions, kept: Rows) -> Interactions:
-        """Return the kept rows, with the sums of their pairs' ratings or the levels of these sums if asked."""
+        """Return the rows in the mask ``kept``.
+
+        With ``keep="sum"`` their ratings are the sums of their pairs, or levels of these.
+        """
         if self.keep == "sum":
             order, begins = self._pairs(log)
             ratings = np.ones(len(log)) if log.ratings is None else log.ratings
@@ -79,7 +82,10 @@ class Distinct(Filter):
         return left if self.levels is None else replace(left, ratings=_levels(left, self.levels))
 
     def _pairs(self, log: Interactions) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the order of rows by user, item and what decides which is kept, and where in it a pair begins."""
+        """Return (order of rows, mask): rows of one user and item are together, and the mask marks their first.
+
+        Within a pair, rows are ordered by what decides which of them is kept.
+        """
         keys: list[NDArray[Any]] = [log.items]  # the last key decides first
         if self.keep == "max":
             log.liked(0)  # refuses a log without ratings
@@ -93,7 +99,7 @@ class Distinct(Filter):
 
 
 def _levels(log: Interactions, levels: int) -> Float:
-    """Return for each row ceil(levels * F), F the share of its user's ratings that are not larger than its rating.
+    """Return for each row ceil(levels * F), with F the share of the user's ratings that are at most as large.
 
     A missing rating stays missing.
     """

@@ -131,7 +131,8 @@ class TimedSequences(SequenceSplit):
     def cut(self, sequences: Sequences, early: Rows, at: float, why: str, **info: Any) -> tuple[SequenceFold, ...]:
         """Return one fold: the sequences in the mask ``early`` are for training, the others for test.
 
-        A strict split removes training events at ``at`` or later, and counts them as removed for the reason ``why``.
+        A strict split removes training events at the time ``at`` or later, and counts them as removed for the reason
+        ``why``. ``info`` is added to the fold's ``how``.
         """
         train, test = sequences.take(early), sequences.take(~early)
         removed: Mapping[str, int] = {}
@@ -219,10 +220,12 @@ class SequenceFolds(SequenceSplit):
 
 
 def n_training(n: int, test: float) -> int:
-    """Return how many of n sequences are for training if the share ``test`` is for test.
+    """Return how many of n sequences are for training if the share ``test`` is for test: n (1 - test), rounded up.
 
-    >>> [n_training(n, test) for n, test in ((10, 0.2), (7, 0.2), (3, 0.4), (10_551, 0.2), (400_261, 0.2))]
-    [8, 6, 2, 8441, 320209]
+    A rounding error above a whole number does not count.
+
+    >>> [n_training(n, test) for n, test in ((10, 0.2), (8, 0.2), (3, 0.4), (10_551, 0.2), (400_261, 0.2))]
+    [8, 7, 2, 8441, 320209]
     """
     return int(np.ceil(n * (1 - test) - SLACK))
 
@@ -234,7 +237,7 @@ def _ranks(sequences: Sequences, seed: int) -> NDArray[np.int64]:
 
 
 def _keep_rows(sequences: Sequences, kept: Rows, why: str) -> tuple[Sequences, dict[str, int]]:
-    """Return the sequences with only the rows in ``kept``, and counts of the removed rows by reason.
+    """Return the sequences with only the rows in the mask ``kept``, and counts of the removed rows by reason.
 
     ``why`` is the reason for which the other rows are removed. A row that is then alone in its sequence is removed,
     too.

@@ -220,7 +220,10 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
 
 
 def clock_times(log: Interactions, gap: float) -> tuple[TimeValues, float]:
-    """Return times and gap as numbers whose differences are exact: dates in microseconds, integers unchanged."""
+    """Return (time of each row, ``gap``) in units in which differences are exact.
+
+    Dates become microseconds; other times are unchanged.
+    """
     time = _plain(row_times(log))
     if has_dates(log):
         return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)
@@ -228,14 +231,14 @@ def clock_times(log: Interactions, gap: float) -> tuple[TimeValues, float]:
 
 
 def _plain(time: NDArray[Any]) -> TimeValues:
-    """Return times as 64-bit floats or integers."""
+    """Return times as 64-bit floats if they are floats, else as 64-bit integers."""
     if time.dtype.kind == "f":
         return time.astype(np.float64, copy=False)
     return time.astype(np.int64, copy=False)
 
 
 def by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.integer]:
-    """Return the stable order of rows by user and time.
+    """Return row numbers sorted by user and then time; ties keep the order of rows.
 
     It is fast if rows are already sorted by user and time, or by time.
     """

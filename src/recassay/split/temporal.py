@@ -95,14 +95,14 @@ class GlobalTime(Split):
 
 
 class TimeCut(NamedTuple):
-    """The time at which test begins, and the boundary at which validation begins."""
+    """The time ``at`` at which test begins, and the boundary at which validation begins (None: no validation)."""
 
     at: float
     validation: Boundary | None = None
 
 
 def _times_before(at: float, log: Interactions) -> Keys:
-    """Return the times of the rows that are earlier than ``at``, as sort keys."""
+    """Return the times of the rows that are earlier than ``at``, as integer sort keys in the same order."""
     time = row_times(log)
     return ordered_keys(time[time < at])
 
@@ -112,7 +112,9 @@ def _clock(log: Interactions) -> Keys:
 
 
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
-    """Return a function from n to the rank, in a list, of a quantile among n sorted values: ceil((n - 1) * quantile).
+    """Return a function from n to [rank of the quantile among n sorted values], which is ceil((n - 1) * quantile).
+
+    Ranks are from 0.
 
     >>> _at_quantile(0.5)(6), _at_quantile(0.5)(7)
     ([3], [3])
@@ -266,10 +268,9 @@ def _extent(log: Interactions) -> TimeExtent:
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:
-    """Return three counts of rows per window (3, windows).
+    """Return (3, windows): how many rows are earlier than the training period, the window, and the window's end.
 
-    They are the numbers of rows before the start of the training period, before the start of the window, and before its
-    end.
+    A row is counted if it is before the time in question.
     """
     time, found = row_times(log), np.zeros((3, len(windows)), np.int64)
     for row, edge in zip(found, ("from_", "begin", "end"), strict=True):

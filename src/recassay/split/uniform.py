@@ -77,7 +77,7 @@ class UniformItems(Split):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
     def facts(self, log: PartitionedLog) -> TestLimits:
-        """Return two numbers per item that say which of its ratings are test: those with the lowest random draws."""
+        """Return for each candidate item the limit up to which ratings are test, by their random draws."""
         counts = log.total(self._counts)
         counted, items = counts.values[:, 1], counts.values.shape[0]
         order = np.lexsort((np.arange(items), -counted))
@@ -112,15 +112,17 @@ class UniformItems(Split):
         return row_draws(log, self.seed, self.name)
 
     def _counts(self, log: Interactions) -> ItemSums:
-        """Return two counts for each item of a log: all of its ratings, and those that are counted for balancing."""
+        """Return two counts per item of a log: all of its ratings, and those of ``positive_from`` or more."""
         counted = np.bincount(log.items[log.liked(self.positive_from)], minlength=log.n_items)
         return ItemSums(log.item_vocabulary, np.stack([log.item_events, counted], axis=1))
 
     def _limits(self, candidate: ItemSums, each: int, log: Interactions) -> ItemSums:
-        """Return for each candidate the draw of its last test rating, and how many ratings with that draw are test.
+        """Return two numbers per item: the draw of its last test rating, and how many test ratings have that draw.
 
-        ``candidate`` holds the candidate items, ``each`` is the number of test ratings of each candidate, and ``log``
-        has all rows of some items.
+        Both are 0 for items that are no candidates.
+
+        ``candidate`` holds the candidate items, ``each`` is the number of test ratings of each, and ``log`` has all
+        rows of some items.
         """
         pool = log.take(log.liked(self.positive_from) & (candidate.of(log)[:, 1] > 0)[log.items])
         draws = self._draws(pool)

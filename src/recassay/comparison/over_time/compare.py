@@ -59,7 +59,10 @@ class OverTime:
 
     @property
     def stretches(self) -> pl.DataFrame:
-        """Return a row per uninterrupted range of events in which the windowed test says that one system is better."""
+        """Return a row per uninterrupted range of events in which McNemar's test in windows finds a system better.
+
+        Among the columns are ``better`` (the system), ``from_event`` and ``to_event``.
+        """
         return pl.concat([one.stretches() for one in self.duels])
 
     def summary(self) -> pl.DataFrame:
@@ -227,9 +230,10 @@ def compare_over_time(
 
 
 def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correction: str = "holm") -> pl.DataFrame:
-    """Return the final tests of several comparisons, on several streams for instance, as one family.
+    """Return the final tests of several comparisons, for instance on several streams, with p adjusted over all of them.
 
-    There is a row per pair as in ``summary``, with p adjusted over all rows; a mapping names the streams.
+    There is a row per pair of systems and comparison, as in ``summary``. If ``compared`` is a mapping, its keys are in
+    the column ``stream``.
     """
     named = compared.items() if isinstance(compared, Mapping) else ((None, one) for one in compared)
     rows = [

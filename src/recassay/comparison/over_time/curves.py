@@ -171,7 +171,10 @@ def thinned(table: pl.DataFrame, points: int = SHOWN) -> pl.DataFrame:
 
 
 def moments_of(times: pl.Series | None, system: str) -> TimeValues:
-    """Return the times of scored events as non-decreasing numbers; raise I383 if a time decreases or there are none."""
+    """Return the times of scored events as numbers that never fall; raise I383 if a time falls or there are none.
+
+    ``system`` names the outcomes in the error.
+    """
     where = f"outcomes of {system}"
     if times is None:
         what = "these outcomes have no times, so there is no window of time"
@@ -186,7 +189,10 @@ def moments_of(times: pl.Series | None, system: str) -> TimeValues:
 
 
 def made_of(outcomes: Outcomes, metric: str) -> Errors:
-    """Return the column that a metric is averaged from, and the functions applied before and after averaging."""
+    """Return the column that a metric is averaged from, and the functions applied before and after averaging.
+
+    They are the identity for metrics that are not computed from another column of ``outcomes``.
+    """
     if metric not in outcomes.values and metric in ERRORS and ERRORS[metric].column in outcomes.values:
         return ERRORS[metric]
     return Errors(metric, np.asarray, np.asarray)

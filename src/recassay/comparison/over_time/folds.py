@@ -122,10 +122,10 @@ def compare_folds(
     largest: float = 1.0,
     tuned_for: float = TUNED_FOR,
 ) -> dict[str, OverTime]:
-    """Compare two systems fold by fold, and return the comparisons by fold: ``fold 0``, ``fold 1``, ...
+    """Return the comparison of two systems in each fold, by label such as ``fold 0``; raise U113 for unequal numbers.
 
-    The keywords are those of :func:`~recassay.compare_over_time`. ``declared`` puts the final
-    tests of all folds into one table, with p adjusted for their number.
+    The keywords are those of :func:`~recassay.compare_over_time`. The function ``declared`` puts the final tests of all
+    folds into one table, with p adjusted for their number.
 
     >>> from recassay.comparison.over_time.compare import declared
     >>> a, b = (

@@ -93,9 +93,10 @@ class Duel:
         return pl.DataFrame({**self.paired.columns(), **columns})
 
     def stretches(self) -> pl.DataFrame:
-        """Return the ranges of events in which the windowed test says that one system is better.
+        """Return a row per uninterrupted range of events in which McNemar's test in windows finds a system better.
 
-        Each row has the first and the last event, and the largest value of McNemar's statistic.
+        ``better`` names the system. The row has the first and the last event (and times if known), the number of events
+        ``scored`` in between, and ``strongest``, the value of signed McNemar that is farthest from 0.
         """
         claim = np.zeros(0, np.int8) if self.signed is None else self.signed.claim
         signed = np.zeros(0) if self.signed is None else self.signed.signed
@@ -124,7 +125,10 @@ class Duel:
         return None if self.bounds.decided is None else int(self.paired.event[self.bounds.decided])
 
     def row(self) -> dict[str, Any]:
-        """Return the comparison over all events as a row: the test, its p, and the bounds of the mean difference."""
+        """Return a row about all events: means of both systems, the test and its p, bounds of the difference.
+
+        ``decided`` is the first event at which the bounds exclude 0, and ``for`` the system that is then ahead.
+        """
         a, b = self.paired.values_a, self.paired.values_b
         at = self.bounds.decided
         ahead = np.sign([0.0 if at is None else self.bounds.mean[at]])

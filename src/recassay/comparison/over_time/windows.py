@@ -25,9 +25,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """Options of averaging over a stream: which events are in the window of an event.
+    """Options of averaging over a stream: which past events are in the window of an event.
 
-    :func:`windows` validates them and fills in defaults.
+    :func:`windows` validates them and fills in defaults. ``window`` is a number of events, or a length of time; it is
+    None for all events so far, which fade by the factor ``fading`` per scored event if that is not None.
     """
 
     how: How
@@ -79,7 +80,7 @@ class PastWindows:
     partial: NDArray[np.bool_]
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of the values in each window."""
+        """Return the sum of the values (one per scored event) in each window, weighted if events fade."""
         if self.first is None:
             assert self.fading is not None
             faded: Floats = faded_sums(values, self.fading)
@@ -95,7 +96,7 @@ class PastWindows:
         return np.arange(1, self.first.size + 1) - self.first
 
     def means(self, values: Floats) -> Floats:
-        """Return the mean of the values in each window."""
+        """Return the mean of the values in each window, weighted if the weights of events fade."""
         return self.sums(values) / self.sizes()
 
 
@@ -108,7 +109,13 @@ def windows(
     scored: int,
     events: int,
 ) -> WindowOptions:
-    """Return validated window options, with defaults for a stream of ``events`` events of which ``scored`` were scored.
+    """Return validated options of windows, with defaults filled in.
+
+    Raise U196 for a window or fading that is impossible.
+
+    ``how`` is ``moving``, ``fading`` or ``cumulative``. The default ``window`` is a fiftieth of the ``scored`` events
+    (``by="event"``: of all ``events``), at least 1 and at most 5,000; with ``by="time"`` it must be given. The default
+    ``fading`` is 1 - 1 / window.
 
     >>> windows(scored=1000, events=4000)
     WindowOptions(how='moving', by='scored', window=20, fading=None)

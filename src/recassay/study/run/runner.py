@@ -123,20 +123,14 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return a system's lists, sequences or outcomes that are stored for a cell (fold and seed).
+        """Return a system's stored lists, sequences or outcomes on a cell (fold and seed).
 
-        Return None if there are none, or if they were stored with another ``key`` (a digest of all that they depend
-        on).
+        None if none have this ``key``.
         """
 
     @abstractmethod
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether an answer (lists, sequences, outcomes) of a system on a cell is stored with this ``key``.
-
-        A cell is a data set, split, fold and seed.
-
-        The key is a digest of all that the answer depends on.
-        """
+        """Return whether an answer (lists, sequences, outcomes) of a system on a cell is stored with this ``key``."""
 
     @abstractmethod
     def judge(
@@ -341,10 +335,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return answered
 
     def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
-        """Return digests of all that a fitted model and its answers depend on: ``{"fit": ..., "answer": ...}``.
-
-        Results are stored under these keys.
-        """
+        """Return the keys of a fitted model and its answers by step: digests of all that these results depend on."""
         placed = system.at(cell)
         fitted = model_key(placed.text, placed.source, placed.model, fold)
         return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}
@@ -368,10 +359,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return True
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
-        """Record how long each step of a system took when its result was computed.
-
-        ``keys`` are the keys of the results by step, such as ``fit``.
-        """
+        """Record how long each step of a system took; ``keys`` are the keys of its results by step, such as ``fit``."""
         for what, key in keys.items():
             self.record.note_time(cell, system, what, self.clock.times(key))
 
@@ -385,10 +373,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return listener
 
     def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
-        """Return the model of system ``name`` fitted on a fold: the one that is stored under ``key``, or a new one.
-
-        A model that needs no fit is returned unchanged.
-        """
+        """Return the fitted model stored under ``key``, or a new one; a model without a fit is returned unchanged."""
         if not isinstance(model, CanFit):
             return model
         fitted = self.store.fitted(key, fold.train)
