@@ -89,7 +89,10 @@ _CREATING = threading.RLock()
 
 
 def when_numba_starts(function: Callable[[], None]) -> Callable[[], None]:
-    """Register a function that tells numba what kernels need; it is called before the next kernel is compiled."""
+    """Register a function that prepares numba for kernels, such as new types; return it.
+
+    It is called before the next kernel is compiled.
+    """
     _AT_START.append(function)
     return function
 
@@ -133,7 +136,7 @@ class Kernel:
 
 
 def _compile_once(dispatcher: Any) -> None:
-    """Make a numba dispatcher wait, before it compiles, for another process that compiles the same kernel."""
+    """Change a numba dispatcher: before it compiles, it waits for another process that compiles the same kernel."""
     cache: Any = getattr(dispatcher, "_cache", None)
     compile_kernel = dispatcher.compile
     if not hasattr(cache, "load_overload"):  # numba runs without compilation
@@ -196,7 +199,7 @@ class _KernelLock:
         self.path, self.handle, self.guard = path, -1, threading.Lock()
 
     def acquire(self) -> bool:
-        """Wait for the lock and return True; return False if it is not free in time."""
+        """Wait up to a minute for the lock; return whether it was obtained."""
         if self.handle >= 0:
             return True
         try:

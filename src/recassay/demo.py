@@ -96,12 +96,12 @@ def run_demo(folder: str | Path, seed: int = 1, progress: StageProgress | None =
 
 
 def _systems(seed: int) -> dict[str, CanFit]:
-    """Return the models of the demo by name, in the order of their files."""
+    """Return the models of the demo by name, in the order in which their run files are written."""
     return {"popular": Popular(), "pure-svd": PureSVD(factors=20), "random": Random(seed)}
 
 
 def _write_study(target: Path, seed: int, report: StageProgress) -> None:
-    """Write the log, its training and test part, the items, and a run of every system."""
+    """Write the log, its training and test part, the item features, and a run file of every system."""
     systems = _systems(seed)
     steps = 1 + len(systems)
     report("preparing data and runs", 0, steps)

@@ -120,13 +120,19 @@ def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> 
 
 
 def _split_of(log: Interactions) -> str:
-    """Return the split that the times of a log allow; times that are all the same order nothing."""
+    """Return the text of the strictest split that the times of a log allow.
+
+    Times that are all the same order nothing.
+    """
     same = log.timestamps is not None and log.timestamps.n_unique() == 1
     return BY_TIMES[None if same else log.times]
 
 
 def _named(models: Any) -> Iterable[tuple[str, Any]]:
-    """Yield models by name: the keys of a dict, the names of runs, or the models as text."""
+    """Yield (name, model): by the keys of a dict, else by the name of a run or the text of a model.
+
+    Raise U109 for repeats.
+    """
     if isinstance(models, Mapping):
         yield from ((str(name), _parsed(model)) for name, model in models.items())
         return

@@ -157,7 +157,9 @@ class _Search:
     def all_points(
         self, method: Reranker, values: Mapping[str, Sequence[Any]]
     ) -> tuple[list[dict[str, Any]], list[_WeightResult]]:
-        """Return all combinations of the values, and the results of each; the weight varies fastest.
+        """Re-rank with every combination of the values; return (combinations as dicts, results).
+
+        The weight varies fastest.
 
         A run is prepared once for all weights, because the data of a re-ranker do not depend on its weight.
         """
@@ -261,9 +263,10 @@ def _gain(scores: Scores, system: str, heading: str) -> float:
 
 
 def _is_within(gains: list[float], at_first: list[float], loss: float) -> bool:
-    """Return whether the second metric loses at most the share ``loss`` of its value at weight 0.
+    """Return whether the metric to keep loses at most the share ``loss`` of its value at weight 0.
 
-    ``gains`` are the means at some weight and ``at_first`` those at weight 0, signed so that more is better.
+    ``gains`` are the means of [the metric to optimise, the metric to keep, if any] at some weight, and ``at_first``
+    those at weight 0; all are signed so that more is better.
     """
     if len(gains) < 2:
         return True
@@ -271,9 +274,10 @@ def _is_within(gains: list[float], at_first: list[float], loss: float) -> bool:
 
 
 def _first_best(gains: list[float], within: list[bool], heading: str) -> int:
-    """Return the position of the first allowed weight whose gain equals the largest allowed gain, up to rounding.
+    """Return the index of the first allowed weight whose mean equals the largest allowed one, up to rounding.
 
     ``gains`` has the mean of each weight, signed so that more is better, and ``within`` says which weights are allowed.
+    Raise U203 if no allowed mean is defined; ``heading`` names the metric.
     """
     allowed = [place for place, gain in enumerate(gains) if within[place] and not math.isnan(gain)]
     if not allowed:

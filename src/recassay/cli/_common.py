@@ -30,7 +30,7 @@ CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")  # those that json.dumps leaves 
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console for tables; it has 100 columns if the output is not a terminal and none are stated."""
+    """Return a console for tables; it is 100 columns wide if the output is no terminal and ``COLUMNS`` is not set."""
     from recassay.cli._screen import Screen
 
     stream = sys.stderr if stderr else sys.stdout

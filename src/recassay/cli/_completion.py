@@ -23,7 +23,7 @@ Complete = Callable[[str], list[str]]
 
 
 def words(known: Iterable[str]) -> Complete:
-    """Return a function from the beginning of a word to those of the ``known`` words that begin so."""
+    """Return a function that takes the beginning of a word and returns the ``known`` words that begin with it."""
     listed = list(known)
     return lambda incomplete: [word for word in listed if word.startswith(incomplete)]
 

@@ -14,10 +14,11 @@ RULE = "ready_made"
 def continue_seeds(
     model: str, log: Any, output: Path, *, seeds: str, rule: str, length: int, how: str, as_json: bool
 ) -> None:
-    """Fit a model on the sequences of a log, continue the first items in a file, and write what it generates.
+    """Fit a model on the sequences of a log, generate continuations of given first items, and write them to ``output``.
 
     ``seeds`` is the file of first items, with columns item_id and optionally user_id and timestamp, and ``rule`` makes
-    sequences of the log. ``length`` items are generated for each, and ``how`` is that of the protocol ``sequence``.
+    sequences of the log. Each continuation has ``length`` items, generated ``how`` the protocol ``sequence`` says, such
+    as ``sample``. Counts are printed, as JSON if ``as_json``.
     """
     from recassay.checks.base import format_count
     from recassay.data.io.write import write_parquet, write_text

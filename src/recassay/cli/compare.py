@@ -242,9 +242,11 @@ def _testing(context: typer.Context, sources: list[str], options: dict[str, Any]
 
 
 def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:
-    """Return the means by group in a folder of results, each with its data set, split and so on as text.
+    """Return (place, means by group) for each set of scores in a folder.
 
-    Groups are of users or of items. The result is empty unless there is one source, a folder of results.
+    ``place`` is the data set, split and so on as text.
+
+    Groups are of users or of items. The result is empty unless ``sources`` is one folder of results.
     """
     from recassay.report.folder.read import SUMMARY, read_results
 

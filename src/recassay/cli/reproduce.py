@@ -69,7 +69,10 @@ def reproduce(
 
 
 def _stored(name: str | None, check: bool, as_json: bool) -> None:
-    """Print the verdicts of stored results; with ``check`` also what is outdated, and exit with 1 if anything is."""
+    """Print the verdicts of the stored results of one paper, or of all.
+
+    With ``check`` also print what is outdated, and exit with status 1 if anything is.
+    """
     from recassay.reproduction.paper import find_paper, paper_files
     from recassay.reproduction.results import outdated, read_reproduction
 

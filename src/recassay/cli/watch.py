@@ -255,7 +255,10 @@ def _run(
     watcher: Watcher, sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
     http: str | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Evaluate events until the sources end, with a live table in the terminal or a web server, as options say."""
+    """Read and evaluate events until the sources end or the user stops, showing results as the options say.
+
+    They are shown in a live table, or by a web server at the address ``http``.
+    """
     import signal
     import sys
 

@@ -45,10 +45,11 @@ def _number_until_half_full(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64], row: int, count: int,
     slots: NDArray[np.uint64], codes: NDArray[np.int32], first_row: NDArray[np.int64],
 ) -> tuple[int, int]:  # fmt: skip
-    """Assign numbers from row ``row`` on until the hash table is half full; return the next row and the new count.
+    """Assign numbers to rows from ``row`` on until the hash table ``slots`` is half full.
 
-    ``count`` numbers are in the table already. This loop is a function of its own because its arrays stay the same: in
-    a loop that may replace an array, numba counts the references to it in every row, which takes twice the time.
+    Return (next row, number of numbers assigned so far). ``count`` numbers are in the table already; ``codes`` and
+    ``first_row`` are written. This loop is a function of its own because its arrays stay the same: in a loop that may
+    replace an array, numba counts the references to it in every row, which takes twice the time.
     """
     while row < keys.size and count < first_row.size:
         key, check = keys[row], checks[row] & UPPER
@@ -110,10 +111,10 @@ def mark_repeated_items(
 
 @njit(nogil=True, cache=True)
 def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, begin: int, end: int) -> int:
-    """Return how the rows of each group are ordered by sign x key: 0 strictly ascending, 1 with ties, 2 out of order.
+    """Return how keys are ordered within some groups: 0 strictly ascending, 1 ascending with ties, 2 unordered.
 
-    The result is the worst state of the groups begin..end; ``offsets[g]:offsets[g + 1]`` are the rows of group g.
-    ``sign`` is 1 or -1.
+    The groups are begin..end - 1, and the result is the largest of their numbers; ``offsets[g]:offsets[g + 1]`` are the
+    rows of group g. With ``sign`` -1 instead of 1, read "descending" for "ascending".
     """
     state = 0
     for group in range(begin, end):
@@ -191,7 +192,7 @@ def sort_by_gain(
 
 @njit(nogil=True, cache=True)
 def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) -> bool:
-    """Return whether a text field begins with a zero and another digit, with a plus, or with a blank.
+    """Return whether some field of a text begins with a zero before another digit, with a plus, or with a blank.
 
     ``data`` are the bytes of the text, ``begin`` and ``end`` the range of bytes to look at, and ``separator`` is the
     byte between fields. The loop has no branch and no early exit, so the compiler vectorises it.

@@ -109,7 +109,7 @@ def feature_shares(
 
 @njit(nogil=True, inline="always")
 def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: float, shares: Float) -> float:
-    """Add ``weight`` to ``shares``, divided equally among the features of an item.
+    """Divide ``weight`` equally among the features of an item, and add the parts to ``shares`` in place.
 
     Return ``weight``, or 0 if the item has no features. The item's features are ``feature_codes[feature_offsets[row]:
     feature_offsets[row + 1]]``; row -1 is an unknown item.

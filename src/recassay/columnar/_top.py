@@ -79,9 +79,10 @@ def top_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
 @njit(nogil=True, cache=True)
 def score_reached_by(line: Scores, k: int) -> Score:
-    """Return a score that at least ``k`` scores of the row ``line`` reach; minus infinity if the row is short.
+    """Return a score that at least ``k`` scores of the row ``line`` reach; minus infinity if none is found.
 
-    The row is dealt to :data:`LANES` groups in turn; the result is the k-th highest of the maxima of the groups.
+    The scores are dealt in turn to :data:`LANES` groups, without the last incomplete round. The result is the k-th
+    highest of the groups' maxima.
     """
     low = line.dtype.type(-np.inf)
     highest = np.full(LANES, low, line.dtype)
@@ -122,7 +123,9 @@ def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: 
 
 @njit(nogil=True, cache=True)
 def collect_best(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
-    """Write the k best scores that reach ``bar`` and their positions to ``scores`` and ``places``; return their number.
+    """Write the best scores of at least ``bar``, at most k, and their positions to ``scores`` and ``places``.
+
+    Return their number.
 
     They come in any order. ``line`` are the scores of the row, and ``ids`` order equal scores. Candidates are appended
     without a branch. When the buffer is full, the best k stay and the k-th becomes the new bar.

@@ -64,7 +64,7 @@ class LazyColumns:
         return self._fetch[name]().alias(name)
 
     def ids(self, name: str) -> pl.Series:
-        """Return a column of ids, as 32-bit integers if the file can give the ids so without a copy."""
+        """Return a column of ids; 32-bit integers stay so if the file can give them without a copy."""
         narrowed = self._narrow(name) if self._narrow else None
         return self[name] if narrowed is None else narrowed.alias(name)
 

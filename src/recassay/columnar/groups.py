@@ -147,7 +147,9 @@ class _Moves:
 
 
 def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
-    """Return the rows at which a new value begins; None if values do not ascend and most runs of equal ones are short.
+    """Return the rows at which a new value begins.
+
+    None if most runs of equal values are short and values do not ascend.
 
     Dicts of users and most exports have all rows of a user in one run, in any order of users.
     """
@@ -165,11 +167,11 @@ def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
 def _codes_of(
     values: pl.Series, runs: NDArray[np.int64] | None
 ) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
-    """Return distinct values (ascending), the code of each row, the lowest code, and the number of rows of each code.
+    """Return (distinct values, ascending; code of each row; lowest code; number of rows of each code).
 
-    Value v stands in the rows ``runs[v]:runs[v + 1]``, or in row v if ``runs`` is None. 32-bit integers that are close
-    together are their own codes; the counts then begin at the lowest code, and some are 0. All other values get the
-    codes 0, 1, ... without gaps.
+    ``values[v]`` is the value of the rows ``runs[v]:runs[v + 1]``, or of row v if ``runs`` is None. 32-bit integers
+    that are close together are their own codes; the counts then begin at the lowest code, and some are 0. All other
+    values get the codes 0, 1, ... without gaps.
     """
     vocabulary, codes = Vocabulary.encode(values)
     if vocabulary.ids is None:

@@ -31,7 +31,7 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
-    """Return ``compare(value, previous value)`` for every row but the first; for text, only ``not_equal`` works.
+    """Return ``compare(value, previous value)`` for every row but the first; for text always whether they differ.
 
     Chunked columns are read chunk by chunk, without a copy.
 
@@ -94,7 +94,7 @@ def as_int32(values: pl.Series) -> NDArray[np.int32]:
 def order_within(
     offsets: NDArray[np.int64], keys: NDArray[np.float64], *, descending: bool = False
 ) -> tuple[NDArray[np.int64] | None, bool]:
-    """Return the stable row order that sorts ``keys`` inside every group, and whether keys of a group may be equal.
+    """Return (stable row order that sorts ``keys`` inside every group, whether keys of a group may be equal).
 
     The order is None if the rows are sorted already. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 
@@ -180,7 +180,7 @@ def mark_repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArr
 
 
 def offsets_without(offsets: NDArray[np.int64], dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the group offsets that remain after some rows are dropped.
+    """Return the group offsets after the rows in the mask ``dropped`` are removed; a group may become empty.
 
     >>> offsets_without(np.array([0, 3, 4]), np.array([False, True, True, False])).tolist()
     [0, 1, 2]

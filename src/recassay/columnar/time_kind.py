@@ -51,7 +51,10 @@ class HasTimes(Protocol):
 
     @property
     def times(self) -> TimeKind | None:
-        """Return what the times can order: instants (clock), all events (global), or events of one user (user)."""
+        """Return the kind of times: clock (instants), global (an order of all events), or user (of a user's events).
+
+        What is not stated is inferred; None means that there are no times.
+        """
 
     @property
     def origin(self) -> str:
@@ -157,7 +160,7 @@ class Positions:
 
     @classmethod
     def of(cls, users: NDArray[np.int32], timestamps: pl.Series) -> Positions:
-        """Return the statistics of the rows of some users."""
+        """Return the statistics of the times of some users' rows; ``users`` is the user code of each row."""
         known = timestamps.is_not_null()
         users, values = users[known.to_numpy()], timestamps.filter(known).to_numpy()
         if not values.size:
@@ -217,7 +220,7 @@ class Positions:
 
 
 def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
-    """Return which kind of times small whole numbers are, judged by their statistics.
+    """Return the kind of times (clock, global or user) of small whole numbers, judged by their statistics.
 
     ``named`` says that the name of the column or the format of the file indicates positions.
 
@@ -234,7 +237,9 @@ def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
 
 
 def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: bool = False) -> TimeKind | None:
-    """Return the kind of the times of a whole log, inferred from their type, magnitude, column name and values.
+    """Return the kind of times (clock, global or user) of a whole log.
+
+    It is inferred from their type, magnitude, column name and values.
 
     ``named`` says that the name of the column or the format of the file indicates positions.
     """

@@ -66,12 +66,12 @@ class TimeScale:
 
     @property
     def _main(self) -> int:
-        """Return the number of the band with most times, band 0 left out."""
+        """Return the number of the band with most times, other than band 0."""
         return 1 + int(np.argmax(self.counts[1:]))
 
 
 def known_numbers(timestamps: pl.Series) -> NDArray[Any]:
-    """Return the times of a column that are not missing as numbers; dates in seconds since 1970."""
+    """Return the times of a column as numbers, without missing and infinite ones; dates become seconds since 1970."""
     known = timestamps.drop_nulls()
     if known.dtype.is_temporal():
         return known.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
@@ -106,9 +106,10 @@ def check_scale(scale: TimeScale, where: str) -> None:
 
 
 def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:
-    """Return text saying that the times in a band are in another unit than those in the ``main`` band.
+    """Return a phrase that says that the times in a band are in another unit than those in the ``main`` band.
 
-    The text is empty unless both bands cover about the same years once their units are taken into account.
+    It says how many times larger or smaller they are, with examples. It is "" unless both bands cover about the same
+    years once each is read in its own unit.
     """
     if scale.dates:
         return ""

@@ -62,7 +62,10 @@ class Vocabulary:
     def _interned(
         cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Return the vocabulary of ids and their codes, given two hashes of each id that together identify it."""
+        """Return the vocabulary of ids and the code of each row.
+
+        ``keys`` and ``checks`` are two hashes that identify an id.
+        """
         numbers, first_row, block_codes = _number_in_blocks(keys, checks)
         ordered, code_of = _ordered(ids.gather(first_row), keys[first_row], checks[first_row])
         codes = np.empty(keys.size, np.int32)
@@ -151,11 +154,11 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
 def _number_in_blocks(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64]
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int32]]]:
-    """Assign numbers to distinct keys: each block of rows on its own thread, then all blocks together.
+    """Assign numbers to distinct keys: in each block of rows on its own thread, then in all blocks together.
 
-    ``keys`` and ``checks`` are two hashes of each row's id. Return three values: for each block the global numbers of
-    its distinct keys, the first row of each global number, and for each block the index of each row's key among the
-    distinct keys of the block.
+    ``keys`` and ``checks`` are two hashes of each row's id. Return (numbers of the distinct keys of each block, first
+    row of each number, codes of each block). The code of a row is the index of its key among the distinct keys of its
+    block.
     """
     keys, checks = readonly(keys), readonly(checks)
     bounds = blocks(keys.size, ROWS_PER_BLOCK)
@@ -174,7 +177,9 @@ def _number_in_blocks(
 def _ordered(
     distinct: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
 ) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return distinct ids in ascending order, and the place of each there; ``keys`` and ``checks`` are their hashes.
+    """Return (ids in ascending order, position of each of ``distinct`` there).
+
+    ``keys`` and ``checks`` are two hashes of each.
 
     Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
     looked up by their hashes.

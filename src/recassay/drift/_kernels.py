@@ -146,10 +146,11 @@ def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, fille
 
 @njit(nogil=True, cache=True)
 def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, float, int]:
-    """Return the number, the sum and the squared deviations of all losses in buckets, and the row of the oldest bucket.
+    """Return (number of losses in buckets, their sum, their squared deviations, row of the oldest bucket).
 
-    The squared deviations from the mean are summed. Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r
-    losses, the oldest first.
+    Deviations are from the mean of all these losses.
+
+    Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r losses, the oldest first.
     """
     n, total, square, oldest = 0, 0.0, 0.0, 0
     for row in range(filled.size):
@@ -168,9 +169,9 @@ def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, fl
 
 @njit(nogil=True, cache=True)
 def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding: bool) -> tuple[int, int]:
-    """Return the row and position of the last bucket before the earliest split whose parts have too different means.
+    """Return (row, position) of the last bucket before the earliest split whose two parts have too different means.
 
-    Without such a split both are -1. The test is ADWIN's at confidence ``delta``, with the bound of Hoeffding if
+    Return (-1, -1) without such a split. The test is ADWIN's at confidence ``delta``, with the bound of Hoeffding if
     ``hoeffding``, else with that of the variance. Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r
     losses, the oldest first.
     """

@@ -35,7 +35,10 @@ class Trial:
     threads: int | None = field(default=None)
 
     def standings(self) -> dict[str, Standings]:
-        """Return, for every system, the numbers of candidates above each relevant item and tied with it."""
+        """Return for every system how many candidates are above each relevant item, and tied with it.
+
+        Raise U122 without.
+        """
         found = {name: run.standings for name, run in self.runs.items()}
         missing = [name for name, standings in found.items() if standings is None]
         if missing:

@@ -170,16 +170,16 @@ def _always(text: str, cases: list[bool]) -> Claim:
 
 
 def _leads(curves: Curves, systems: tuple[str, ...], metric: str, best: str, *, first: int = 1) -> list[bool]:
-    """Return, for each cut-off from ``first`` on, whether no other system is above ``best`` under a metric."""
+    """Return for each cut-off from ``first`` on whether ``best`` has at least the mean of every other system."""
     depth = len(curves[best, metric])
     return [_lead(curves, systems, metric, best, place) >= 0 for place in range(first - 1, depth)]
 
 
 def _lead(curves: Curves, systems: tuple[str, ...], metric: str, best: str, place: int) -> float:
-    """Return the mean of ``best`` minus the largest mean of the others, at index ``place`` of a metric's curves."""
+    """Return the mean of ``best`` under a metric at cut-off ``place`` + 1 minus the largest mean of the others."""
     return curves[best, metric][place] - max(curves[name, metric][place] for name in systems if name != best)
 
 
 def _order(curves: Curves, systems: tuple[str, ...], metric: str, place: int) -> tuple[str, ...]:
-    """Return the systems from best to worst, at index ``place`` of the curves of a metric."""
+    """Return the systems by descending mean of a metric at cut-off ``place`` + 1."""
     return tuple(sorted(systems, key=lambda name: -curves[name, metric][place]))

@@ -120,11 +120,11 @@ class Formulas(Experiment):
                 yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
 
     def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
-        """Return how many positive ratings the top items of a list have in the log, at two depths, as means over users.
+        """Return how many positive ratings the first candidates of a user's list have in the log, as means over users.
 
-        Ratings of the training part count too. The list ranks the candidates of user u by ``score``; ``base`` says what
-        candidates are: AI, all items, or TI, items with a test rating. The first depth is k. The second is k - 1 plus
-        the user's number of relevant test items.
+        Return two means: over the first k candidates, and over the first k - 1 plus the user's number of relevant test
+        items. Ratings of the training part count too. ``score`` orders the candidates; ``base`` says what they are: AI,
+        all items, or TI, items with a test rating.
         """
         log = facts.train
         offsets, profile = log.by_user

@@ -48,7 +48,10 @@ class Percentiles(Experiment):
         )  # fmt: skip
 
     def _within_bins(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table with a row per bin for each system; systems are those fitted on the whole training part."""
+        """Return a table per system, with a row per bin of items by popularity: percentile, mean, 1/t and target sets.
+
+        Systems are those fitted on the whole training part.
+        """
         inside = f"bins={self.bins}" + ("" if self.n is None else f", n={self.n}")
         design, metric = parse(f"P1R({inside})"), {self.metric: parse_metric(self.metric)}
         tables = []
@@ -64,7 +67,10 @@ class Percentiles(Experiment):
         return tables
 
     def _per_bin(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table with a row per system for each bin; systems are fitted on the ratings of the bin's items."""
+        """Return a list of one table, with a row per bin of items by popularity and system: mean, 1/t, target sets.
+
+        In each bin the systems are fitted on the ratings of the bin's items. Bins without test ratings are left out.
+        """
         design = parse("TI-1R-AN" if self.n is None else f"TI-1R-NN({self.n})")
         metric, found = {self.metric: parse_metric(self.metric)}, []
         ask: Any = trial.ask

@@ -8,7 +8,7 @@ from recassay.models.rerank import FittedReranker
 
 
 def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]:
-    """Return the systems that re-rank the lists of another system, by name; raise an error if there are none."""
+    """Return the fitted re-rankers among the systems of a trial, by name; raise U208 if there are none."""
     found = {name: one for name, one in trial.fitted.items() if isinstance(one, FittedReranker)}
     if not found:
         raise UsageError(
@@ -21,9 +21,6 @@ def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]
 
 
 def base_of(name: str, trial: Trial) -> str:
-    """Return the name of the system that a re-ranker re-ranks.
-
-    It is the text that defines that system if the system is not part of the trial.
-    """
+    """Return the name of the system whose lists the re-ranker ``name`` re-ranks; without one in the trial, its text."""
     text = str(trial.models[name].of)
     return next((system for system, model in trial.models.items() if str(model) == text), text)

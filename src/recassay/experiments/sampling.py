@@ -35,7 +35,7 @@ class Sampling(Experiment):
             raise self.refuse("sizes", "they must be whole numbers", "sizes='10 100 1000'")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Return figures of the metric of each system in ``trial`` by the number of sampled candidates."""
+        """Return charts of a metric of each system in ``trial``, over the number of sampled candidates."""
         curve = sampling_curve(
             trial.standings(),
             None if self.sizes is None else [int(one) for one in self.sizes.split()],

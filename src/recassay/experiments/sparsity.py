@@ -82,9 +82,10 @@ class Sparsity(Experiment):
 
 
 def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, float]:
-    """Return 1R precision (each relevant item ranked on its own) with its lower and upper bound.
+    """Return 1R precision at ``k`` as ``{"mean": ..., "low": ..., "high": ...}``: its value and two bounds.
 
-    The bounds follow from AR precision, where all relevant items of a user are ranked together.
+    In 1R each relevant item is ranked on its own. The bounds follow from AR precision, where all relevant items of a
+    user are ranked together.
     """
     assert run.standings is not None, "a run that was played has standings"
     found = precision_bounds(run.standings, parse(design), k, short="all", threads=threads)

@@ -76,8 +76,8 @@ class Costs(Experiment):
 def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
     """Return figures of a trade-off: points, the share of weights per quadrant, and hypervolumes.
 
-    A quadrant says whether accuracy and diversity are gained or lost. The names contain the baseline if there are
-    ``several`` trade-offs.
+    A quadrant says whether accuracy and diversity are gained or lost. With ``several`` trade-offs, the figures' names
+    end in the baseline.
     """
     shares = costs.share_of_weights()
     met = [name for name in QUADRANTS if name != "as before" or shares[name].sum()]

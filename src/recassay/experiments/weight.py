@@ -79,7 +79,10 @@ class Weight(Experiment):
 
 
 def held_out(fold: Fold, share: float, seed: int = 0) -> Fold:
-    """Return a fold of the training part: a ``share`` of its events, drawn by ``seed``, is test, the rest training."""
+    """Return a fold of the training part of ``fold``: a ``share`` of its events is for test, the others for training.
+
+    The test events are drawn at random by ``seed``.
+    """
     draws = derive_seed(seed, Weight.name)  # not those of the split: what is left has none below its share
     return replace(RandomSplit(test=share, seed=draws)(fold.train)[0], items=fold.items)
 
@@ -95,11 +98,11 @@ def choose_on_validation(
     grid: Mapping[str, Iterable[Any]],
     threads: int | None,
 ) -> Weights:
-    """Return the choice of a re-ranker's parameters on the test part of ``held``, a fold of training data.
+    """Return a re-ranker's parameters that are best on the test part of ``held``, a fold of training data.
 
     The model that it re-ranks is fitted on the training part of ``held``. ``grid`` has the values to try by parameter.
-    The mean of ``best`` should be best, among values that lose at most a share ``loss`` of the mean that ``keep`` has
-    at weight 0.
+    Chosen are the values with the best mean of the metric ``best``, among those that lose at most a share ``loss`` of
+    the mean that the metric ``keep`` has at weight 0.
     """
     base = fitted_on_fold(model.base_model(), held)
     candidates = [int(count) for count in grid.get("candidates", ())]

@@ -18,7 +18,7 @@ Word = Literal["confirmed", "refuted", "partly", "not checkable"]
 class Case:
     """One number that a claim depends on, with its interval, and the paper's number if each case has its own.
 
-    ``holds`` is None if the interval crosses a bound.
+    ``what`` names the case. ``holds`` is None if the interval crosses a bound of the claim.
     """
 
     what: str

@@ -25,7 +25,7 @@ STUDIES = (
 
 
 def fingerprint(parts: Iterable[str]) -> dict[str, str]:
-    """Return the digest of every module below the given files and folders of the package, by path."""
+    """Return the digest of each module in the given files and folders of the package, by the module's path."""
     files = {file for part in parts for file in _modules(ROOT / part)}
     return {file.relative_to(ROOT).as_posix(): digest(file.read_text(encoding="utf-8")) for file in sorted(files)}
 

@@ -33,7 +33,7 @@ def verdicts_text(found: Reproduction) -> RenderableType:
 
 
 def ours(verdict: ClaimVerdict) -> str:
-    """Return our number with its interval, or how many of several cases hold."""
+    """Return our number of a claim with its interval; with several cases, how many of them hold; "–" without any."""
     if not verdict.cases:
         return "–"
     if len(verdict.cases) == 1:
@@ -126,7 +126,7 @@ def _tally(verdicts: Sequence[ClaimVerdict]) -> str:
 
 
 def _made_from(found: Reproduction) -> list[str]:
-    """Return the data, versions and code that the results were made from."""
+    """Return lines of Markdown on the data, versions and code that the results were made from."""
     lines = ["## What the numbers were made from", "", "| source | what | seconds |", "| --- | --- | --- |"]
     for name, seconds in found.seconds.items():
         lines.append(f"| {name} | {_source(found, name)} | {seconds:g} |")

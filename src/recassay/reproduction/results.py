@@ -47,7 +47,7 @@ class Reproduction:
 
 
 def claims_digest(file: PaperFile) -> str:
-    """Return a digest of all that the numbers and verdicts of a paper depend on; explanations may change."""
+    """Return a digest of the sources, claims and figures in a paper's file; the explanations of claims do not count."""
     paper = file.paper
     texts = ("why", "tolerance", "claim", "where")
     claims = {name: one.model_dump(exclude=set(texts)) for name, one in paper.claims.items()}
@@ -108,7 +108,10 @@ def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
 
 
 def outdated(found: Reproduction) -> list[str]:
-    """Return why stored results are not those that the paper's file and the code would give now; empty if they are."""
+    """Return reasons why stored results differ from what the paper's file and the code would give now.
+
+    The list is empty if they do not differ.
+    """
     why = [] if found.lock["claims"] == claims_digest(found.file) else ["the sources or claims in its file changed"]
     modules = changed(found.lock["code"])
     if modules:

@@ -95,7 +95,11 @@ class Sources:
             self.tables |= contest_tables(name, contests, contest.at)
 
     def _read(self, name: str, file: str, quick: Made, capture: Mapping[str, str]) -> pl.DataFrame:
-        """Return a table of the data folder, or a generated one, with the columns that ``capture`` takes from texts."""
+        """Return the table in the data file ``file``; in a quick run generate it instead, as ``quick`` describes.
+
+        ``name`` is that of the table, from which random numbers are seeded. ``capture`` maps a column of text to a
+        regular expression, whose named groups become columns.
+        """
         if self.quick:
             table = made_table(quick, name)
             self.locks[name] = {"generated": digest_of(quick.model_dump())}
@@ -111,7 +115,10 @@ class Sources:
         return table
 
     def _run_study(self, name: str, study: str) -> None:
-        """Run a study, which resumes, and take its rows, comparisons and exhibits as tables."""
+        """Run a study file, or resume it, and add tables: its summary, and its comparisons and exhibits with a suffix.
+
+        ``name`` is the first one's name. Raise U264 if a model failed.
+        """
         path = (self.file.path.parent / study).resolve()
         folder = self.place / "studies" / name
         found = run_study(path, folder, data=self.data, quick=self.quick, threads=self.threads, wait=True)
@@ -144,7 +151,7 @@ def plain_table(rows: Any) -> pl.DataFrame:
 
 
 def exhibit_tables(folder: Path) -> dict[str, pl.DataFrame]:
-    """Return the tables of the exhibits of a study by name, with columns for data set and split."""
+    """Return the tables of a study's exhibits by name of the exhibit, each with columns ``dataset`` and ``split``."""
     found: dict[str, list[pl.DataFrame]] = {}
     for path in sorted((folder / EXHIBITS).rglob("*.json")):
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -204,9 +211,12 @@ def rules_table(found: FinishedConclusions) -> pl.DataFrame:
 
 
 def ranks_table(found: FinishedConclusions) -> pl.DataFrame:
-    """Return a row per metric, setting and system: its mean rank, and bounds half a critical difference away.
+    """Return a row per metric, setting and system: mean rank over data sets, and bounds around it.
 
-    ``apart`` says whether Nemenyi's test tells it from the system with the best mean rank; ``p`` is Friedman's.
+    The bounds are half a critical difference away.
+
+    ``apart`` says whether the system differs significantly from the one with the best mean rank (Nemenyi); ``p`` is
+    that of Friedman's test.
     """
     rows = []
     for one in found.rankings:

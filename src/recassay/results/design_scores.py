@@ -90,13 +90,16 @@ class DesignScores(Displayable):
         return self.by_design[design]
 
     def order(self, metric: str) -> pl.DataFrame:
-        """Return the rank of each system under each design by the mean of a metric; equal means share a rank."""
+        """Return a row per design and a column per system: its rank by the mean of a metric, 1 for the highest mean.
+
+        Equal means share a rank.
+        """
         table = self._means(metric).unpivot(index="design", variable_name="system", value_name="mean")
         ranked = table.with_columns(rank=pl.col("mean").rank("min", descending=True).over("design"))
         return ranked.pivot("system", index="design", values="rank", maintain_order=True)
 
     def agreement(self, metric: str) -> pl.DataFrame:
-        """Return Kendall's tau-b between the orders of systems, for every pair of designs (which items are ranked)."""
+        """Return a row per pair of designs: Kendall's tau-b between the systems' means under a metric."""
         table = self._means(metric)
         means = {design: table.row(place)[1:] for place, design in enumerate(self.designs)}
         pairs = itertools.combinations(self.designs, 2)

@@ -103,11 +103,11 @@ class GroupScores(Displayable):
         return next((row for row in self.gaps if (row.system, row.metric) == (system, metric)), None)
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per system, metric and group: its mean, the difference from all users' mean, and the test."""
+        """Return a row per system, metric and group: mean, difference from the mean over all users, and its p."""
         return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_schema(GroupRow)))
 
     def gaps_frame(self) -> pl.DataFrame:
-        """Return a row per system and metric: best and worst group, their gap, its interval and test."""
+        """Return a row per system and metric: best and worst group, the gap between them, its interval, its p."""
         return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
 
     def _stamped(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -173,5 +173,5 @@ def outcomes_of(one: Outcomes | Played) -> Outcomes:
 
 
 def is_error(metric: str) -> bool:
-    """Return whether a metric is an error, so that lower values are better."""
+    """Return whether a metric is an error, such as rmse, so that lower values are better."""
     return metric in ("mae", "rmse") or metric.endswith("_error")

@@ -89,7 +89,11 @@ class ScoreSet(Displayable):
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
     def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
-        """Return only the scores with the wanted coordinates, such as ``dataset="ml-1m"``; None leaves one open.
+        """Return only the scores with the given coordinates, such as ``dataset="ml-1m"`` or a list of names.
+
+        None allows all.
+
+        Raise U212 if there are none.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
         >>> [place.design for place, _ in both.where(design="U1R")]
@@ -124,9 +128,9 @@ class ScoreSet(Displayable):
         return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
 
     def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
-        """Return groups of scores whose coordinates (data set, split, ...) differ only along ``axes``.
+        """Return groups of scores that differ only in the coordinates ``axes``, such as dataset or seed.
 
-        The keys are the values of their other coordinates.
+        The key of a group holds the values of its other coordinates.
         """
         for axis in axes:
             _check_axis(axis)

@@ -26,7 +26,7 @@ WEIGHT = "weight"  # the column of weights that all metrics share
 
 
 def weight_of(metric: str) -> str:
-    """Return the name of the column with the weights of one metric."""
+    """Return the name of the column that holds the weights of units for one metric."""
     return f"{WEIGHT} of {metric}"
 
 

@@ -75,9 +75,12 @@ def check_recommender(model: Any, *, learns: bool = True) -> None:
 
 
 def _answers(name: str, fitted: Any, fold: Fold) -> None:
-    """Check the scores and lists of a fitted model.
+    """Raise AssertionError unless the scores and lists of a fitted model are valid.
 
-    A list must have each unseen item at most once. Scores must be one number per item, the same for any batch of users.
+    Scores must be one number per item, the same for any batch of users. A list must have each unseen item at most once,
+    and no seen one.
+
+
     """
     users = np.arange(SQUARES, dtype=np.int32)
     capable = isinstance(fitted, RecommendsLists) or gives_scores(fitted)
@@ -107,7 +110,7 @@ def _answers(name: str, fitted: Any, fold: Fold) -> None:
 
 
 def _repeats(name: str, model: Any, fitted: Any, fold: Fold) -> None:
-    """Check that fitting the model again, and copying it by pickle, give the same bits."""
+    """Raise AssertionError unless a second fit, and a copy by pickle, give the same bits."""
     ask = Ranking(k=10, bins=0)
 
     def lists(system: Any) -> pl.DataFrame:
@@ -125,7 +128,7 @@ def _repeats(name: str, model: Any, fitted: Any, fold: Fold) -> None:
 
 
 def _small(name: str, model: Any) -> None:
-    """Check that the model also recommends to a user without training events."""
+    """Raise AssertionError unless the fitted model also recommends to a user without training events."""
     fold = _board(model)
     train = fold.train.take(fold.train.users != 7)
     run = play(model.fit(train), Fold(train, fold.test, "global", {}), Ranking(k=5, bins=0), name=name)
