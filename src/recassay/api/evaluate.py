@@ -120,18 +120,18 @@ def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> 
 
 
 def _split_of(log: Interactions) -> str:
-    """Return the text of the strictest split that the times of a log allow.
+    """Return the text of the strictest split that the times of a log allow, such as ``last(n=1)``.
 
-    Times that are all the same order nothing.
+    Times that are all equal order nothing, so they count as no times.
     """
     same = log.timestamps is not None and log.timestamps.n_unique() == 1
     return BY_TIMES[None if same else log.times]
 
 
 def _named(models: Any) -> Iterable[tuple[str, Any]]:
-    """Yield (name, model): by the keys of a dict, else by the name of a run or the text of a model.
+    """Yield (name, model) of each model; raise U109 for repeated names.
 
-    Raise U109 for repeats.
+    Names are the keys of a dict, else the names of runs, or the texts of models.
     """
     if isinstance(models, Mapping):
         yield from ((str(name), _parsed(model)) for name, model in models.items())

@@ -159,9 +159,8 @@ class _Search:
     ) -> tuple[list[dict[str, Any]], list[_WeightResult]]:
         """Re-rank with every combination of the values; return (combinations as dicts, results).
 
-        The weight varies fastest.
-
-        A run is prepared once for all weights, because the data of a re-ranker do not depend on its weight.
+        The weight varies fastest. A run is prepared once for all weights, because the data of a re-ranker do not depend
+        on its weight.
         """
         others = {name: several for name, several in values.items() if name != "weight"}
         points, rows = [], []

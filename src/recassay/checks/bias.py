@@ -40,10 +40,8 @@ class DesignSwap(NamedTuple):
 def orders_disagree(facts: DesignFacts) -> tuple[Severity, str] | None:
     """Report if one design ranks a system above another and a second design ranks it below.
 
-    The choice of design then decides.
-
-    The severity is warning if both differences of some such pair exceed 1.96 standard errors of the paired difference,
-    else info.
+    The choice of design then decides. The severity is warning if both differences of some such pair exceed 1.96
+    standard errors of the paired difference, else info.
     """
     found = design_swaps(facts)
     if not found:
@@ -99,9 +97,8 @@ def mean_lead(scores: Scores, metric: str, a: str, b: str) -> tuple[float, bool]
 def value_is_popularity(facts: DesignFacts) -> str | None:
     """Report if a system ranks relevant items the higher the more training users they have.
 
-    Reported is a Spearman correlation of 0.5 or more.
-
-    Part of its score is then the popularity bias of the log. Some designs keep this bias, others remove it.
+    Reported is a Spearman correlation of 0.5 or more. Part of its score is then the popularity bias of the log. Some
+    designs keep this bias, others remove it.
     """
     found = {name: effect for name, each in facts.standings.items() if (effect := popularity_effect(each)) is not None}
     popular = {name: effect for name, effect in found.items() if effect.correlation >= POPULAR}

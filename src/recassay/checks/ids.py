@@ -76,9 +76,8 @@ def _headers(ids: pl.Series) -> pl.Series:
 def empty_ids(facts: Facts) -> str | None:
     """Report if an id is `nan`, `None`, `null` or blank, which means a missing value.
 
-    A user called `user_id` is reported too: it comes from a second header.
-
-    All rows with such an id count as rows of one user, or of one item.
+    A user called `user_id` is reported too: it comes from a second header. All rows with such an id count as rows of
+    one user, or of one item.
     """
     found: MissingIds = facts.counted["R006"]
     if found.first is None:

@@ -28,9 +28,9 @@ def _judged(given: CheckInput) -> RowShare:
 
 @check("L001", "Training items recommended", "warning", needs=("train",), count=_recommended)
 def seen_items(facts: Facts) -> str | None:
-    """Report if lists hold items of the user's own training events: wasted positions, or a leak.
+    """Report if lists hold items of the user's own training events, which wastes positions.
 
-    It is a leak if the truth holds them too.
+    If the truth holds such items too, it is a leak.
     """
     found: RowShare = facts.counted["L001"]
     if not found.part:

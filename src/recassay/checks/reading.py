@@ -76,10 +76,9 @@ def _signs(given: CheckInput) -> OrderSigns:
 def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
     """Report if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
 
-    They may be ranks, of which the lowest is best.
-
-    The severity is warning if the rows are in ascending order, as ranks usually are, and info for any other order.
-    Lists whose rows go from the highest score to the lowest are not reported.
+    They may be ranks, of which the lowest is best. The severity is warning if the rows are in ascending order, as ranks
+    usually are, and info for any other order. Lists whose rows go from the highest score to the lowest are not
+    reported.
     """
     found: OrderSigns = facts.counted["R004"]
     if found.lists < MANY_LISTS or found.rank_like < found.lists:
@@ -96,10 +95,8 @@ def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
 def scores_against_ranks(facts: Facts) -> tuple[Severity, str] | None:
     """Report if ranks order the lists, and the scores in the same file would order them differently.
 
-    This is so after re-ranking.
-
-    The severity is warning if most neighbouring rows disagree, because ranks or scores are then probably reversed, else
-    info.
+    Re-ranking can be the reason. The severity is warning if most neighbouring rows disagree, because ranks or scores
+    are then probably reversed, else info.
     """
     found: OrderSigns = facts.counted["R005"]
     if not found.contrary or facts.conventions.order != "given":

@@ -93,9 +93,9 @@ def ratio_mismatch(facts: LiveFacts) -> str | None:
 
 @check("W008", "Late events", "warning", about=LiveFacts)
 def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Report if events came after the watermark had passed them. No number counts them; they are in dead-letters.jsonl.
+    """Report if events came after the watermark had passed them; no number counts them.
 
-    The severity is warning if they are more than 1 % of the received events, else info.
+    They are in dead-letters.jsonl. The severity is warning if they are more than 1 % of the received events, else info.
     """
     late, received = facts.bins.get("late", 0), facts.bins.get("received", 0)
     if not late:
@@ -106,8 +106,6 @@ def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
 @check("W009", "Malformed events", "warning", about=LiveFacts)
 def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
     """Report if rows are not events. Each is in dead-letters.jsonl with its reason.
-
-    The page of the schema lists reasons.
 
     The severity is warning if they are more than 0.1 % of the received rows, else info.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def numbers(text: str | None, name: str) -> dict[str, float]:
-    """Return ``a=1,b=2`` as a dict; a name without a number has 1.
+    """Return ``{"a": 1.0, "b": 2.0}`` for the text ``a=1,b=2``; a name without a number has 1.
 
     Raise U107 for a value that is not a number; ``name`` is the option that the error names.
     """
@@ -23,7 +23,10 @@ def numbers(text: str | None, name: str) -> dict[str, float]:
 
 
 def ranges(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return ``novelty@10=0:20`` as the lowest and highest value by metric; raise U107 for other texts."""
+    """Return ``{"novelty@10": (0.0, 20.0)}``, lowest and highest value, for the text ``novelty@10=0:20``.
+
+    Several are separated by commas. Raise U107 for other texts.
+    """
     found = {}
     for part in filter(None, (text or "").split(",")):
         key, _, value = part.rpartition("=")

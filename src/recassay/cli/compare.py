@@ -242,9 +242,7 @@ def _testing(context: typer.Context, sources: list[str], options: dict[str, Any]
 
 
 def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:
-    """Return (place, means by group) for each set of scores in a folder.
-
-    ``place`` is the data set, split and so on as text.
+    """Return (place, means by group) for each set of scores in a folder; ``place`` is text, such as the data set.
 
     Groups are of users or of items. The result is empty unless ``sources`` is one folder of results.
     """

@@ -239,9 +239,8 @@ def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
 def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: bool = False) -> TimeKind | None:
     """Return the kind of times (clock, global or user) of a whole log.
 
-    It is inferred from their type, magnitude, column name and values.
-
-    ``named`` says that the name of the column or the format of the file indicates positions.
+    It is inferred from their type, magnitude, column name and values. ``named`` says that the name of the column or the
+    format of the file indicates positions.
     """
     if timestamps is None:
         return None

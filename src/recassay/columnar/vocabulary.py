@@ -179,10 +179,8 @@ def _ordered(
 ) -> tuple[pl.Series, NDArray[np.int32]]:
     """Return (ids in ascending order, position of each of ``distinct`` there).
 
-    ``keys`` and ``checks`` are two hashes of each.
-
-    Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
-    looked up by their hashes.
+    ``keys`` and ``checks`` are two hashes of each. Polars sorts texts two to four times as fast as it finds the order
+    that sorts them. So texts are sorted, and then looked up by their hashes.
     """
     if distinct.dtype == pl.String:
         ordered = distinct.sort()

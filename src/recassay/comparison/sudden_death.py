@@ -184,9 +184,9 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return (part won of each user, mean over folds, NaN if not counted.
+        """Return (part won of each user, NaN if not counted.
 
-        Number of folds of the user, None if all 1).
+        Number of folds of each user, None if there is one fold).
         """
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
@@ -297,7 +297,7 @@ class SuddenDeath(Displayable):
         how: SignificanceOptions | None = None,
         baseline: str | None = None,
     ) -> Comparison:
-        """Test for each pair of systems who wins more users, by McNemar's test, or by permutation if wins are split."""
+        """Test who wins more users, for each pair of systems: by McNemar's test, or by permutation where that fails."""
         test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
         at = at if isinstance(at, tuple) else self._cutoff(at)

@@ -80,13 +80,13 @@ def adwin(
     hoeffding: bool,
     clock: int,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the alarms in four arrays, whose entries describe the window after the dropping of old losses.
+    """Return the alarms in four arrays: row in ``losses``, first event still in the window, means before and after.
 
-    They are the row in ``losses``, the first event still in the window, and the mean of the dropped and of the kept
-    losses. ``losses[j]`` is the loss at event ``events[j]`` of the stream. The state is updated in place: row r of
-    ``sums``, ``squares`` (of deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r
-    losses each, the oldest first; ``seen`` is the number of losses so far. The window is checked after every ``clock``
-    losses, at confidence ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
+    The means are those of the losses that the alarm drops from the window, and of those that it keeps. ``losses[j]`` is
+    the loss at event ``events[j]`` of the stream. The state is updated in place: row r of ``sums``, ``squares`` (of
+    deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r losses each, the oldest
+    first; ``seen`` is the number of losses so far. The window is checked after every ``clock`` losses, at confidence
+    ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
     """
     place, since = np.empty(losses.size, np.int64), np.empty(losses.size, np.int64)
     before, after = np.empty(losses.size), np.empty(losses.size)
@@ -148,9 +148,8 @@ def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, fille
 def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, float, int]:
     """Return (number of losses in buckets, their sum, their squared deviations, row of the oldest bucket).
 
-    Deviations are from the mean of all these losses.
-
-    Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    Deviations are from the mean of all these losses. Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r
+    losses, the oldest first.
     """
     n, total, square, oldest = 0, 0.0, 0.0, 0
     for row in range(filled.size):

@@ -41,7 +41,7 @@ class Alarm:
 
     @property
     def mark(self) -> tuple[int, str]:
-        """Return the event of the alarm and a text, to mark it in the figure of a curve."""
+        """Return (event of the alarm, text), which marks the alarm in the figure of a curve."""
         sign = "" if self.kind == "drift" else " warns"
         return self.event, f"{self.detector}{sign}: loss {self.change} since event {self.since:,}"
 

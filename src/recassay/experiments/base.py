@@ -37,7 +37,7 @@ class Trial:
     def standings(self) -> dict[str, Standings]:
         """Return for every system how many candidates are above each relevant item, and tied with it.
 
-        Raise U122 without.
+        Raise U122 if a run does not have these numbers.
         """
         found = {name: run.standings for name, run in self.runs.items()}
         missing = [name for name, standings in found.items() if standings is None]

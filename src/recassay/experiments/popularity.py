@@ -124,10 +124,7 @@ class Popularity(Experiment):
         return [(alpha, make(alpha=alpha, values=rating_values(whole))) for alpha in alphas]
 
     def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
-        """Return a row per system: its ``mean`` on a generated log, and that of a ``random`` order.
-
-        Systems are fitted anew.
-        """
+        """Return a row per system, fitted on a generated log: its ``mean`` there, and that of a ``random`` order."""
         fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
         question = ranking_task(fold, trial.ask)
         runs = [

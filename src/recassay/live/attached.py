@@ -97,9 +97,7 @@ class AttachedModel:
         return f"{self.text} after {len(self.log):,} events ({digest(_batch(self.log, 0)):016x})"
 
     def lists(self, events: pl.DataFrame) -> pl.DataFrame:
-        """Recommend before each interaction, then learn it.
-
-        Return the interactions with the list in a column ``items``.
+        """Recommend before each interaction, then learn it; return interactions with lists, in a column ``items``.
 
         As in the prequential protocol, a user's first interaction, and one with an item that the user had before, get
         no list and are not returned.
@@ -207,11 +205,10 @@ class AttachedModels:
     def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Let all models recommend before each interaction, then learn it.
 
-        Return (interactions with lists, learned interactions).
-
-        The first table has a row for each interaction that came with a list, and one for each list that a model makes;
-        the column ``arm`` names the model. Interactions must come in order of time, all events of one time together.
-        Interactions that agree in user, item and time are learned once.
+        Return (interactions with lists, learned interactions). The first table has a row for each interaction that came
+        with a list, and one for each list that a model makes; the column ``arm`` names the model. Interactions must
+        come in order of time, all events of one time together. Interactions that agree in user, item and time are
+        learned once.
         """
         logged = interactions.filter(pl.col("items").is_not_null())
         taken = interactions.unique(KEY, keep="first", maintain_order=True)

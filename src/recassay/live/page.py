@@ -263,10 +263,8 @@ def _health(document: dict[str, Any]) -> str:
 def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
     """Return charts of the means by hour, for the first 4 metrics, and of clicks by position.
 
-    Drift alarms and new model versions are marked in the charts of means.
-
-    Only whole hours are drawn: a mean of the first few exposures of an hour misleads.
-    ``document`` is what ``found.to_dict()`` returns.
+    Drift alarms and new model versions are marked in the charts of means. Only whole hours are drawn: a mean of the
+    first few exposures of an hour misleads. ``document`` is what ``found.to_dict()`` returns.
     """
     made = []
     for metric in found.metrics[:MOST_METRICS]:

@@ -255,10 +255,8 @@ class Watched:
     def _needed(self, rule: Any, alpha: float) -> int | None:
         """Return about how many units would establish the claim of a rule at level ``alpha``.
 
-        It is assumed that the difference stays as it is.
-
-        The result is None if the difference is not above the rule's margin, or if a million times as many units are
-        needed.
+        It is assumed that the difference stays as it is. The result is None if the difference is not above the rule's
+        margin, or if a million times as many units are needed.
         """
         evidence = self.watcher.tally.evidence
         a, b = sorted((rule.better, rule.worse))

@@ -194,7 +194,7 @@ class StateFile:
         self.db.executemany("insert into aside values (?, ?, 1) on conflict (content) do update set n = n + 1", rows)
 
     def aside(self) -> dict[str, list[Any]]:
-        """Return a dict from each excluded event, as text, to the reason and the number of copies of the event."""
+        """Return ``{excluded event as text: [reason, number of copies]}``, as :meth:`set_aside` recorded them."""
         return {content: [reason, n] for content, reason, n in self.db.execute("select * from aside")}
 
     def record_advance(self, wall: int, watermark: int) -> None:

@@ -282,9 +282,8 @@ GROUP_WIDTH = 32  # of the second column, whose longer texts wrap
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     """Return a table with a line per entry.
 
-    ``kind`` is what is listed, such as ``metrics``, and ``rows`` are the entries.
-
-    There is a column for the source if an entry is not from recassay.
+    ``kind`` is what is listed, such as ``metrics``, and ``rows`` are the entries. There is a column for the source if
+    an entry is not from recassay.
     """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}

@@ -213,10 +213,8 @@ def rules_table(found: FinishedConclusions) -> pl.DataFrame:
 def ranks_table(found: FinishedConclusions) -> pl.DataFrame:
     """Return a row per metric, setting and system: mean rank over data sets, and bounds around it.
 
-    The bounds are half a critical difference away.
-
-    ``apart`` says whether the system differs significantly from the one with the best mean rank (Nemenyi); ``p`` is
-    that of Friedman's test.
+    The bounds are half a critical difference away. ``apart`` says whether the system differs significantly from the one
+    with the best mean rank (Nemenyi); ``p`` is that of Friedman's test.
     """
     rows = []
     for one in found.rankings:

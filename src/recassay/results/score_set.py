@@ -91,9 +91,7 @@ class ScoreSet(Displayable):
     def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
         """Return only the scores with the given coordinates, such as ``dataset="ml-1m"`` or a list of names.
 
-        None allows all.
-
-        Raise U212 if there are none.
+        None allows all values of a coordinate. Raise U212 if no scores are left.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
         >>> [place.design for place, _ in both.where(design="U1R")]

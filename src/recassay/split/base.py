@@ -129,7 +129,7 @@ class Split(Cut):
         )
 
     def parts(self, log: Interactions) -> Iterator[RowAssignment]:
-        """Yield one assignment per fold for a whole log in memory."""
+        """Yield for each fold which rows of a whole log in memory are test, validation or removed."""
         one_group = np.zeros(log.n_users, np.int32)
         if self.orders_users:
             return self.cuts(log, positions_in_groups(one_group, self.user_order(log)))

@@ -128,10 +128,7 @@ class KFolds(Split):
                 raise self.refuse("validation", "together with the test part it leaves nothing for training")
 
     def facts(self, log: PartitionedLog) -> list[Boundary]:
-        """Return the boundaries of parts in the order of all random draws, as :meth:`cuts` needs them.
-
-        [] for ``by="user"``.
-        """
+        """Return the boundaries of parts in the order of all random draws; [] for ``by="user"``, which needs none."""
         return [] if self.by == "user" else find_boundaries(log, self._draws, self._ranks)
 
     def cuts(self, log: Interactions, facts: list[Boundary]) -> Iterator[RowAssignment]:
@@ -165,10 +162,7 @@ class KFolds(Split):
         return -(-(part + 1) * size // self.k)
 
     def _ranks(self, n: int) -> list[int]:
-        """Return, ascending, all ranks among n rows at which a test part or a validation part ends.
-
-        The last one is n.
-        """
+        """Return, ascending, all ranks among n rows at which a test part or a validation part ends, and n itself."""
         ends = self._end(np.arange(self.k), np.array(n))
         held = (ends + round_down(np.array(self.validation * n))) % max(n, 1)
         return [*np.unique(np.append(ends, held)).tolist()]

@@ -36,7 +36,7 @@ class PartitionedLog(Protocol):
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitude of the times of all rows."""
+        """Return the counts, minima and maxima of all times by magnitude, which reveal wrong units."""
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
         """Apply ``look`` to every partition and return the sum of the results.
@@ -75,7 +75,7 @@ class WholeLog:
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitude of the times."""
+        """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
         return self.log.time_scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:

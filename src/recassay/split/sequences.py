@@ -220,9 +220,9 @@ class SequenceFolds(SequenceSplit):
 
 
 def n_training(n: int, test: float) -> int:
-    """Return how many of n sequences are for training if the share ``test`` is for test: n (1 - test), rounded up.
+    """Return how many of n sequences are for training if the share ``test`` is for test: n (1 - test) rounded up.
 
-    A rounding error above a whole number does not count.
+    Before it is rounded up, 1e-9 is subtracted, so that a rounding error does not count.
 
     >>> [n_training(n, test) for n, test in ((10, 0.2), (8, 0.2), (3, 0.4), (10_551, 0.2), (400_261, 0.2))]
     [8, 7, 2, 8441, 320209]

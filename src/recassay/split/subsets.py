@@ -96,7 +96,7 @@ class Featured(Filter):
         return bound
 
     def facts(self, log: PartitionedLog) -> Mapping[str, ItemSums]:
-        """Return the items that have one of the wanted features, and the items that have an unwanted one."""
+        """Return ``{"only": items with a wanted feature, "without": items with an unwanted one}``, as far as stated."""
         named = {"only": self.only, "without": self.without}
         return {parameter: self._with(parameter, names) for parameter, names in named.items() if names}
 

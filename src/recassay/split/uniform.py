@@ -119,10 +119,8 @@ class UniformItems(Split):
     def _limits(self, candidate: ItemSums, each: int, log: Interactions) -> ItemSums:
         """Return two numbers per item: the draw of its last test rating, and how many test ratings have that draw.
 
-        Both are 0 for items that are no candidates.
-
-        ``candidate`` holds the candidate items, ``each`` is the number of test ratings of each, and ``log`` has all
-        rows of some items.
+        Both are 0 for items that are no candidates. ``candidate`` holds the candidate items, ``each`` is the number of
+        test ratings of each, and ``log`` has all rows of some items.
         """
         pool = log.take(log.liked(self.positive_from) & (candidate.of(log)[:, 1] > 0)[log.items])
         draws = self._draws(pool)

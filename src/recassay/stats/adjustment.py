@@ -38,7 +38,7 @@ def none(ascending: Floats) -> Floats:
 
 
 def bonferroni(ascending: Floats) -> Floats:
-    """Return m p for each of the m p-values (Bonferroni).
+    """Return m p for each of the m ascending p-values (Bonferroni); results may exceed 1.
 
     This bounds the probability of any false rejection among m comparisons, whatever their dependence.
     """
@@ -46,7 +46,7 @@ def bonferroni(ascending: Floats) -> Floats:
 
 
 def holm(ascending: Floats) -> Floats:
-    """Return max over j' <= j of (m - j' + 1) p_(j') for the j-th smallest of m p-values (Holm).
+    """Return max over j' <= j of (m - j' + 1) p_(j') for the j-th of m ascending p-values (Holm); it may exceed 1.
 
     This has the guarantee of Bonferroni with at least its power.
     """
@@ -54,7 +54,7 @@ def holm(ascending: Floats) -> Floats:
 
 
 def bh(ascending: Floats) -> Floats:
-    """Return min over j' >= j of m p_(j') / j' for the j-th smallest of m p-values (Benjamini-Hochberg).
+    """Return min over j' >= j of m p_(j') / j' for the j-th of m ascending p-values (Benjamini-Hochberg).
 
     This bounds the expected share of false rejections among all rejections, for independent comparisons.
     """

@@ -197,7 +197,10 @@ def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
 
 
 def normal(moments: IntervalMoments, level: float) -> Bounds:
-    """Return the t interval estimate ± t_{n-1} sqrt(sum L_i^2 / (n (n - 1))); plainly, mean ± t sd / sqrt(n)."""
+    """Return the t interval of a mean: estimate ± t sqrt(sum L_i^2 / (n (n - 1))), with n - 1 degrees of freedom.
+
+    L_i is the influence of unit i. Without weights this is mean ± t sd / sqrt(n).
+    """
     half_width = float(t_quantile((1 + level) / 2, moments.units - 1) * standard_error(moments))
     return moments.estimate - half_width, moments.estimate + half_width
 

@@ -42,7 +42,7 @@ class IntervalMoments(Protocol):
 
     @property
     def curvature(self) -> float:
-        """Return k in the bounds t + lambda sigma / (1 + lambda k) of ``intervals.abc``: 0 for a plain mean."""
+        """Return the curvature k in the bounds of ``intervals.abc``; it is 0 for a mean without weights."""
 
 
 def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
@@ -220,7 +220,7 @@ class InfluenceSums:
 
     @property
     def curvature(self) -> float:
-        """Return k in the bounds t + lambda sigma / (1 + lambda k) of ``intervals.abc``: 0 for a plain mean."""
+        """Return the curvature k in the bounds of ``intervals.abc``; it is 0 for a mean without weights."""
         return curvature_from_sums(self.units, float(self.second), float(self.crossed), self.mean_weight)
 
     @property

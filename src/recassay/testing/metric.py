@@ -62,9 +62,8 @@ def _scored(metric: Metric, frame: pl.DataFrame, here: World, threads: int) -> S
 def _check_ranks(metric: Metric, here: World) -> None:
     """Raise AssertionError unless a metric gives the same numbers in three ways.
 
-    These are from lists, from its formula by rank, and from ranks among candidates.
-
-    The check is skipped for a metric without a formula.
+    These are from lists, from its formula by rank, and from ranks among candidates. The check is skipped for a metric
+    without a formula.
     """
     formula = metric.rank_formula()
     if not isinstance(formula, Credit):

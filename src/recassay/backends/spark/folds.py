@@ -151,9 +151,7 @@ def _fold(log: SparkLog, split: Split, one: CutSummary, labelled: DataFrame) -> 
 def _user_places(log: SparkLog, split: Split) -> SparkTable:
     """Return a table with the position of each user (from 0) when users are sorted by the split's random key.
 
-    Users with equal keys are sorted by id.
-
-    Users are divided into buckets by key, and each bucket is sorted by itself.
+    Users with equal keys are sorted by id. Users are divided into buckets by key, and each bucket is sorted by itself.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)

@@ -168,10 +168,8 @@ class SparkLog(Remote):
     def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
         """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
-        None for a log without rows.
-
-        ``queue`` is a table with the position of each user in the order of a split; with it the chunks
-        (:class:`UserRows`) have these positions.
+        Return None for a log without rows. ``queue`` is a table with the position of each user in the order of a split;
+        with it the chunks (:class:`UserRows`) have these positions.
         """
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
         packed = map_users(tables, _AddUp(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")

@@ -199,9 +199,9 @@ def log_statistics(train: SparkTable) -> Interactions:
 
 
 def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
-    """Return (name, path) of each run at a path on this machine; any other path is returned for Spark to read.
+    """Return (name, path) of each run at a path; the names are those of the files, without suffix.
 
-    Its name is then the file's, without suffix.
+    A path that is not on this machine is returned as it is, for Spark to read.
     """
     if not REMOTE.match(str(path)):
         try:
@@ -215,9 +215,7 @@ def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
 def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
     """Return the scoring job with the metric parameters filled in that depend on the whole truth.
 
-    An example is the largest gain.
-
-    ``negative`` says what is done with negative gains of the truth, such as ``error``.
+    An example is the largest gain. ``negative`` says what is done with negative gains of the truth, such as ``error``.
     """
     facts = truth_statistics(truth, job.metrics.values(), negative)
     job = job.resolved(facts)

@@ -161,11 +161,10 @@ def _column_variation(
 
 
 def _defined_values(metrics: Mapping[str, UnitMetric], key: Key, columns: Columns) -> tuple[Values, Values | None]:
-    """Return (defined values of column ``key``, raised to the power of its metric.
+    """Return (values, weights) of the users with a defined value in the column ``key``; weights may be None.
 
-    Their weights, None without weights).
-
-    The metric is looked up in ``metrics`` by heading, and the column in ``columns``.
+    The values are raised to the power of the column's metric, which is in ``metrics`` by heading. ``columns`` hold all
+    columns by key.
     """
     heading = key.column[1]
     values, weights = columns[key], columns.get(Key(key.system, ("weight", heading)))

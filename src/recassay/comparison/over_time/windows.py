@@ -111,11 +111,9 @@ def windows(
 ) -> WindowOptions:
     """Return validated options of windows, with defaults filled in.
 
-    Raise U196 for a window or fading that is impossible.
-
-    ``how`` is ``moving``, ``fading`` or ``cumulative``. The default ``window`` is a fiftieth of the ``scored`` events
-    (``by="event"``: of all ``events``), at least 1 and at most 5,000; with ``by="time"`` it must be given. The default
-    ``fading`` is 1 - 1 / window.
+    Raise U196 for a window or fading that is impossible. ``how`` is ``moving``, ``fading`` or ``cumulative``. The
+    default ``window`` is a fiftieth of the ``scored`` events (``by="event"``: of all ``events``), at least 1 and at
+    most 5,000; with ``by="time"`` it must be given. The default ``fading`` is 1 - 1 / window.
 
     >>> windows(scored=1000, events=4000)
     WindowOptions(how='moving', by='scored', window=20, fading=None)

@@ -101,7 +101,7 @@ def read_lines(
     """Return the events in lines of JSON; lines that are not events are in ``refused``.
 
     ``segments`` are additional fields of exposures, and a list with more than ``max_items`` items is refused.
-    ``attached`` are names of models that make lists for interactions, (attached models); if there are any, an
+    ``attached`` are names of models that make lists for interactions (attached models); if there are any, an
     interaction may come without a list.
 
     >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}', b"{"])
@@ -176,7 +176,7 @@ def read_table(
     """Return the events of a table with the columns of :data:`RAW`, whose types are converted if necessary.
 
     ``segments`` are additional columns, and a list with more than ``max_items`` items is refused. ``attached`` are
-    names of models that make lists for interactions, (attached models); if there are any, an interaction may come
+    names of models that make lists for interactions (attached models); if there are any, an interaction may come
     without a list. If rows were ``refused`` before, ``rows`` is the position of each remaining row among those
     received, and ``received`` the number of rows received.
     """

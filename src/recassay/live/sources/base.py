@@ -24,7 +24,7 @@ class Arrival:
     def read(self, segments: Sequence[str], max_items: int, attached: Sequence[str] = ()) -> EventBatch:
         """Return the parsed events; ``segments`` are further fields, and lists of over ``max_items`` are refused.
 
-        ``attached`` are names of models that make lists for interactions, (attached models); if there are any, an
+        ``attached`` are names of models that make lists for interactions (attached models); if there are any, an
         interaction may come without a list.
         """
         if isinstance(self.content, pl.DataFrame):

@@ -95,7 +95,7 @@ class FileSource:
     def _find(self, position: Mapping[str, Any]) -> Path | None:
         """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists.
 
-        None if no file had been opened.
+        Return None if no file had been opened.
         """
         if position["file"] is None:
             return None
@@ -123,9 +123,9 @@ class FileSource:
         return sorted(one for one in found if one.is_file())
 
     def _next(self) -> Path | None:
-        """Return the file to read after the present one: the one that replaced it, or the next of a folder.
+        """Return the file to read after the present one, or None if there is none.
 
-        None without one.
+        It is the file that replaced a single one, or else the next one of the folder.
         """
         files = self._files()
         if not self.several:

@@ -27,10 +27,8 @@ def value_range(values: Floats) -> tuple[float, float]:
 def count_reaching(values: Floats, low: float, step: float, steps: int, tolerance: float) -> NDArray[np.int64]:
     """Return how many values are at least each of the thresholds ``low``, ``low + step``, ..., ``low + steps * step``.
 
-    The result has ``steps`` + 1 counts.
-
-    All values must lie between the first and the last threshold; NaN is not counted. A value up to ``tolerance`` steps
-    below a threshold counts as reaching it, because of rounding errors.
+    The result has ``steps`` + 1 counts. All values must lie between the first and the last threshold; NaN is not
+    counted. A value up to ``tolerance`` steps below a threshold counts as reaching it, because of rounding errors.
     """
     counts = np.zeros(steps + 1, np.int64)
     for value in values:

@@ -49,7 +49,7 @@ class UnitValues:
 
     @classmethod
     def of(cls, path: Path) -> UnitValues | None:
-        """Return the values in a ``scores.parquet`` file; now only the rows of each system are found, not read.
+        """Return the values in a ``scores.parquet`` file, which are read from it when they are needed.
 
         Return None if the file is absent, or if the rows of a system on one data set, split, fold, seed and design are
         not next to each other.

@@ -55,7 +55,7 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
 
 
 def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:
-    """Return a name for the data set, split, protocol and seed of each lead, such as the data set if it is enough.
+    """Return a name for each place (data set, split, protocol, seed) of the leads: only what tells the places apart.
 
     A lead is a result that says which system is best by a metric.
 

@@ -25,11 +25,8 @@ def write_page(
 ) -> Path:
     """Write the report page to ``to``, by default ``report.html`` in the folder, and return its path.
 
-    ``more`` are exhibits (tables to draw) that come after those of the folder. ``progress`` is called with the stages.
-
-    ``more`` are exhibits (tables to draw) that come after those of the folder.
-
-
+    ``more`` are exhibits (tables to draw) that come after those of the folder. ``progress`` is called with (stage,
+    done, total).
     """
     target = folder.path / PAGE if to is None else Path(to)
     text = page(

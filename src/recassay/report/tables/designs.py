@@ -137,9 +137,9 @@ class _DesignTables:
         return Text(wording.number(grid.value(system, design), self.digits), style="bold" if bold else "")
 
     def _rho(self, grid: Grid, design: str) -> Text:
-        """Return the share of relevant items among the items ranked together, as text.
+        """Return the share of relevant items among the items that a design ranks together, as text.
 
-        All systems have the same.
+        It is the same for all systems.
         """
         return Text(wording.number(grid.value(grid.systems[0], design, "rho"), self.digits))
 

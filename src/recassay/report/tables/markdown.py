@@ -21,10 +21,8 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
 def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits: int = 4) -> str:
     """Return a Markdown table of means with intervals, the best in bold, and a table of numbers of users.
 
-    The second table says how many users have a value, no list, a short list, and so on.
-
-    Superscript letters mark the systems that a system is significantly better than. ``digits`` is the number of
-    decimals.
+    The second table says how many users have a value, no list, a short list, and so on. Superscript letters mark the
+    systems that a system is significantly better than. ``digits`` is the number of decimals.
     """
     table = ResultTable(scores, comparison)
     rows = [

@@ -69,7 +69,7 @@ class Reader:
         return self.document.locate(self.key(*key), error)
 
     def parse(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
-        """Return ``parse(text)``; if it raises, add the file, line and key of the text to the error."""
+        """Return ``parse(text)``; if it raises, the error also names the file, line and key of the text."""
         try:
             return parse(text)
         except RecassayError as error:
@@ -78,9 +78,8 @@ class Reader:
     def parse_list(self, key: str | Key, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
         """Return ``parse(text)`` for each text in the list under ``key``.
 
-        If it raises, add the file, line and key of the text.
-
-        Raise U133 if YAML has cut an unquoted text in two at its comma.
+        If it raises, the error also names the file, line and key of the text. Raise U133 if YAML has cut an unquoted
+        text in two at its comma.
         """
         whole = (key,) if isinstance(key, str) else key
         self._refuse_cut(whole, texts)

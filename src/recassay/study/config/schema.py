@@ -166,7 +166,7 @@ class OverTimeConfig(ConfigSection):
         return () if self.metric is None else tuple(_several(self.metric))
 
     def window_of(self, dataset: str) -> float | None:
-        """Return the size of the windows on a data set; None for the default size."""
+        """Return the size of the windows on a data set (events or units of time); None for the default size."""
         return self.window.get(dataset) if isinstance(self.window, dict) else self.window
 
 

@@ -123,10 +123,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return a system's stored lists, sequences or outcomes on a cell (fold and seed).
-
-        None if none have this ``key``.
-        """
+        """Return a system's stored lists, sequences or outcomes on a cell, or None if none have this ``key``."""
 
     @abstractmethod
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:

@@ -163,9 +163,8 @@ class DeclaredComparisons:
     def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
         """Yield (cell, rows) for each stream and metric: the final test of each pair of systems.
 
-        P-values are adjusted for all pairs and streams.
-
-        The rows also have bounds of the difference that hold at every event together.
+        P-values are adjusted for all pairs and streams. The rows also have bounds of the difference that hold at every
+        event together.
         """
         correction, level = plan.study.compare.correction, plan.study.over_time.alpha
         for family in self.families.values():
@@ -204,10 +203,8 @@ def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
 def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
     """Return whether the values of a metric span at most the range that bounds over time assume.
 
-    The range is ``over_time.largest`` of the study.
-
-    Only novelty and similar metrics can exceed it. The result is also False if such a metric is undefined at some
-    event.
+    The range is ``over_time.largest`` of the study. Only novelty and similar metrics can exceed it. The result is also
+    False if such a metric is undefined at some event.
     """
     known = plan.metrics.get(metric)
     if known is None or known.family != "beyond":

@@ -34,7 +34,7 @@ class ScoreStore:
     def remembered(self, parts: tuple[object, ...], compute: Callable[[], Value]) -> Value:
         """Return the stored result that was computed from ``parts``.
 
-        Else call ``compute``, store its result and return it.
+        If there is none, call ``compute`` and store its result.
         """
         path = self.folder / SCORED / f"{digest_of(__version__, np.__version__, *parts)}.npz"
         self.used.add(path)
