@@ -45,7 +45,7 @@ def each_block(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Call ``work(begin, end)`` for every block and return the results in order.
+    """Call ``work(begin, end)`` for every block of ``size`` of the numbers below ``n``; return the results in order.
 
     ``progress`` is called with the size of each finished block.
 

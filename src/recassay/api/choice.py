@@ -33,7 +33,7 @@ def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
 
 
 def _one_of_each_type(inputs: Iterable[Any]) -> Iterable[Any]:
-    """Return one value of each type among the inputs; of a mapping, list or tuple its members count instead.
+    """Return one value of each type among the inputs; a mapping, list or tuple counts as its members.
 
     So even a dict of a million users is quick to examine.
     """

@@ -140,7 +140,7 @@ def _gains(given: CheckInput) -> GainRange:
 
 @check("R009", "Gains below the threshold of relevance", "warning", count=_gains)
 def low_gains(facts: Facts) -> tuple[Severity, str] | None:
-    """Report if no gain reaches `relevant_from`, so that no user has a relevant item (an error).
+    """Report an error if no gain of the truth is above 0 and reaches `relevant_from`: no user has a relevant item.
 
     Report a warning if `relevant_from` is 1 and some gains are fractions: a gain of 0.5 is not relevant unless
     `--relevant-from` says so.
@@ -171,7 +171,7 @@ def low_gains(facts: Facts) -> tuple[Severity, str] | None:
 def replaced_run(facts: ReplacedRunFacts) -> str | None:
     """Report if a run that the study computed was replaced by another, which is scored as it is.
 
-    Items that its lists lack tie at their end, so designs that rank all items see it as a list, not as a model.
+    Items that its lists lack all tie below the listed ones, so designs that rank all items see a list, not a model.
     """
     if not facts.files:
         return None

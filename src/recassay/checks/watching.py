@@ -93,7 +93,7 @@ def ratio_mismatch(facts: LiveFacts) -> str | None:
 
 @check("W008", "Late events", "warning", about=LiveFacts)
 def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Report if events came after the watermark had passed them; no number counts them.
+    """Report if events came after the watermark had passed them, so that no result counts them.
 
     They are in dead-letters.jsonl. The severity is warning if they are more than 1 % of the received events, else info.
     """

@@ -57,7 +57,10 @@ def distance_from_sizes(shared: int, left: int, right: int, cosine: bool) -> flo
 
 @njit(nogil=True, inline="always")
 def is_empty_set(offsets: Int64, row: int) -> bool:
-    """Return whether the set ``row`` has no members; row -1 is an unknown item, which has none."""
+    """Return whether the set ``row``, with members ``offsets[row]`` to ``offsets[row + 1]`` - 1, is empty.
+
+    Row -1 is an unknown item, whose set is empty.
+    """
     return row < 0 or offsets[row] == offsets[row + 1]
 
 

@@ -48,7 +48,10 @@ class LazyColumns:
     def of(
         cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False
     ) -> LazyColumns:
-        """Return the columns of a frame that is in memory."""
+        """Return the columns of a frame that is in memory.
+
+        ``remarks`` and ``positions`` are as in :class:`LazyColumns`.
+        """
         fetch = {name: partial(frame.get_column, name) for name in frame.columns}
         return cls(fetch, frame.height, None, remarks, positions=positions)
 

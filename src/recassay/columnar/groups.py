@@ -147,9 +147,9 @@ class _Moves:
 
 
 def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
-    """Return the rows at which a new value begins, or None if numbering whole runs of equal values would not pay.
+    """Return the rows at which a new value begins; None if it is not worth numbering runs of equal values.
 
-    It does not if most runs are short and values do not ascend. Dicts of users and most exports have all rows of a user
+    It is not if most runs are short and values do not ascend. Dicts of users and most exports have all rows of a user
     in one run, in any order of users.
     """
     starts = np.empty(0, np.int64)

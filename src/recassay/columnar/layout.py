@@ -69,7 +69,9 @@ def text_hashes(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint6
 
 
 def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descending: bool) -> bool:
-    """Return whether values strictly rise (or fall) inside every group.
+    """Return whether values strictly rise (or fall if ``descending``) inside every group.
+
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 
     >>> strictly_ordered(np.array([0, 2, 3]), pl.Series([1, 2, 1]), descending=False)
     True
@@ -169,6 +171,8 @@ def take(values: NDArray[Any], rows: NDArray[np.integer]) -> NDArray[Any]:
 def mark_repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Return a mask of the rows whose item occurs earlier in the same group.
 
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+
     >>> mark_repeated(np.array([0, 3, 4]), np.array([7, 8, 7, 7], np.int32)).tolist()
     [False, False, True, False]
     """
@@ -190,7 +194,7 @@ def offsets_without(offsets: NDArray[np.int64], dropped: NDArray[np.bool_]) -> N
 
 
 def row_groups(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the group number of each row.
+    """Return the group number of each row; ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 
     >>> row_groups(np.array([0, 2, 3])).tolist()
     [0, 0, 1]

@@ -239,7 +239,10 @@ def _of_means(
     seed: int,
     samples: int,
 ) -> tuple[MeanRanks, ...]:
-    """Return the rankings over the data sets of a table of means; raise U211 if there is none."""
+    """Return the rankings of systems over the data sets of a table of means, for each metric and setting.
+
+    Raise U211 if there is none. Means within ``rope`` count as equal in the Bayesian test, which draws ``samples``.
+    """
     if over != "dataset":
         raise UsageError("U211", f"a table of means is ranked over data sets, not over {over!r}", hint="leave out over")
     alpha, found = round(1 - level, 12), []

@@ -26,8 +26,9 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
     """Return a row per system, best first: the weighted score, and the contribution of each metric.
 
     On each metric the best of these systems gets 1 and the worst 0 (as does an infinitely bad one), the others in
-    proportion; if all are equal, all get 1. The score is the weighted mean. It is relative to these systems, so adding
-    a system may change it; :func:`pareto` does not have this weakness.
+    proportion; if all are equal, all get 1. The score is the mean of these with ``weights``, a positive number for each
+    metric that counts. It is relative to these systems, so adding a system may change it; :func:`pareto` does not have
+    this weakness.
 
     >>> from types import SimpleNamespace as Row
     >>> def row(system, metric, mean):

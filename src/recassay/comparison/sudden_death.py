@@ -128,7 +128,7 @@ class SuddenDeath(Displayable):
         return float(counted) / self.n if self.n else float("nan")
 
     def share(self, system: str, at: int | None = None) -> float:
-        """Return the share of users that a system wins (shows the first relevant item to) down to a cut-off."""
+        """Return the share of users that a system wins (shows the first relevant item to) down to cut-off ``at``."""
         return self._of("won", system, at)
 
     def outright(self, system: str, at: int | None = None) -> float:
@@ -184,10 +184,7 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return (part won of each user, NaN if not counted.
-
-        Number of folds of each user, None if there is one fold).
-        """
+        """Return the part won of each user (NaN: not counted) and its number of folds (None if there is one fold)."""
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None
@@ -252,7 +249,7 @@ class SuddenDeath(Displayable):
         return float(together.sum()) / self.n if self.n else float("nan")
 
     def curve(self, *, interval: bool = True) -> Exhibit:
-        """Return the Sudden Death score (share of users won) of each system at every cut-off from 1 to the deepest."""
+        """Return a chart of the share of users that each system wins, at every cut-off from 1 to the deepest."""
         rows = []
         for at in range(1, self.deepest + 1):
             bounds = self._bounds(at) if interval else [(float("nan"), float("nan"))] * len(self.competitors)
@@ -355,7 +352,7 @@ class SuddenDeath(Displayable):
         )
 
     def change(self, before: SuddenDeath, at: int | None = None) -> pl.DataFrame:
-        """Return a row per system: the share of users won ``before`` and ``after`` (here), and the ``change``.
+        """Return a row per system: share of users won in ``before``, in these results (``after``), the ``change``.
 
         The system that shows a user a relevant item first wins the user; ``at`` is the cut-off (default: the deepest).
         """

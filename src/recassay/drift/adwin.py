@@ -58,7 +58,7 @@ class ADWIN(Detector):
         }
 
     def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
-        """Add losses to the buckets in ``state``, drop those from before a change of mean, and return the alarms."""
+        """Add the losses at these events to ``state``, drop those from before a change of mean; return the alarms."""
         place, since, before, after = adwin(
             events,
             losses,

@@ -97,7 +97,7 @@ class Watch:
     def on_scores(
         self, events: Sequence[int] | NDArray[np.int64], losses: Sequence[float] | NDArray[np.float64]
     ) -> list[Alarm]:
-        """Return the alarms raised by a block of losses, equal to those of the same losses one by one."""
+        """Return the alarms raised by a block of losses at these events; they equal those of the losses one by one."""
         return self.detector.update(self._arrays, np.asarray(events, np.int64), np.asarray(losses, np.float64))
 
     def state(self) -> State:

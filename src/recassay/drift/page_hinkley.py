@@ -52,7 +52,7 @@ class PageHinkley(Detector):
         return {"numbers": np.zeros(STATE)}
 
     def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
-        """Add a block of losses to the sums in ``state``, and return the alarms."""
+        """Add the losses at these events to the sums in ``state``, in place, and return the alarms."""
         place, drift, since, before, after = page_hinkley(
             events,
             losses,

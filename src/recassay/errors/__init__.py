@@ -257,7 +257,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def out_of_memory(error: BaseException | str, *, where: str = "", hint: str = "") -> UsageError:
-    """Return the error for work that needs more memory than is available."""
+    """Return the error U143 for work that needs more memory than is available, with the message of ``error``."""
     detail = str(error).splitlines()[0] if str(error) else "the system gave no more"
     hint = hint or "score run files with a budget: --memory 2GB; or use a machine, or a limit, with more memory"
     return UsageError("U143", f"not enough memory: {detail}", where=where, hint=hint)

@@ -154,7 +154,10 @@ class DiversityClaims(Experiment):
         }
 
     def _improvements(self, trial: Trial, trio: Trio, diversity: tuple[str, ...]) -> Iterator[Claim]:
-        """Yield the claims that SPAD improves precision@10 and each diversity metric at 10, for most weights."""
+        """Yield the claims that SPAD gains both precision@10 and a diversity metric at 10, for most weights.
+
+        There is a claim for each of three diversity metrics; ``trio`` names the system that stands for SPAD.
+        """
         only = {trio.spad: trial.fitted[trio.spad]}
         metrics = [heading_at(metric, 10) for metric in diversity]
         costs = Costs(diversity=" ".join(metrics), steps=self.steps).seen_from(self.base, only, trial)

@@ -59,7 +59,7 @@ class Cutoffs(Experiment):
 
 
 def heading_at(metric: str, k: int) -> str:
-    """Return the name of a metric at a cut-off, as used in results.
+    """Return the name of a metric at the cut-off ``k``, as used in results.
 
     >>> heading_at("alpha_ndcg(alpha=0.9)", 5)
     'alpha_ndcg(alpha=0.9)@5'

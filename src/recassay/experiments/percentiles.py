@@ -90,6 +90,9 @@ class Percentiles(Experiment):
 
 
 def _of_items(fold: Fold, wanted: NDArray[np.bool_]) -> Fold:
-    """Return the fold with only the rows of some items, given as a mask over item codes; codes keep their meaning."""
+    """Return the fold with only the rows of the items in the mask ``wanted``, and without a validation part.
+
+    The mask is over item codes, which keep their meaning.
+    """
     train, test = (part.take(wanted[part.items]) for part in (fold.train, fold.test))
     return replace(fold, train=train, test=test, validation=None)

@@ -21,6 +21,9 @@ def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]
 
 
 def base_of(name: str, trial: Trial) -> str:
-    """Return the name of the system whose lists the re-ranker ``name`` re-ranks; without one in the trial, its text."""
+    """Return the name of the system whose lists the re-ranker ``name`` re-ranks.
+
+    If that system is not part of the trial, return the text of its model.
+    """
     text = str(trial.models[name].of)
     return next((system for system, model in trial.models.items() if str(model) == text), text)

@@ -52,7 +52,10 @@ class Costs(Experiment):
         return tuple(exhibit for costs in found for exhibit in _exhibits(costs, several=len(found) > 1))
 
     def seen_from(self, base: str, rerankers: dict[str, FittedReranker], trial: Trial) -> TradeOff:
-        """Return the trade-off of all re-rankers of the system ``base``, at every weight, relative to ``base``."""
+        """Return the trade-off of some re-rankers of the system ``base``, at every weight, relative to ``base``.
+
+        ``rerankers`` are these re-rankers, by name.
+        """
         question = ranking_task(trial.fold, trial.ask)
 
         def played(fitted: object, name: str) -> Run:

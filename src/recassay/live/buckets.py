@@ -85,7 +85,10 @@ class Buckets:
         return self.sums.take(np.array(rows, np.int64)).merged()
 
     def coarsen(self, now: int) -> None:
-        """Merge periods that are 2 days old at time ``now`` (microseconds) to hours, and 60 days old ones to days."""
+        """Merge old periods into longer ones; ``now`` is the time in microseconds.
+
+        Periods that are 2 days old are merged into hours, and those that are 60 days old into days.
+        """
         for length, age in ((HOUR, KEEP_FINE), (DAY, KEEP_HOURS)):
             old = [one for one in self.rows if one.length < length and one.begin + length <= now - age]
             for period in old:

@@ -249,7 +249,7 @@ class Evidence:
     def assign(self, counts: Mapping[str, int]) -> None:
         """Add the numbers of new units by arm, and test again whether the arms get their stated shares.
 
-        If an arm is new, the evidence so far is dropped, because the shares are others from now on.
+        If an arm is new, the evidence so far is dropped, because the expected shares change with it.
         """
         if set(counts) - set(self.assigned) and self.assigned:
             self.mismatch = 0.0  # another arm began: the shares are others from now on

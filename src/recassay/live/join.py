@@ -142,7 +142,7 @@ class Join:
     def replay(self, kept: pl.DataFrame) -> int:
         """Open the exposures among ``kept`` and match the feedback with open exposures.
 
-        Return how much feedback has none.
+        Return the number of feedback events without one.
         """
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)

@@ -56,7 +56,7 @@ def claims_digest(file: PaperFile) -> str:
 
 
 def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, str], *, quick: bool) -> dict[str, Any]:
-    """Return what the results depend on: versions, the claims, the data of each source, and the code."""
+    """Return what the results depend on: versions, digest of the claims, data of each source, digest of each module."""
     return {
         "paper": file.name,
         "quick": quick,
@@ -71,7 +71,10 @@ def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, s
 def write_reproduction(
     found: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
 ) -> None:
-    """Write the results into a folder; the lock file is last, because results without it are incomplete."""
+    """Write the verdicts, the kept ``tables`` and the ``figures`` (SVG), both by name, into a folder.
+
+    The lock file is written last, because results without it are incomplete.
+    """
     home = make_folder(folder)
     (home / LOCK).unlink(missing_ok=True)
     for name, table in tables.items():

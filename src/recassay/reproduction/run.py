@@ -66,7 +66,7 @@ def _code(sources: Sources) -> list[str]:
 
 
 def _picture(name: str, figure: Figure, sources: Sources) -> str:
-    """Return a figure as SVG."""
+    """Return a figure of a paper as SVG; its table is the result of its query of the ``sources``."""
     table = sources.query(f"figures.{name}", figure.sql)
     axes = figure.model_dump(exclude={"title", "caption", "sql"})
     exhibit = Exhibit(name, figure.title, figure.caption, table, **axes)

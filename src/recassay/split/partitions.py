@@ -123,7 +123,7 @@ class ItemSums:
         return found
 
     def only(self, which: Rows) -> ItemSums:
-        """Return the values of only those items that a mask over the items selects."""
+        """Return the sums of only the items in the mask ``which``."""
         return ItemSums(Vocabulary(ids_of(self.items).filter(pl.Series(which))), self.values[which])
 
 
@@ -133,7 +133,7 @@ def item_counts(log: Interactions) -> ItemSums:
 
 
 def require_remote_log(log: Any, where: str) -> RemoteLog:
-    """Return ``log`` if it is a log that is not in memory; raise U225 for any other object."""
+    """Return ``log`` if it is a log that is not in memory; raise U225, naming ``where``, for any other object."""
     if not hasattr(type(log), "total"):
         what = f"a {type(log).__name__} is not a log"
         hint = "ra.read_interactions(...) makes one of a path, a table or a dict, ra.spark_log(...) of a Spark table"

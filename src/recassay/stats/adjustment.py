@@ -33,7 +33,7 @@ def adjust(p: Floats, method: str = "holm") -> Floats:
 
 
 def none(ascending: Floats) -> Floats:
-    """Return the p-values as they are: no correction."""
+    """Return the ascending p-values as they are: no correction."""
     return ascending
 
 
@@ -63,9 +63,9 @@ def bh(ascending: Floats) -> Floats:
 
 
 def by(ascending: Floats) -> Floats:
-    """Return the result of :func:`bh` times sum_{i=1..m} 1/i for m p-values (Benjamini-Yekutieli); it may exceed 1.
+    """Return the result of :func:`bh` times sum_{i=1..m} 1/i (Benjamini-Yekutieli), for m ascending p-values.
 
-    This bounds the expected share of false rejections among all rejections, for any dependence.
+    It may exceed 1. This bounds the expected share of false rejections among all rejections, for any dependence.
     """
     return bh(ascending) * np.sum(1.0 / np.arange(1, ascending.size + 1))
 

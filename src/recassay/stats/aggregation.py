@@ -39,7 +39,7 @@ class AggregationRule:
     finish: Callable[[Floats, int], Floats]
 
     def scores(self, values: Floats, *, higher: bool = True) -> Floats | None:
-        """Return the score of every system in a table (data sets, systems); None where the rule is not defined.
+        """Return the score of each system in a table (data sets, systems), or None if the rule is not defined for it.
 
         >>> RULES["copeland"].scores(np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
         [2.0, 1.0, 0.0]

@@ -25,7 +25,7 @@ def kendall(left: ArrayLike, right: ArrayLike) -> float:
 
 
 def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Kendall's tau-a and tau-b along the last axis; tau-a divides by all pairs, tied or not.
+    """Return (tau-a, tau-b), Kendall's tau of ``left`` and ``right`` along the last axis; tau-a divides by all pairs.
 
     >>> [tau.round(6).tolist() for tau in kendall_taus([[1, 2, 3], [1, 2, 3]], [[1, 3, 2], [1, 1, 2]])]
     [[0.333333, 0.666667], [0.333333, 0.816497]]

@@ -124,7 +124,7 @@ def nemenyi_q(systems: int, alpha: float = 0.05) -> float:
 
 
 def nemenyi_p(rank_difference: float, systems: int, blocks: int) -> float:
-    """Return Nemenyi's p-value: the probability of such a difference of mean ranks or larger if all systems are equal.
+    """Return Nemenyi's p-value: the probability of this or a larger difference of mean ranks if all systems are equal.
 
     >>> round(nemenyi_p(1.353136, systems=3, blocks=6), 6)
     0.05

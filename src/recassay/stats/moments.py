@@ -68,9 +68,8 @@ def acceleration_from_sums(squares: float, cubes: float) -> float:
 def curvature_from_sums(units: int, squares: float, crossed: float, mean_weight: float) -> float:
     """Return the curvature k of ``intervals.abc``: sum L_i w_i / (n^2 sigma mean(w)); 0 if no unit has any influence.
 
-    L_i is the influence of unit i, w_i its weight and sigma = sqrt(sum L_i^2) / n.
-
-    ``crossed`` is sum L_i w_i.
+    L_i is the influence of unit i, w_i its weight and sigma = sqrt(sum L_i^2) / n. ``squares`` is sum L_i^2,
+    ``crossed`` is sum L_i w_i, and ``mean_weight`` is mean(w).
     """
     if squares == 0:
         return 0.0

@@ -85,7 +85,7 @@ def _test(name: str, differences: Differences, options: ResamplingOptions) -> PV
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
-    """Return the p-values of a test: those in the cache of results, and newly computed ones for other differences."""
+    """Return the p-values of a test; those that are in the cache of results are not computed again."""
     columns, about = column_digests(differences.columns), (name, options.seed, options.resamples)
     of = differences.pairs if differences.pairs is not None else np.arange(len(columns))[:, None]
     scale = differences.scale.tolist()
@@ -244,7 +244,10 @@ def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
 
 
 def _signed_rank_tests(differences: Differences, *, rank_zeros: bool) -> PValues:
-    """Return p of Wilcoxon's signed-rank test for each column of differences."""
+    """Return p of Wilcoxon's signed-rank test for each column of differences.
+
+    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt).
+    """
     columns = zip(differences.matrix.T, differences.scale.tolist(), strict=True)
     return PValues(np.array([_wilcoxon(d, scale, rank_zeros=rank_zeros) for d, scale in columns]))
 

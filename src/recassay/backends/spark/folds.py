@@ -69,7 +69,7 @@ class SparkFold(Remote):
 
 
 def label_of(number: int) -> str:
-    """Return the name of the column with the labels of rows in a fold."""
+    """Return the name of the column that holds the labels of rows in fold ``number``."""
     return f"fold_{number}"
 
 

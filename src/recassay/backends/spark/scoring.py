@@ -253,7 +253,7 @@ def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
 
 
 def column_name(place: int) -> str:
-    """Return the name of the column at this position in the Parquet files.
+    """Return the name of column number ``place`` in the Parquet files.
 
     The heading of a metric cannot be the name, because it may contain characters that names must not.
     """

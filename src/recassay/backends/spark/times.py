@@ -75,7 +75,7 @@ class LogTimes:
     def _calendar_times(self) -> bool:
         """Return whether the times are dates and times written as numbers, such as 20200531235959.
 
-        Look at a few of them.
+        Only a few of them are examined.
         """
         if self.scale.counts[0] or self.scale.unit != "milliseconds":
             return False

@@ -250,7 +250,10 @@ def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correctio
 
 
 def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
-    """Return the sentences of the report about one pair; ``row`` is its row of :meth:`OverTime.summary`."""
+    """Return sentences about one pair of systems: who is better overall, and since when that is certain.
+
+    ``row`` is its row of :meth:`OverTime.summary`, and ``alpha`` the level of significance.
+    """
     p = "< 0.0001" if row["p_adjusted"] < 0.0001 else f"= {row['p_adjusted']:.4f}"
     verdict = "significant" if row["significant"] else "not significant"
     sure = "they include 0 at every event so far"

@@ -57,7 +57,10 @@ class Grid:
             return ""
 
     def value(self, system: str, design: str, name: str = "mean") -> float:
-        """Return a number of the row of a system under a design, such as ``low``; NaN if it is undefined or absent."""
+        """Return one number, such as ``low``, from the row of a system under a design.
+
+        NaN if it is undefined or absent.
+        """
         return real(self.rows.get((system, design), {}).get(name))
 
     def means(self, design: str) -> list[float]:

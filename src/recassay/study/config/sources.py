@@ -37,7 +37,9 @@ NOT_TEXT = {"values"}  # a parameter that cannot be written as text
 
 
 def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) -> Interactions:
-    """Return the log that an entry under ``data`` describes: read from a file or a data folder, or generated.
+    """Return the log that an entry under ``data`` of a study describes: read from a file, or generated.
+
+    Paths are relative to ``study_folder``, the folder of the study file; named data sets are in ``data_folder``.
 
     >>> load_log(Data(generate="log(users=20, items=30, events=100)"), Path()).n_users
     20

@@ -48,7 +48,7 @@ def refuse_tuning_of_others(reader: Reader, tune: Tune | None, protocol: BasePro
 
 
 def check_reranker_grid(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> None:
-    """Raise U133 for a system in the grid that is no re-ranker, an unknown parameter, or a missing metric."""
+    """Raise U133 if ``tune`` has a system that is no re-ranker, a parameter it does not have, or no metric."""
     if tune is None:
         return
     grid_settings(reader, tune, systems)

@@ -91,7 +91,11 @@ def judge_fold(
 def judge_item_groups(
     plan: Plan, fold: Fold, runs: Mapping[str, Run], memberships: Iterable[Memberships], threads: int | None
 ) -> tuple[ItemGroups, ...]:
-    """Return the values of all systems on one fold by group of relevant items, for each of several columns of items."""
+    """Return the values of all systems on one fold by group of relevant items.
+
+    Each of ``memberships`` says which items are in which group, by one column of the table of items; there is a result
+    for each.
+    """
     job, truth = _job(plan, fold, threads)
     found = [ItemGroups.of(job, truth, one) for one in memberships]
     for groups in found:

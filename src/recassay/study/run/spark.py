@@ -123,7 +123,7 @@ def make_answers_ahead(tasks: Tasks, runner: Runner[Any, Any], logs: Logs) -> Fa
 
 
 def _folds(runner: Runner[Any, Any], logs: Logs) -> Iterator[tuple[StudyCell, Any]]:
-    """Yield all folds of a study, each with its cell (data set, split, fold, seed 0)."""
+    """Yield (cell, fold) for all folds of a study's ``logs``; the cell is data set, split, fold number and seed 0."""
     for name, log in logs.items():
         for split in runner.plan.splits_of(name):
             for fold in runner.folds(name, log, split):
