@@ -143,8 +143,8 @@ def _json_number(value: Any) -> Any:
 def users_for(effect: float, alpha: float, chance: float) -> int | None:
     """Return the fewest users with which a paired two-sided t test detects an effect (mean / sd).
 
-    ``alpha`` is the level of the test, and ``chance`` the power it must reach. None if more than 10^12 users are
-    needed.
+    ``alpha`` is the level of the test, and ``chance`` the power it must reach. Return None if more than 10^12
+    users are needed.
 
     >>> users_for(0.5, 0.05, 0.8), users_for(0.1, 0.05, 0.8)
     (34, 787)

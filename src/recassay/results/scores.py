@@ -138,10 +138,9 @@ class Scores(Displayable):
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
         """Return values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then metrics.
 
-        A unit is a user or a test sequence. ``identity`` fills the columns dataset to seed.
-
-        Unequal weights of units are columns too: one column ``weight`` if all metrics share them, else
-        ``weight of METRIC`` for each metric with weights.
+        A unit is a user or a test sequence. ``identity`` fills the columns dataset to seed. Unequal weights of
+        units are columns too: one column ``weight`` if all metrics share them, else ``weight of METRIC`` for each
+        metric with weights.
         """
         names = ("dataset", "split", "protocol", "design")
         same = [pl.lit(identity.get(name) or "given").alias(name) for name in names]

@@ -269,7 +269,7 @@ parse = REGISTRY.parse
 
 
 def parse_rule(text: str) -> Sequencer:
-    """Return the rule that makes sequences of a log and that a text names; raise U102 for a split of sequences."""
+    """Return the rule that makes sequences of a log, from its text; raise U102 for a split of sequences."""
     found = parse(text)
     if not isinstance(found, Sequencer):
         what = f"{found} splits sequences and does not make them"

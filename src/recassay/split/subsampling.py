@@ -18,7 +18,7 @@ from recassay.split.partitions import needs_memory_error
 
 
 def subsample(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:
-    """Return the fold without floor(fraction * n) of its n test rows: the first rows of a seeded permutation.
+    """Return the fold with floor(fraction * n) of its n test rows removed, chosen by a seeded permutation.
 
     Training stays the same, and so do fitted systems. A fraction of 0 removes nothing; a fraction of 1 is an error.
 

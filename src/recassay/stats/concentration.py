@@ -50,7 +50,7 @@ def entropy(counts: NDArray[np.int64]) -> float:
 def top_share(counts: NDArray[np.int64], share: float) -> float:
     """Return the share of the sum held by the largest ``share`` of the counts; NaN if the sum is 0.
 
-    The number of counts is rounded up.
+    The number of the largest counts is ``share`` times that of all counts, rounded up.
 
     >>> top_share(np.array([6, 1, 1, 1, 1]), 0.2)
     0.6

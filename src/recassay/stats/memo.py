@@ -79,7 +79,7 @@ def remembered(keys: Sequence[str], compute: Callable[[list[int]], Sequence[Numb
 
 
 def digest_of(*parts: Any) -> str:
-    """Return a digest of plain values and arrays; of an array the values count, in their order."""
+    """Return a digest of plain values and arrays; of an array its bytes count, not its shape or type."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         is_array = isinstance(part, np.ndarray)

@@ -192,7 +192,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
 
 
 def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
-    """Return, for each part of a fold, how often each item of the whole log occurs in it."""
+    """Return, for each part of a fold (such as ``train``), how many users and events each item of the log has in it."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     label = F.col(label_of(fold.number))
@@ -213,7 +213,7 @@ def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
 
 
 def vectors_table(frame: DataFrame) -> SparkTable:
-    """Return a table of users and their vectors with its columns in the types that logs have."""
+    """Return a table of users and their vectors with the standard column names, and the types that logs have."""
     from pyspark.sql import functions as F  # noqa: N812
 
     user, vector = factor_columns({name: kind.startswith("array") for name, kind in frame.dtypes}, "users")

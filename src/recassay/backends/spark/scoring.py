@@ -274,5 +274,5 @@ def run_table(system: str) -> str:
 
 
 def user_rows(spark: SparkSession, folder: str, columns: str) -> DataFrame:
-    """Return columns of the rows of users in a folder of values, without the rows of totals."""
+    """Return the rows of users, without those of totals, from a folder of values; ``columns`` is its schema."""
     return read_own(spark, folder, f"{columns}, {TALLY} binary").where(f"{TALLY} is null").drop(TALLY)

@@ -141,7 +141,10 @@ def _read_parquet(spark: SparkSession, source: Any) -> DataFrame:
 
 
 def read_own(spark: SparkSession, folder: str, schema: str) -> DataFrame:
-    """Return columns of files that recassay wrote; ``schema`` saves the job in which Spark would look for them."""
+    """Return the columns in ``schema`` of the Parquet files that recassay wrote into a folder.
+
+    Spark then need not look for their schema.
+    """
     return spark.read.schema(schema).parquet(folder)
 
 

@@ -41,10 +41,8 @@ class FindingGroup:
 def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = None) -> list[FindingGroup]:
     """Return findings grouped by code: first those that could change the verdict (who is best), then warnings.
 
-    Information is last.
-
-    A warning could change the verdict if it is about all systems, or about a leader or runner-up of the verdict.
-    Without a verdict, only warnings about all systems could.
+    Information is last. A warning could change the verdict if it is about all systems, or about a leader or runner-up
+    of the verdict. Without a verdict, only warnings about all systems could.
 
     >>> rows = [Finding("C002", "info", "Short lists", "...", "a"), Finding("T001", "warning", "Ties", "...", "a")]
     >>> [(group.code, group.weight) for group in finding_groups(rows)]

@@ -32,9 +32,8 @@ class Panel:
 def panels(exhibit: Exhibit) -> list[Panel]:
     """Return the figures of an exhibit (a table to draw), one per value of its facet column.
 
-    There are none if no row can be drawn.
-
-    All figures share colours, and they share scales unless the exhibit has ``own_scales``.
+    There are none if no row can be drawn. All figures share colours, and they share scales unless the exhibit has
+    ``own_scales``.
     """
     drawable = [row for row in exhibit.table.to_dicts() if _drawable(row, exhibit)]
     names = list(dict.fromkeys(str(row[exhibit.series]) for row in drawable)) if exhibit.series else [""]

@@ -27,9 +27,7 @@ def standalone(svg: str) -> str:
 def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[Path]:
     """Write all figures of exhibits (tables to draw) into a folder, numbered, with the tables as CSV.
 
-    Return the paths of the figures.
-
-    ``kind`` is ``svg`` or ``png``.
+    Return the paths of the figures. ``kind`` is ``svg`` or ``png``.
     """
     write = png_writer() if kind == "png" else write_text
     folder.mkdir(parents=True, exist_ok=True)

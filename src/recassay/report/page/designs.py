@@ -54,9 +54,10 @@ def _designs(grid: Grid) -> list[str]:
 
 
 def _other_leader(grid: Grid, design: str, best: Sequence[str]) -> str:
-    """Return a phrase on the leaders under another design (``best``).
+    """Return a phrase that names the leaders (``best``) under a design other than the first.
 
-    It says whether their lead over the leader under the first design is significant, if that was tested.
+    It adds whether the lead of the first of them over the leader under the first design is significant, if that was
+    tested.
     """
     leads = f"under {design} {listed(best)} {'leads' if len(best) == 1 else 'lead'}"
     pair = grid.versus(design, best[0], grid.best(grid.designs[0])[0])

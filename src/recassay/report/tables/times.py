@@ -20,9 +20,9 @@ STATISTICS = ("mean", "median", "p95", "p99")
 def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
     """Return the mean seconds over folds and seeds to fit and to recommend; a table per data set and split.
 
-    All systems are evaluated together, so the evaluation has a single time, below the table; generated sequences are
-    judged system by system, and have the time of all metrics but diversity, and that of all metrics. ``times`` are rows
-    as in ``times.json``.
+    All systems are evaluated together, so the evaluation has a single time, below the table. Generated sequences are
+    judged system by system; for them there are two more columns, the time of all metrics but diversity and the time of
+    all metrics. ``times`` are rows as in ``times.json``.
 
     >>> from rich.console import Console
     >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}

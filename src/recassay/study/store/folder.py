@@ -183,10 +183,7 @@ class StudyFolder:
     # --- answers of other kinds: one table ----------------------------------------------------------------------------
 
     def table(self, cell: StudyCell, system: str, key: str) -> pl.DataFrame | None:
-        """Return the table of a system's results on a cell (fold and seed) if it is stored under this key.
-
-        Else return None.
-        """
+        """Return the table of a system's results on a fold and seed stored under a key, or None if there is none."""
         return read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
