@@ -83,8 +83,8 @@ def choose_weight(
 
     ``best`` and ``keep`` may be ``sudden_death@10``: the share of users to whom the re-ranked list shows a relevant
     item at a better rank than the list at weight 0, minus the share for whom it is the other way round, within 10
-    places. At weight 0 this is 0. ``truth`` should be validation data: a weight chosen on
-    test data makes the test data look better than they are. ``profile`` and the keywords after it are those of
+    places. At weight 0 this is 0. ``truth`` should be validation data: a weight that was chosen on test data makes
+    results on them look better than they are. ``profile`` and the keywords after it are those of
     :func:`~recassay.score`; ``conventions`` holds them as one value.
 
     >>> run = {"ann": {"heat": 0.9, "ronin": 0.8, "up": 0.6}}

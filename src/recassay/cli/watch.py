@@ -318,7 +318,7 @@ class _Shown:
     def update(self, watcher: Watcher) -> bool:
         """Show the results after a commit; return whether the evaluation should end, because a rule was decided.
 
-        With a web server it goes on.
+        With a web server the evaluation goes on.
         """
         import time
 

@@ -105,8 +105,8 @@ def score_reached_by(line: Scores, k: int) -> Score:
 def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> Score:
     """Return a score that probably more than ``k`` scores reach, estimated from a sample of the row ``line``.
 
-    It is minus infinity if the row is too short for a sample. ``ids`` order equal scores; ``places`` and ``scores`` are
-    scratch space.
+    It is minus infinity if the row is too short for a sample. ``ids`` has a number per position, which orders
+    equal scores; ``places`` and ``scores`` are scratch space.
     """
     step = line.size // SPARE
     wanted = k / max(step, 1)

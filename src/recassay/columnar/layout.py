@@ -147,7 +147,7 @@ def _order_groups(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: f
 
 
 def _row_order(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the stable order that sorts each row of a matrix."""
+    """Return, for each row of a matrix, the column indices that sort it; equal values keep their order."""
     order = np.argsort(matrix, axis=1)
     ordered = np.take_along_axis(matrix, order, axis=1)
     return np.argsort(matrix, axis=1, kind="stable") if (ordered[:, 1:] == ordered[:, :-1]).any() else order

@@ -212,9 +212,9 @@ class Positions:
 
     @property
     def restart_per_user(self) -> bool:
-        """Return whether the values of every user are 0, 1, 2, ..., or those of every user 1, 2, 3, ... in some order.
+        """Return whether the times of every user are 0, 1, 2, ..., or those of every user 1, 2, 3, ...
 
-        At least two users must have more than one event.
+        The rows of a user may be in any order. At least two users must have more than one event.
         """
         return self.gapless and self.several > 1 and self.lows in ((0, 0), (1, 1))
 

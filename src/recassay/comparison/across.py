@@ -54,7 +54,7 @@ class FinishedMeans(Protocol):
 
     @property
     def settings(self) -> Sequence[str]:
-        """Return the names of the columns that tell settings apart."""
+        """Return the names of the columns, such as split, that make up a setting; settings are ranked apart."""
 
     @property
     def higher(self) -> Mapping[str, bool | None]:
@@ -190,10 +190,9 @@ def across(
     """Rank systems over data sets with Friedman's test, Nemenyi's test, and a Bayesian signed-rank test for every pair.
 
     ``scores`` come from ``ra.read_scores``, from ``ra.read_finished`` (a table of means), or are a mapping from data
-    set to scores. Means that differ by at most
-    ``rope`` count as practically equal; choose it for your metric. Systems that are missing on a data set are left out
-    and named. ``over`` may be another coordinate, but designs, splits and seeds of one data set are not independent
-    blocks: read the ranks then, and ignore the tests.
+    set to scores. Means that differ by at most ``rope`` count as practically equal; choose it for your metric. Systems
+    that are missing on a data set are left out and named. ``over`` may be another coordinate, but designs, splits and
+    seeds of one data set are not independent blocks: read the ranks then, and ignore the tests.
 
     >>> from recassay.results.scores import Summary
     >>> def one(a, b, c):

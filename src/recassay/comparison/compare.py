@@ -104,11 +104,11 @@ class Comparison(Displayable):
     leads: tuple[LeadTest, ...] = ()
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per pair and metric."""
+        """Return a row per pair and metric, with columns such as a, b, difference (a - b), low, high and p."""
         return pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_SCHEMA)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary per pair and metric for JSON; undefined and infinite numbers are None."""
+        """Return the rows of :meth:`frame` as dictionaries for JSON; undefined and infinite numbers are None."""
         return [{key: _json_number(value) for key, value in dataclasses.asdict(row).items()} for row in self.rows]
 
 

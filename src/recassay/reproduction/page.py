@@ -43,7 +43,7 @@ def ours(verdict: ClaimVerdict) -> str:
 
 
 def number(case: Case) -> str:
-    """Return a value with its interval.
+    """Return the value of a case as text, with its interval if it has one.
 
     >>> number(Case("", 0.7143, 0.67, 0.7588, True))
     '0.714 [0.670, 0.759]'

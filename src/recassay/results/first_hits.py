@@ -59,7 +59,10 @@ class FirstHits:
         return ~np.isnan(next(iter(self.by_system.values())).rank)
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per system and user; the rank is null without a hit, the length without a list."""
+        """Return a table with a row per system and user: system, user, first_relevant, has_relevant, length.
+
+        The rank ``first_relevant`` is null without a hit, and ``length`` without a list.
+        """
         return pl.concat(self._rows(name, own) for name, own in self.by_system.items())
 
     def _rows(self, name: str, own: SystemHits) -> pl.DataFrame:

@@ -109,9 +109,7 @@ class Outcomes(Displayable):
     def from_frame(cls, frame: pl.DataFrame, system: str, *, events: int, **about: Any) -> Outcomes:
         """Return outcomes from a table as :meth:`frame` returns it.
 
-        All columns except event, user_id and timestamp are metrics.
-
-        ``about`` are other fields of the outcomes.
+        All columns except event, user_id and timestamp are metrics. ``about`` are other fields of the outcomes.
         """
         if EVENT not in frame.columns:
             what = f"outcomes of a stream have no column {EVENT}: there are {', '.join(frame.columns)}"

@@ -62,7 +62,7 @@ class Distinct(Filter):
         return self.keep == "sum"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the chosen row of each pair, and the number of the others."""
+        """Return a mask of the row to keep of each pair of user and item, and the number of other rows by reason."""
         order, begins = self._pairs(log)
         chosen = order[np.roll(begins, -1) if self.keep in ("last", "max") else begins]
         return mask(chosen, len(log)), {"pair repeated": len(log) - chosen.size}

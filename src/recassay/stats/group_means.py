@@ -86,7 +86,7 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
 
     The variance is se_a^2 + se_b^2 - 2 cov, with cov = sum L_i L'_i / sqrt(n_a (n_a - 1) n_b (n_b - 1)) over the units
     in both groups. Without such units this is Welch's test, with Satterthwaite's degrees of freedom; with them, the
-    smaller number of units less 1, as in a paired test.
+    degrees of freedom are the smaller number of units less 1, as in a paired test.
 
     >>> a = GroupMean.of(np.arange(3), np.array([1.0, 2.0, 4.0]))
     >>> b = GroupMean.of(np.arange(3, 7), np.array([2.0, 3.0, 5.0, 6.0]))

@@ -186,9 +186,7 @@ def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, l
 
 
 def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
-    """Return whether the interval method needs only moments; ``bootstrap`` does with more than ``few`` units.
-
-    With more units ``bootstrap`` is analytic.
+    """Return whether the interval method needs only moments, as ``bootstrap`` does with more than ``few`` units.
 
     >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
     (False, True, True)

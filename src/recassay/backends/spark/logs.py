@@ -67,7 +67,7 @@ class FilterOfUsers:
     facts: Any
 
     def __call__(self, log: Interactions) -> Rows:
-        """Return a mask of the rows of some users that are kept."""
+        """Return a mask of the rows that the filter keeps; ``log`` has all rows of some users."""
         return self.filter.kept(log, self.facts)[0]
 
 

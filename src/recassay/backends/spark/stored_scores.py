@@ -172,11 +172,11 @@ class _OneMetric:
         return (self.metric,)
 
     def values(self, system: str, metric: str) -> Values:
-        """Return the values of a system."""
+        """Return a value per user for a system; ``metric`` is the only one there is."""
         return self.columns[Key(system, ("value", metric))]
 
     def weights(self, system: str, metric: str) -> Values | None:
-        """Return the weights of a system; None for equal weights."""
+        """Return a weight per user for a system; None for equal weights."""
         return self.columns.get(Key(system, ("weight", metric)))
 
 

@@ -53,7 +53,7 @@ class OverTime:
 
     @property
     def curve(self) -> pl.DataFrame:
-        """Return a row per pair and paired event, with the names of the pair in columns ``a`` and ``b``."""
+        """Return a row per pair and event that was scored for both; the columns ``a`` and ``b`` name the pair."""
         named = ((one, pl.lit(one.paired.a).alias("a"), pl.lit(one.paired.b).alias("b")) for one in self.duels)
         return pl.concat([one.curve().select(a, b, pl.all()) for one, a, b in named], how="diagonal")
 

@@ -121,7 +121,7 @@ class Duel:
 
     @property
     def decided(self) -> int | None:
-        """Return the first event of the stream at which the bounds exclude 0; None if there is none."""
+        """Return the first event of the stream at which the bounds of the difference exclude 0, or None."""
         return None if self.bounds.decided is None else int(self.paired.event[self.bounds.decided])
 
     def row(self) -> dict[str, Any]:

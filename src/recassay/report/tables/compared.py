@@ -142,7 +142,7 @@ def _friedman(test: Friedman) -> str:
 
 
 def bars(groups: Sequence[Sequence[str]], system: str) -> str:
-    """Return a bar for each group that a system belongs to, each in its own column.
+    """Return a bar for each group of systems that contains ``system``, and a blank for each other, in columns.
 
     >>> [bars((("a", "b"), ("b", "c")), name) for name in "abc"]
     ['│  ', '│ │', '  │']
