@@ -257,7 +257,7 @@ def _run(
 ) -> None:  # fmt: skip
     """Read and evaluate events until the sources end or the user stops, showing results as the options say.
 
-    They are shown in a live table, or by a web server at the address ``http``.
+    The results are shown in a live table, or by a web server at the address ``http``.
     """
     import signal
     import sys
