@@ -31,10 +31,10 @@ def never_trained(fold: SequenceFold) -> str | None:
 
 @check("G002", "Pairs of items without a given similarity", "info", about=GivenPairs)
 def unlisted_pairs(found: GivenPairs) -> str | tuple[Severity, str] | None:
-    """Recommended sequences hold pairs of items whose similarity was not given, so that it counts as 0.
+    """Report if recommended sequences hold pairs of items whose similarity was not given, so that it counts as 0.
 
     Two such items count as entirely different. With few given similarities ``seq_diversity`` mostly shows how few were
-    given. The finding is a warning if less than half of the pairs have one.
+    given. The severity is warning if less than half of the pairs have one, else info.
     """
     if found.given == found.pairs:
         return None

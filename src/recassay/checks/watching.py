@@ -169,10 +169,10 @@ def letters_dropped(facts: LiveFacts) -> str | None:
 
 @check("W015", "Attached models learn everything again after a restart", "warning", about=LiveFacts)
 def unstored_models(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """An attached model cannot be stored, so after a restart all models learn all interactions so far again.
+    """Report if an attached model cannot be stored: after a restart, all models learn all interactions so far again.
 
     This takes longer the longer the evaluation runs. Results do not change. A class of your own is stored if it has
-    ``state()`` and ``load_state(state)``.
+    ``state()`` and ``load_state(state)``. The severity is warning for more than 100,000 interactions, else info.
     """
     n, why = facts.unstored
     if not why:

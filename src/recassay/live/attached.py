@@ -75,7 +75,7 @@ class AttachedModel:
         self.player: Player | None = None
 
     def new_player(self, length: int) -> Player:
-        """Return a player that has learned nothing; lists have ``length`` items."""
+        """Return a player (runs a model over events) that has learned nothing; lists have ``length`` items."""
         before = 0 if self.log is None else len(self.log)
         until = None if self.online else before
         protocol = Prequential(at=length, order="row", warmup=before, learn_until=until)

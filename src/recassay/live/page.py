@@ -310,7 +310,7 @@ def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
 
 
 def _silent_hours(hours: pl.DataFrame) -> dict[int, str]:
-    """Return a text for each hour without exposures of an arm that had some before.
+    """Return ``{hour: text that names the arms}`` for hours in which an arm that had exposures before has none.
 
     A line would otherwise join the hours before and after an outage as if nothing had happened.
     """

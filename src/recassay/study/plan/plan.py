@@ -124,8 +124,7 @@ class Plan(AnyPlan):
 class SequencePlan(AnyPlan):
     """The plan of a study of generated sequences.
 
-    ``sequencers`` make the sequences of each data set, and ``primitives`` are its recommenders of obvious items, if
-    given.
+    By data set, ``sequencers`` make its sequences, and ``primitives`` recommend its obvious items, if given.
     """
 
     splits: tuple[SequenceSplit, ...]
@@ -214,10 +213,7 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
 
 
 def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return ``{"splits": splits of the study, "own_splits": {data set: its own splits}}``, two fields of a plan.
-
-    ``parse`` returns the split that a text names.
-    """
+    """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
     own = {
         name: tuple(reader.parse_list(("data", number, "split"), entry.split, parse))
         for number, (name, entry) in enumerate(data.items())
@@ -310,10 +306,7 @@ def _playable(reader: Reader, key: Key, stream_protocol: BaseProtocol) -> Preque
 
 
 def _measured(study: Study, stream_protocol: Prequential, items: bool, _text: str) -> None:
-    """Raise an error if a metric of the study cannot be computed event by event.
-
-    ``items`` says whether the study has item features. ``_text`` is ignored.
-    """
+    """Raise an error if a metric cannot be computed event by event; ``items`` says if there are item features."""
     if stream_protocol.predict == "items":
         StreamMetrics.of(study.metrics, stream_protocol, lists_only=False, items=items)
     elif other := [heading for heading in parse_metrics(study.metrics) if heading not in ERRORS]:

@@ -77,7 +77,7 @@ def dry_run(runner: Rehearses, logs: Mapping[str, Interactions], names: Collecti
 def failures_on(
     runner: Rehearses, systems: Sequence[System], cell: StudyCell, split: Any, fold: Any
 ) -> tuple[Errors, Errors]:
-    """Return the errors of the systems, and those of the metrics, that fail on a small part of a fold.
+    """Return ({system: error}, {metric: error}) of what fails on a small part of a fold.
 
     A metric failed if no system can be scored by it, although another metric works. Raise an error about the request or
     the data of a metric, such as missing item features: it is a mistake in the study file.
@@ -107,7 +107,7 @@ def failures_on(
 
 
 def _failing_systems(rehearsal: Rehearsal[Any], plan: AnyPlan, systems: Sequence[System]) -> Errors:
-    """Return the errors of the systems that fail on a small part, with the lines of the systems in the study file."""
+    """Return ``{system: error}`` of what fails on a small part; errors have the line of the system in the study."""
     answers: dict[str, Any] = {}
     failed: Errors = {}
     for system in systems:
@@ -136,7 +136,7 @@ def _failing_systems(rehearsal: Rehearsal[Any], plan: AnyPlan, systems: Sequence
 
 
 def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
-    """Return the error of a system or metric as one of recassay."""
+    """Return the error of a system or metric as U135; ``size`` says how much data it failed on."""
     what = f"{name} failed on {size}: {type(error).__name__}: {error}"
     found = UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
     found.__cause__ = error
@@ -144,6 +144,6 @@ def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
 
 
 def _cause(error: Exception) -> Exception:
-    """Return the error that a system or metric raised itself."""
+    """Return the error that a system or metric raised itself, without the U135 around it."""
     wrapped = isinstance(error, RecassayError) and error.code == FAILED
     return error.__cause__ if wrapped and isinstance(error.__cause__, Exception) else error

@@ -28,7 +28,7 @@ class JudgesAnswers(Protocol):
         """Return a runner of the same study with these metrics only."""
 
     def drop_metrics(self, headings: Collection[str]) -> None:
-        """Leave out metrics from here on."""
+        """Leave out the metrics with these headings from here on."""
 
 
 def leave_out(
@@ -36,8 +36,9 @@ def leave_out(
 ) -> bool:
     """Record and leave out the metrics that fail for all systems, or else the systems that cannot be scored.
 
-    These systems are removed from ``answers``. Return whether anything was left out. While ``answers`` has one of
-    several systems, a failure of only some metrics is not decided: it may be of the system or of the metrics.
+    These systems are removed from ``answers``, results by system. Return whether anything was left out. ``one_of`` is
+    the number of systems that ``answers`` will have in the end: while it has fewer, metrics that fail are kept, since
+    the system may be to blame.
     """
 
     def unscorable_by(runner: JudgesAnswers) -> Errors:
@@ -60,7 +61,7 @@ def leave_out(
 
 
 def unscorable(judge: Callable[[dict[str, Any]], object], answers: Mapping[str, Any]) -> Errors:
-    """Return the errors of the systems whose answers cannot be scored alone.
+    """Return ``{system: error}`` of the systems whose answers (results by system) cannot be scored alone.
 
     Raise an error about too few candidates, which no system can change.
     """
@@ -76,7 +77,7 @@ def unscorable(judge: Callable[[dict[str, Any]], object], answers: Mapping[str, 
 
 
 def failing_metrics(headings: Iterable[str], attempt: Callable[[str], None]) -> Errors:
-    """Return the errors of the metrics that fail although another one works; none if all fail.
+    """Return ``{heading: error}`` of the metrics that fail although another one works; empty if all fail.
 
     ``attempt`` computes one metric, or raises its error.
 

@@ -91,9 +91,7 @@ class Record:
         """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).
 
         The error is written with its traceback into the folder. What failed in the dry run of a split of data is left
-        out of all its folds and seeds.
-
-        If it failed during a stream, its results up to the failure are written, too.
+        out of all its folds and seeds. If a system failed during a stream, its results up to then are written, too.
         """
         about: Row = {
             "system": name,
