@@ -174,7 +174,7 @@ class AttachedModels:
             self.snapshot()  # says at once whether there will be one
 
     def snapshot(self) -> bytes | None:
-        """Return the state of all models; None if there is a model whose state cannot be stored: see ``unstored``."""
+        """Return the states of all models as bytes; None if one cannot be stored, for the reason in ``unstored``."""
         began = time.monotonic()
         try:
             made = write_states({one.name: one.player for one in self.models if one.player}, self._shared())
