@@ -363,6 +363,7 @@ def main() -> int:
     options.add_argument("--kills", type=int, default=20, help="of watches of files")
     options.add_argument("--commits", type=int, default=None, help="how many of them at least inside a commit")
     options.add_argument("--redis", type=int, default=0, help="kills of a Redis server")
+    options.add_argument("--per-round", type=int, default=PER_ROUND, help="kills; 1000: one after every commit")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--first", type=int, default=0, help="number of the first round")
     options.add_argument("--seconds", type=float, default=1e9, help="begin no further round after this time")
@@ -381,7 +382,7 @@ def main() -> int:
             if restarts > 0:
                 attack.round(number, "redis", min(PER_REDIS, restarts))
             elif kills > 0 or inside > 0:
-                size = min(PER_ROUND, max(kills, inside))
+                size = min(given.per_round, max(kills, inside))
                 attack.round(number, "files", size, -(-max(inside, 0) * size // max(kills, inside)))
             else:
                 break

@@ -81,8 +81,9 @@ class Clock:
         before = self.watermark
         if not known:
             return False
-        if not waiting:
-            return False  # all have ended: the owner closes them
+        if not waiting:  # all have ended; the owner closes them, unless they go on later
+            self.watermark = max(before, min(one.newest for one in known) - self.lateness)
+            return False
         by_events = min(one.newest for one in waiting) - self.lateness
         if active:
             reached = min(one.newest for one in active) - self.lateness

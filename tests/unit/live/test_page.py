@@ -27,6 +27,12 @@ def test_hours_without_exposures_of_an_arm_are_shaded_in_its_curve():
     assert whole.band is None
 
 
+def test_tables_that_go_on_later_are_judged_as_far_as_their_events_allow():
+    found = ra.watch(shown(range(9), "old"), "hit@1", finish=False, **OPTIONS)
+    assert found.watcher.bins()["judged"] == 8  # the windows of all but the newest exposure have ended
+    assert closing(found.to_dict()) == "closed up to 1970-01-01 07:50:00 UTC"
+
+
 @pytest.mark.parametrize(
     ("document", "text"),
     [
