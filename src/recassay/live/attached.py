@@ -24,7 +24,7 @@ from recassay.evaluate.streams.outcome_chunks import OutcomeChunks
 from recassay.evaluate.streams.play import Player
 from recassay.evaluate.streams.source import Batch, digest
 from recassay.live.context import text_log
-from recassay.live.model_states import read_states, write_states
+from recassay.live.model_states import check_states, read_states, write_states
 from recassay.live.models import KEY
 from recassay.models.base.capabilities import StartsOnline, UpdatesOnline
 from recassay.models.base.registry import parse
@@ -170,14 +170,16 @@ class AttachedModels:
             return
         for one in self.models:
             one.start(length)
-        if self.models:
-            self.snapshot()  # says at once whether there will be one
+        try:  # so that a finding says at once whether there will be snapshots
+            check_states(self._players(), self._shared())
+        except NotStorableError as error:
+            self.unstored = str(error)
 
     def snapshot(self) -> bytes | None:
         """Return the states of all models as bytes; None if one cannot be stored, for the reason in ``unstored``."""
         began = time.monotonic()
         try:
-            made = write_states({one.name: one.player for one in self.models if one.player}, self._shared())
+            made = write_states(self._players(), self._shared())
         except NotStorableError as error:
             self.unstored = str(error)
             return None
@@ -189,8 +191,13 @@ class AttachedModels:
         """Return whether the models would need long to learn again what they learned since the last snapshot."""
         return self.seconds > max(LONG_LEARNING, self.snapshot_seconds / SNAPSHOT_SHARE)
 
+    def _players(self) -> dict[str, Player]:
+        return {one.name: one.player for one in self.models if one.player}
+
     def _shared(self) -> dict[str, object]:
-        return {f"model {one.name}": one.model for one in self.models}
+        """Return, by name, what a snapshot leaves out: the models before they learn, and those fitted in files."""
+        fitted = {f"fitted {one.name}": one.model.fitted for one in self.models if isinstance(one.model, FittedBefore)}
+        return {f"model {one.name}": one.model for one in self.models} | fitted
 
     def learn(self, events: pl.DataFrame) -> None:
         """Let the models process interactions again that they processed before a restart."""

@@ -10,10 +10,11 @@ import io
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from recassay.data.io.archive import NotStorableError, read_archive, write_archive
+from recassay.data.io.archive import NotStorableError, check_storable, read_archive, write_archive
 from recassay.errors import InputError
 from recassay.evaluate.streams.play import Player
 
+MOST_BYTES = 900_000_000  # SQLite refuses a value of 1,000,000,000 bytes
 HINT = "load_state(state) gets what state() returned; begin a new folder with -o if the class has changed since"
 
 
@@ -28,11 +29,25 @@ class GivesState(Protocol):
         """Continue from what :meth:`state` returned; called on a new learner."""
 
 
+def check_states(players: Mapping[str, Player], shared: Mapping[str, object]) -> None:
+    """Raise :class:`NotStorableError` if a model cannot be stored."""
+    check_storable(*_content(players, shared))
+
+
 def write_states(players: Mapping[str, Player], shared: Mapping[str, object]) -> bytes:
     """Return the states of models as an archive; raise :class:`NotStorableError` if a model cannot be stored.
 
     ``shared`` names objects that are left out of the archive.
     """
+    buffer = io.BytesIO()
+    write_archive(buffer, *_content(players, shared))
+    if buffer.tell() > MOST_BYTES:
+        raise NotStorableError(f"the models take {buffer.tell():,} bytes, and a state holds {MOST_BYTES:,}")
+    return buffer.getvalue()
+
+
+def _content(players: Mapping[str, Player], shared: Mapping[str, object]) -> tuple[list[Any], dict[str, object]]:
+    """Return what an archive of models holds, and the objects that are left out of it, by name."""
     own = {name: found for name, one in players.items() if (found := _own(one)) is not None}
     states = {}
     for name, model in own.items():
@@ -40,9 +55,7 @@ def write_states(players: Mapping[str, Player], shared: Mapping[str, object]) ->
             states[name] = model.state()
         except Exception as error:
             raise NotStorableError(f"state() of {name} raised {type(error).__name__}: {error}") from error
-    buffer = io.BytesIO()
-    write_archive(buffer, [dict(players), states], {**shared, **_named(own)})
-    return buffer.getvalue()
+    return [dict(players), states], {**shared, **_named(own)}
 
 
 def read_states(data: bytes, new: Mapping[str, Player], shared: Mapping[str, object]) -> dict[str, Player]:

@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.cli import main
 from recassay.data.io.archive import save_archive
-from recassay.live import attached
+from recassay.live import attached, model_states
 from recassay.live import watcher as watching
 from recassay.live.attached import read_models
 
@@ -203,6 +203,27 @@ def test_a_class_that_does_not_take_its_state_back_is_an_error(tmp_path, monkeyp
     ra.watch(interactions(30, seed=14), METRICS, **options)
     with pytest.raises(ra.InputError, match=r"I374.*own could not take back its state: KeyError: 'others'"):
         ra.watch(interactions(30, seed=14), METRICS, **options)
+
+
+def test_a_model_that_is_fitted_in_a_file_is_not_stored_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "SMALL_LOG", 1)
+    train = log_of(interactions(200, seed=4)).with_columns(timestamp=pl.col("timestamp") - 10_000_000)
+    save_archive(tmp_path / "ease.npz", {"model": "EASE", "fitted": ra.models.EASE().fit(ra.read_interactions(train))})
+    models, events = {"svd": str(tmp_path / "ease.npz")}, interactions(150, seed=15)
+    found = in_parts(events, tmp_path, models)
+    assert models_of(found) == models_of(ra.watch(events, METRICS, models=models, **OPTIONS))
+    stored = watching.StateFile(tmp_path / "state")
+    snapshot = stored.blobs()[watching.SNAPSHOT]
+    stored.close()
+    assert b"FittedEASE" not in snapshot
+    assert b"recassay.evaluate.streams.learners:RefitLearner" in snapshot
+
+
+def test_models_that_are_too_large_for_a_state_are_a_finding(tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "SMALL_LOG", 1)
+    monkeypatch.setattr(model_states, "MOST_BYTES", 1000)
+    found = ra.watch(interactions(30, seed=16), METRICS, models="new=Recent", **OPTIONS)
+    assert "bytes, and a state holds 1,000" in w015(found)[0]
 
 
 def test_a_model_learns_the_training_log_first(tmp_path):

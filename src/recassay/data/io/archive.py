@@ -116,6 +116,11 @@ def write_archive(file: IO[bytes], value: object, shared: Mapping[str, object] |
     np.savez(file, allow_pickle=False, **{STATE: np.frombuffer(document, np.uint8)}, **members)
 
 
+def check_storable(value: object, shared: Mapping[str, object] | None = None) -> None:
+    """Raise :class:`NotStorableError` if an archive cannot hold a value; arrays are not copied."""
+    _Encoder(shared or {}).encode(value)
+
+
 def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
     """Return the value in an archive; no code in the file runs, whatever it holds.
 
