@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
@@ -61,6 +62,10 @@ class WatchSettings:
             ("user_window", self.user_window > 0, "be above 0"),
             ("max_items", self.max_items > 0, "be above 0"),
             ("shares", all(share > 0 for share in self.shares.values()), "be above 0"),
+            ("gains", all(0 <= gain < math.inf for gain in self.gains.values()), "be numbers of at least 0"),
+            ("limits", all(low < high for low, high in self.limits.values()), "have the lower number first"),
+            ("segments", len(set(self.segments)) == len(self.segments), "name each field once"),
+            ("segments", "items" not in self.segments, "be fields of one value, not lists"),
         ]  # fmt: skip
         for name, valid, rule in checks:
             if not valid:

@@ -8,6 +8,7 @@ from recassay.errors import UsageError
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
+LONGEST = 10_000 * DAY  # more would overflow 64 bits where times are added
 UNITS = {"ms": SECOND // 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
@@ -24,7 +25,10 @@ def microseconds(text: str | float, name: str = "duration") -> int:
         raise UsageError(
             "U107", f"{name} must be a duration, got {text!r}", hint="write a number and ms, s, m, h or d, such as 30m"
         )
-    return round(float(found[1]) * UNITS[found[2] or "s"])
+    span = float(found[1]) * UNITS[found[2] or "s"]
+    if span > LONGEST:
+        raise UsageError("U107", f"{name} must be at most {duration_text(LONGEST)}, got {text!r}", hint="write less")
+    return round(span)
 
 
 def duration_text(span: int) -> str:

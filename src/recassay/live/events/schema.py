@@ -25,6 +25,7 @@ LATEST_TIME = 253_402_300_800 * SECOND  # the year 10000
 TEXTS = ("event", "request_id", "user_id", "item_id", "time", "kind", "value", "arm", "policy", "propensity",
          "model_version", "surface", "event_id")  # fmt: skip
 RAW: dict[str, pl.DataType] = {name: pl.String() for name in TEXTS} | {"items": pl.List(pl.String())}
+ITEMS = "\x1fitems"  # the readable items, beside the columns that are given
 UNREADABLE = (pl.List, pl.Array, pl.Struct, pl.Binary, pl.Duration, pl.Object)  # types of columns that have no text
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, since 1970: Polars fails on others
 PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -252,12 +253,12 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
         .when(text("event") == "feedback").then(FEEDBACK)
         .when(text("event") == "interaction").then(INTERACTION)
         .when(text("event").is_not_null()).then(-1)
-        .when(pl.lit(items is not None) & pl.col("_items").is_not_null()).then(EXPOSURE)
+        .when(pl.lit(items is not None) & pl.col(ITEMS).is_not_null()).then(EXPOSURE)
         .when(text("item_id").is_not_null()).then(FEEDBACK)
         .otherwise(-1)
     )  # fmt: skip
     plain = frame.with_columns(
-        (pl.lit(None, pl.List(pl.String)) if items is None else items.cast(pl.List(pl.String))).alias("_items")
+        (pl.lit(None, pl.List(pl.String)) if items is None else items.cast(pl.List(pl.String))).alias(ITEMS)
     )
     typed = plain.select(
         _time(frame, "time").alias("time"),
@@ -266,7 +267,7 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
         *(_id(text(name)).alias(name) for name in ("request_id", "user_id", "item_id", "event_id")),
         _id(text("kind")).fill_null("click").alias("kind"),
         pl.coalesce(_id(text("arm")), _id(text("policy")), pl.lit("all")).alias("arm"),
-        pl.col("_items").alias("items"),
+        pl.col(ITEMS).alias("items"),
         text("value").cast(pl.Float64, strict=False).alias("value"),
         text("value").is_not_null().alias("_valued"),
         _propensity(frame).alias("propensity"),
