@@ -4,7 +4,7 @@ A round watches a log of its own to the end, through many deaths. Its final bits
 disturbed, and of a replay. Rounds of lists have exposures and feedback; rounds of models also have interactions, and
 attached models: some are built in, one is fitted in a file, one is a class in a Python file. Every round has a number,
 and the same seed and number make the same log and the same deaths, but for those at any moment. ``--first`` goes on
-with the number that the last line of an earlier run names.
+with the number that the last line of an earlier run names; Ctrl-C prints the table so far.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PER_REDIS = 5  # restarts of a server
 WRITES = ("write", "write_blob", "append", "trim", "write_sums", "drop_sums", "record_advance", "set_aside",
           "write_letters", "commit")  # fmt: skip
 LINES = 20  # of a file that are read at once
-LONGEST = 100  # seconds until a watch counts as one that hangs
+LONGEST = 600  # seconds until a watch counts as one that hangs
 SLACK = 590  # seconds by which events come too late, below the lateness
 MOST_FAULTS = 5
 SERVER, COMMIT, ALIVE = "Redis server", "in a commit", "ended before its death"
@@ -376,17 +376,18 @@ def main() -> int:
     number, began = given.first, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="recassay-live-kill-", dir=MEMORY_FOLDER) as place:
         attack = Attack(Path(place), given.seed)
-        while len(attack.faults) < MOST_FAULTS and time.monotonic() - began < given.seconds:
-            kills, inside = given.kills - attack.died(), commits - attack.died(inside=COMMIT)
-            restarts = given.redis - attack.died(server=True)
-            if restarts > 0:
-                attack.round(number, "redis", min(PER_REDIS, restarts))
-            elif kills > 0 or inside > 0:
-                size = min(given.per_round, max(kills, inside))
-                attack.round(number, "files", size, -(-max(inside, 0) * size // max(kills, inside)))
-            else:
-                break
-            number += 1
+        with contextlib.suppress(KeyboardInterrupt):
+            while len(attack.faults) < MOST_FAULTS and time.monotonic() - began < given.seconds:
+                kills, inside = given.kills - attack.died(), commits - attack.died(inside=COMMIT)
+                restarts = given.redis - attack.died(server=True)
+                if restarts > 0:
+                    attack.round(number, "redis", min(PER_REDIS, restarts))
+                elif kills > 0 or inside > 0:
+                    size = min(given.per_round, max(kills, inside))
+                    attack.round(number, "files", size, -(-max(inside, 0) * size // max(kills, inside)))
+                else:
+                    break
+                number += 1
     print(f"{attack.table()}\nthe next round has number {number}")
     return int(bool(attack.faults))
 
