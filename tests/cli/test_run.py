@@ -97,7 +97,7 @@ def test_a_model_that_fails_in_the_dry_run_sets_the_exit_status(recassay, study,
     monkeypatch.setattr(Popular, "fit", failing)
     done = recassay("run", "study.yaml", "-o", "out")
     assert done.code == 1
-    assert "Popular failed on the dry run of generated, random(test=0.2), and was left out:\n[U135]" in done.err
+    assert "Popular failed in the dry run of generated, random(test=0.2), and was left out:\n[U135]" in done.err
     assert "Random" in done.out
     text = (study / "study.yaml").read_text().replace("Random", "Popular")
     (study / "all.yaml").write_text(re.sub("models:.*", "models: [Popular]", text))

@@ -151,9 +151,9 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
     for failure in results.failures:
         where = f"{failure['dataset']}, {failure['split']}"
         if failure.get("dry_run"):
-            where = f"the dry run of {where}, and was left out"
+            where = f"in the dry run of {where}, and was left out"
         else:
-            where += f", fold {failure['fold']}, seed {failure['seed']}"
-        _common.say(f"\n{failure['system']} failed on {where}:\n{failure['message']}")
+            where = f"on {where}, fold {failure['fold']}, seed {failure['seed']}"
+        _common.say(f"\n{failure['system']} failed {where}:\n{failure['message']}")
     if results.failures:
         _common.say(f"\nTracebacks are in {results.folder / 'failures'}")

@@ -84,6 +84,14 @@ def test_settings_are_played_before_answers(study, tmp_path, here):
     assert {piece.system for (piece,) in here["answers"]} == {"isgd", "uknn", "popular"}
 
 
+def test_a_system_that_failed_in_the_dry_run_gets_no_task(study, tmp_path, here):
+    path = study(replace=[("factors=4", "factors=64")])
+    local = ra.run_study(path, tmp_path / "local")
+    results = ra.run_study(path, tmp_path / "out", engine="spark")
+    assert {piece.system for one in here["answers"] for piece in one} == {"popular", "random"}
+    assert (results.failures, results.rows) == (local.failures, local.rows)
+
+
 def test_stored_answers_give_no_task(study, tmp_path, here):
     ra.run_study(study(), tmp_path / "out", engine="spark")
     here.clear()
