@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,19 @@ EVENT, USER, TIME = "event", "user_id", "timestamp"
 ABOUT = "recassay outcomes"  # key in the metadata of a Parquet file, for what is no column
 
 
+@dataclass(frozen=True)
+class CatalogueValues:
+    """A metric of the lists of many events together, such as coverage: over all scored events, and along the stream.
+
+    ``values`` are over the last ``window`` scored events up to each of ``at`` (numbers of events).
+    """
+
+    whole: float
+    window: int
+    at: tuple[int, ...]
+    values: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes(Displayable):
     """The results of a system on a stream: a row per scored event with its value under each metric, its user and time.
@@ -34,7 +47,7 @@ class Outcomes(Displayable):
     ``event`` is the position of each event in the stream, from 0, and ``events`` the length of the stream; events that
     were not scored have no row. A value is NaN where its metric is undefined. ``counts`` says how many events were
     scored, and how many were not, by reason; ``settings`` how the stream was played. ``timing`` is how long this run
-    took, and the fingerprint leaves it out.
+    took, and the fingerprint leaves it out. ``catalogue`` has the metrics that describe many lists together.
 
     >>> made = Outcomes("Popular", np.array([1, 3, 4]), {"recall@2": np.array([0.0, 1.0, 0.0])}, events=6)
     >>> len(made), made.metrics, round(made.mean("recall@2"), 4)
@@ -54,6 +67,7 @@ class Outcomes(Displayable):
     counts: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     timing: Timing | None = field(default=None, repr=False)
+    catalogue: Mapping[str, CatalogueValues] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"outcomes of {self.system}"
@@ -124,6 +138,7 @@ class Outcomes(Displayable):
         about: dict[str, Any] = {"system": self.system, "events": self.events}
         about |= {"counts": self.counts, "settings": self.settings}
         about["timing"] = None if self.timing is None else self.timing.to_dict()
+        about |= self._about_catalogue()
         write_parquet(self.frame(), path, {**(metadata or {}), ABOUT: json_text(about)})
 
     @classmethod
@@ -137,7 +152,17 @@ class Outcomes(Displayable):
             raise InputError("I381", what, where=str(path), hint="Outcomes.from_frame(table, system, events=...)")
         about = json.loads(content)
         timing = about.pop("timing")
+        about["catalogue"] = {
+            heading: CatalogueValues(one["whole"], one["window"], tuple(one["at"]), tuple(one["values"]))
+            for heading, one in about.get("catalogue", {}).items()
+        }
         return cls.from_frame(read_parquet(path), timing=timing and Timing.from_dict(timing), **about)
+
+    def _about_catalogue(self) -> dict[str, Any]:
+        """Return the metrics of the catalogue as plain values; an empty dict if there are none."""
+        return (
+            {"catalogue": {heading: asdict(one) for heading, one in self.catalogue.items()}} if self.catalogue else {}
+        )
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -145,6 +170,7 @@ class Outcomes(Displayable):
         about: dict[str, Any] = {"counts": dict(sorted(self.counts.items()))}
         about |= {"settings": dict(sorted(self.settings.items()))}
         about |= {"system": self.system, "events": self.events, "metrics": self.metrics}
+        about |= self._about_catalogue()
         digest = hashlib.blake2b(json_text(about).encode(), digest_size=16)
         for part in (self.event, *self.values.values()):
             digest.update(part.tobytes())

@@ -90,8 +90,8 @@ class Data(ConfigSection):
         ),
     ] = None
     protocol: Annotated[
-        str | None, Field(description="the protocol of this stream, if it differs from that of the study")
-    ] = None
+        Texts, Field(description="the protocol of this stream, or several, if it differs from that of the study")
+    ] = []
 
 
 class Judge(ConfigSection):

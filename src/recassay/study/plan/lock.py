@@ -83,7 +83,10 @@ def _of_streams(plan: StreamPlan) -> dict[str, Any]:
     tried = {name: [str(model) for model in models] for name, models in plan.settings.items()}
     tune = study.tune and study.tune.model_dump() | {"metric": study.tune.metric or plan.over_time, "tried": tried}
     return {
-        "protocols": {name: _named(protocol) for name, protocol in plan.protocols.items()},
+        "protocols": {
+            name: _named(several[0]) if len(several) == 1 else [_named(one) for one in several]
+            for name, several in plan.protocols.items()
+        },
         "over_time": study.over_time.model_dump() | {"metric": study.over_time.metric or plan.over_time},
         "tune": tune,
     }

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from recassay import drift, models, protocols, split
-from recassay.comparison.over_time.curves import ERRORS
 from recassay.designs import Design
 from recassay.designs import parse_list as parse_designs
 from recassay.drift import Detector
 from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.streams.values import StreamMetrics
-from recassay.metrics.base import Metric
+from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
 from recassay.naming.files import load_file
 from recassay.naming.grammar import suggest
@@ -31,7 +29,7 @@ from recassay.split.sessions import Sequencer
 from recassay.study.config.reading import Document, Key, Reader
 from recassay.study.config.schema import Data, Study
 from recassay.study.config.sources import names_table
-from recassay.study.plan.curves import curves_of
+from recassay.study.plan.curves import check_metrics, curves_of, of_catalogue, of_events, playable, streams_of
 from recassay.study.plan.own_classes import with_own_classes
 from recassay.study.plan.rerank_tuning import check_reranker_grid, refuse_tuning_of_others
 from recassay.study.plan.run_files import RunFiles
@@ -143,17 +141,33 @@ class StreamPlan(AnyPlan):
 
     splits: tuple[WholeStream, ...]
     protocol: Prequential
-    protocols: Mapping[str, Prequential]
+    protocols: Mapping[str, tuple[Prequential, ...]]
     over_time: str
     curves: tuple[str, ...]
     detectors: tuple[Detector, ...]
     settings: Mapping[str, tuple[Any, ...]]
 
     def with_metrics(self, headings: Iterable[str]) -> Self:
-        """Return the plan with only these metrics, also in its curves: the first metric if none of them has a curve."""
-        found = super().with_metrics(headings)
-        curves = tuple(one for one in self.curves if one in found.metrics) or tuple(found.metrics)[:1]
+        """Return the plan with only these metrics, also in its curves; a metric of events is kept, if none is left."""
+        kept = list(headings)
+        has_events = any(one in self.of_events for one in kept)
+        found = super().with_metrics(kept if has_events else [self.over_time, *kept])
+        curves = tuple(one for one in self.curves if one in found.metrics) or tuple(found.of_events)[:1]
         return dataclasses.replace(found, over_time=curves[0], curves=curves)
+
+    def protocol_of(self, dataset: str, split: str) -> Prequential:
+        """Return the protocol by which a split of data set ``dataset`` plays it."""
+        return dict(zip(map(str, self.splits_of(dataset)), self.protocols[dataset], strict=True))[split]
+
+    @property
+    def of_events(self) -> Mapping[str, Metric]:
+        """Return the metrics that have a value for each event."""
+        return of_events(self.metrics)
+
+    @property
+    def of_catalogue(self) -> Mapping[str, CatalogueMetric]:
+        """Return the metrics of the lists of many events together, such as coverage."""
+        return of_catalogue(self.metrics)
 
 
 def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan | StreamPlan:
@@ -268,17 +282,14 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         if data.split:
             what = f"{protocol} needs no split: every event is first test, then training"
             raise reader.error(("data", number, "split"), what, "remove `split:`")
-        stream_protocol = (
-            reader.parse(("data", number, "protocol"), data.protocol, protocols.parse) if data.protocol else protocol
-        )
-        each[name] = _playable(reader, ("data", number) if data.protocol else ("protocol",), stream_protocol)
-        reader.parse(
-            ("metrics",), str(stream_protocol), functools.partial(_measured, study, each[name], bool(data.items))
-        )
-    metrics = list(common["metrics"])
-    curves = curves_of(reader, study, metrics, each)
+        own: Key = ("data", number, "protocol")
+        each[name] = streams_of(reader, own, data.protocol) if data.protocol else (playable(reader, protocol),)
+        for one in each[name]:
+            reader.parse(("metrics",), str(one), functools.partial(check_metrics, study, one, bool(data.items)))
+    several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}
+    curves = curves_of(reader, study, common["metrics"], each)
     return StreamPlan(
-        **common,
+        **common | {"own_splits": several},
         splits=(WholeStream(),),
         protocol=protocol,
         designs=(STREAM,),
@@ -292,27 +303,6 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         ),
         settings=grid_settings(reader, study.tune, common["systems"]),
     )
-
-
-def _playable(reader: Reader, key: Key, stream_protocol: BaseProtocol) -> Prequential:
-    if not isinstance(stream_protocol, Prequential):
-        raise reader.error(
-            key, f"{stream_protocol} is not for streams, unlike the protocol of the study", "prequential(at=10)"
-        )
-    if stream_protocol.folds != "none":
-        what = f"a study plays every system once, and {stream_protocol} plays several copies"
-        raise reader.error(key, what, "remove folds; ra.play plays copies, and ra.over_folds shows their curves")
-    return stream_protocol
-
-
-def _measured(study: Study, stream_protocol: Prequential, items: bool, _text: str) -> None:
-    """Raise an error if a metric cannot be computed event by event; ``items`` says if there are item features."""
-    if stream_protocol.predict == "items":
-        StreamMetrics.of(study.metrics, stream_protocol, lists_only=False, items=items)
-    elif other := [heading for heading in parse_metrics(study.metrics) if heading not in ERRORS]:
-        raise UsageError(
-            "U192", f"{other[0]} is not a metric of ratings", where=str(stream_protocol), hint=" or ".join(ERRORS)
-        )
 
 
 def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dict[str, Any]) -> SequencePlan:

@@ -62,7 +62,7 @@ class Record:
     command: str = ""  # that makes these results
     leads: list[Lead] = field(default_factory=list)
     groups: list[tuple[Row, GroupScores]] = field(default_factory=list)  # with the place of each
-    protocols: dict[str, str] = field(default_factory=dict)  # protocols of data sets that have their own
+    protocols: dict[tuple[str, str], str] = field(default_factory=dict)  # of streams, by data set and split
 
     @cached_property
     def store(self) -> StudyFolder:
@@ -227,5 +227,5 @@ class Record:
 
     def identity(self, cell: StudyCell) -> Row:
         """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
-        protocol = self.protocols.get(cell.dataset, str(self.plan.protocol))
+        protocol = self.protocols.get((cell.dataset, cell.split), str(self.plan.protocol))
         return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}

@@ -18,7 +18,7 @@ from recassay.comparison.over_time.compare import OverTime, compare_over_time, d
 from recassay.comparison.over_time.curves import exhibit, made_of, over_time
 from recassay.evaluate.lists.summary import interval_bounds, merge_findings
 from recassay.evaluate.streams.result import mean
-from recassay.metrics.base import Metric
+from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.portable import elementary
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
@@ -26,7 +26,9 @@ from recassay.results.outcomes import EVENT, TIME, USER, Outcomes
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty
 from recassay.study.config.schema import Judge
+from recassay.study.plan.curves import of_events
 from recassay.study.plan.plan import StreamPlan
+from recassay.study.run.stream_catalogue import catalogue_exhibits, catalogue_row
 from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.results import Row
@@ -63,13 +65,15 @@ def score_streams(
     columns = {
         (name, heading): _column(outcomes, made_of(outcomes, heading).column, about)
         for name, outcomes in played.items()
-        for heading in metrics
+        for heading in of_events(metrics)
     }
     powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
     uncertainty = Uncertainty(None if dry_run else judge.method, judge.level, judge.resamples, judge.seed)
     bounds = _bounds(columns, about, powers, uncertainty, threads)
     rows = [
-        _row(outcomes, name, heading, metric, columns[name, heading], bounds.get((name, heading)))
+        catalogue_row(outcomes, name, heading, metric)
+        if isinstance(metric, CatalogueMetric)
+        else _row(outcomes, name, heading, metric, columns[name, heading], bounds.get((name, heading)))
         for name, outcomes in played.items()
         for heading, metric in metrics.items()
     ]
@@ -156,8 +160,8 @@ class DeclaredComparisons:
         Nothing is added for fewer than two systems or a missing baseline.
         """
         played = stream_outcomes(scored)
-        for metric in plan.metrics:
-            if metric != RMSE and comparable(played, plan) and _is_bounded(played, metric, plan):
+        for metric in plan.of_events:
+            if metric != RMSE and comparable(played, plan) and is_bounded(played, metric, plan):
                 self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan, cell.dataset)
 
     def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
@@ -180,7 +184,7 @@ def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
     ``scored`` are the scores on one stream.
     """
     scores, found = scored.scores, {}
-    headings = scores.metrics
+    headings = scores.unit_metrics
     events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
     for name in scores.systems:
         there = ~np.isnan(scores.values(name, headings[0]))
@@ -200,7 +204,7 @@ def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
     return len(played) > 1 and all(map(len, played.values())) and (baseline is None or baseline in played)
 
 
-def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
+def is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
     """Return whether the values of a metric span at most the range that bounds over time assume.
 
     The range is ``over_time.largest`` of the study. Only novelty and similar metrics can exceed it. The result is also
@@ -272,6 +276,8 @@ def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: s
     for metric in plan.curves if scored else ():
         name = "" if metric == plan.over_time else "-" + re.sub(r"\W+", "-", metric).strip("-")
         yield from (replace(one, name=one.name + name) for one in _over_time(scored, metric, plan, dataset))
+    if scored:
+        yield from catalogue_exhibits(scored, plan)
     yield _counted(played)
 
 
@@ -286,7 +292,7 @@ def _over_time(scored: Mapping[str, Outcomes], metric: str, plan: StreamPlan, da
         for outcomes in scored.values()
     ]
     yield exhibit(curves)
-    if metric != RMSE and comparable(scored, plan) and _is_bounded(scored, metric, plan):
+    if metric != RMSE and comparable(scored, plan) and is_bounded(scored, metric, plan):
         compared = compare_streams(scored, metric, plan, dataset)
         yield from compared.exhibits()[1:]  # the first one repeats the curves
     if metric != plan.over_time:

@@ -25,7 +25,15 @@ from recassay.study.plan.tuning import Setting, best_setting, play_setting, sett
 from recassay.study.run.dry_run import Rehearsal
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
-from recassay.study.run.stream_scores import DeclaredComparisons, score_streams, stream_exhibits, stream_findings
+from recassay.study.run.stream_catalogue import catalogue_window, with_catalogue
+from recassay.study.run.stream_protocols import ProtocolComparisons
+from recassay.study.run.stream_scores import (
+    DeclaredComparisons,
+    score_streams,
+    stream_exhibits,
+    stream_findings,
+    stream_outcomes,
+)  # fmt: skip
 from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.stream_fold import StreamFold, WholeStream, dry_run_protocol
@@ -39,20 +47,21 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
     plan: StreamPlan
     declared: DeclaredComparisons = field(default_factory=DeclaredComparisons)
+    by_protocol: ProtocolComparisons = field(default_factory=ProtocolComparisons)
     settings: dict[str, dict[str, list[Setting]]] = field(
         default_factory=dict
     )  # results of tuning, by data set and system
 
     def folds(self, name: str, log: Interactions, split: WholeStream) -> list[StreamFold]:
         """Return one fold, the whole log; with tuning, the events used for it count as a warm-up and are not scored."""
-        protocol, tune = self.plan.protocols[name], self.plan.study.tune
+        protocol, tune = self.plan.protocol_of(name, str(split)), self.plan.study.tune
         tuned_on = int(len(log) * tune.share) if tune else 0
         try:
             with_warmup = dataclasses.replace(protocol, warmup=max(protocol.warmup, tuned_on))
         except RecassayError as error:
             raise self.plan.document.locate(("tune", "share"), error) from error
-        self.record.protocols[name] = str(protocol)
-        return [StreamFold(log, with_warmup, name, tuned_on, items=self._items(name))]
+        self.record.protocols[name, str(split)] = str(protocol)
+        return [StreamFold(log, with_warmup, name, tuned_on, items=self._items(name), split=str(split))]
 
     def _items(self, name: str) -> Features | None:
         """Return the item features of data set ``name``; None if it has none."""
@@ -94,7 +103,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return tuple(found)
 
     def _is_left_out(self, fold: StreamFold, system: System) -> bool:
-        return self.is_left_out(fold.dataset, str(WholeStream()), system.name)
+        return self.is_left_out(fold.dataset, fold.split, system.name)
 
     def unplayed_settings(self, fold: StreamFold) -> list[tuple[str, int]]:
         """Return the tuning candidates without a stored result on this stream, as pairs of system and index."""
@@ -115,7 +124,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         play_setting(whole, self.plan.settings[system][number], self._tuned_on(fold), self._tuned_by, self.out)
 
     def _tuned_on(self, fold: StreamFold) -> StreamFold:
-        return fold.first(fold.tuned_on, self.plan.protocols[fold.dataset])
+        return fold.first(fold.tuned_on, self.plan.protocol_of(fold.dataset, fold.split))
 
     @property
     def _tuned_by(self) -> str:
@@ -132,7 +141,8 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
     def protocol_text(self, fold: StreamFold, seed: int) -> str:
         """Return the protocol and the metrics as text, the same for every seed."""
-        return f"{fold.protocol} by {', '.join(self.plan.metrics)}"
+        window = f" in windows of {catalogue_window(self.plan, fold.dataset)}" if self.plan.of_catalogue else ""
+        return f"{fold.protocol} by {', '.join(self.plan.metrics)}{window}"
 
     def answer(
         self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
@@ -156,9 +166,14 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return self._played(fitted, fold, name, progress=progress)
 
     def _played(self, model: Any, fold: StreamFold, name: str, **how: Any) -> Outcomes:
-        metrics = list(self.plan.metrics) if fold.protocol.predict == "items" else None
-        items = fold.items if metrics else None
-        return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
+        metrics = list(self.plan.of_events) if fold.protocol.predict == "items" else None
+        items, of_lists = fold.items if metrics else None, self.plan.of_catalogue
+        stream = play_stream(
+            model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, lists=bool(of_lists), **how
+        )
+        return (
+            with_catalogue(stream, of_lists, catalogue_window(self.plan, fold.dataset)) if of_lists else stream.outcomes
+        )
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
         """Write the outcomes of a system on a cell (stream and seed), a row per scored event, together with ``key``.
@@ -209,6 +224,8 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         independent.
         """
         self.declared.add(cell, scored, self.plan)
+        if len(self.plan.protocols[cell.dataset]) > 1:
+            self.by_protocol.add(cell, stream_outcomes(scored))
         by_user = read_scores(scored.frame(**self.record.identity(cell), design=design))
         for _, scores in by_user:  # one place
             pooled = dataclasses.replace(scores, rows=scored.scores.rows)
@@ -218,6 +235,8 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         """Record the final tests of all streams; p is corrected over all streams and pairs of one metric and seed."""
         for cell, rows in self.declared.rows(self.plan):
             self.record.note_comparisons(cell, STREAM, rows)
+        for cell, exhibit in self.by_protocol.exhibits(self.plan):
+            self.record.write_exhibit(cell, exhibit)
 
     def make_exhibits(
         self, cell: StudyCell, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes]

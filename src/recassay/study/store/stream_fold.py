@@ -21,9 +21,14 @@ DRY_RUN_SPAN = 100  # events; the longest batch, delay or refit interval of a dr
 
 @dataclass(frozen=True, repr=False)
 class WholeStream(Cut):
-    """The split of a stream, which leaves it whole: every event is first used for testing, then for training."""
+    """The split of a stream, which leaves it whole: every event is first used for testing, then for training.
+
+    ``protocol`` says by which of several protocols; it is empty if the stream has only one.
+    """
 
     name: ClassVar[str] = "whole"
+
+    protocol: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +46,7 @@ class StreamFold:
     number: int = 0
     removed: Mapping[str, int] = field(default_factory=dict)
     items: Features | None = None
+    split: str = str(WholeStream())
 
     @property
     def train(self) -> Interactions:
@@ -50,7 +56,7 @@ class StreamFold:
     @property
     def how(self) -> dict[str, Any]:
         """Return how the fold was made: the name of the split, the protocol, and the number of events for tuning."""
-        return {"split": str(WholeStream()), "protocol": str(self.protocol), "tuned_on": self.tuned_on}
+        return {"split": self.split, "protocol": str(self.protocol), "tuned_on": self.tuned_on}
 
     @cached_property
     def fingerprint(self) -> str:

@@ -328,7 +328,10 @@ judge: {resamples: 200}
         ("over_time: {window: 200}", "tune: {grid: {als: {rate: [1]}}}", "U133", "als"),
         ("over_time: {window: 200}", "tune: {grid: {isgd: {rates: [1]}}}", "U133", "rates"),
         ("over_time: {window: 200}", "tune: {grid: {isgd: {update: [some]}}}", "U102", "some"),
-        ("recall@5, mrr@5", "coverage@5", "U192", "coverage@5"),
+        ("recall@5, mrr@5", "coverage@5", "U192", "no metric has a value for each event"),
+        ("recall@5, mrr@5", "recall@5, coverage@9", "U192", "more than the 5 items"),
+        ("recall@5, mrr@5", "recall@5, coverage(catalogue='truth')@5", "U192", "catalogue"),
+        ("[recall@5, mrr@5]", "[recall@5, coverage@5]\ntune: {metric: coverage@5}", "U133", "coverage@5"),
         ("prequential(at=5)", "prequential(at=5, folds='cv')", "U133", "copies"),
         ('seed=1)"}', 'seed=1)", sequences: ready_made}', "U133", "sequences"),
         ('seed=1)"}', 'seed=1)", protocol: ranking}', "U133", "ranking"),
@@ -401,3 +404,85 @@ def test_several_metrics_over_time_with_a_window_per_data_set(study, tmp_path):
             assert last == pytest.approx(curve.table["value"][-1])
             assert (folder / f"mcnemar-over-time{ending}.csv").exists() == (metric == "recall@5")
     assert not (folder / "alarms-recall-5.csv").exists()
+
+
+def test_metrics_of_many_lists_have_means_and_curves_and_no_tests(write, tmp_path):
+    path = write(replace=[("recall@5, mrr@5", "coverage@5, recall@5, gini@3")])
+    out = tmp_path / "out"
+    results = ra.run_study(path, out)
+    protocol = ra.protocols.prequential(at=5)
+    played = ra.play(ISGD(factors=4), made(), protocol, name="isgd", metrics="recall@5", lists=True)
+    rows = {row["metric"]: row for row in results.rows if row["system"] == "isgd" and row["fold"] == "all"}
+    scored = len(played.outcomes)
+    for heading in ("coverage@5", "gini@3"):
+        whole = played.catalogue_over_time(heading, scored).table[heading][-1]
+        assert (rows[heading]["mean"], rows[heading]["n"], rows[heading]["low"]) == (whole, scored, None)
+        chart = out / f"exhibits/generated/whole/over-time-{heading.replace('@', '-')}.csv"
+        own = pl.read_csv(chart).filter(pl.col("system") == "isgd")[heading]
+        assert own.to_list() == pytest.approx(played.catalogue_over_time(heading, 200).table[heading].to_list())
+        assert "no test compares systems" in json.loads(chart.with_suffix(".json").read_text())["caption"]
+    assert {row["metric"] for row in results.comparisons} == {"recall@5"}
+    assert "coverage@5 over time" in (out / "report.html").read_text()
+    before = files(out, without=TIMED)
+    assert ra.run_study(write(replace=[("recall@5, mrr@5", "recall@5")]), out).comparisons == results.comparisons
+    ra.run_study(write(replace=[("recall@5, mrr@5", "coverage@5, recall@5, gini@3")]), out)
+    assert files(out, without=TIMED) == before
+
+
+@pytest.mark.parametrize(("window", "expected"), [("window: 300", 300), ("by: event, window: 400", 28)])
+def test_windows_of_metrics_of_many_lists_are_those_of_the_study(write, tmp_path, window, expected):
+    ra.run_study(
+        write(replace=[("recall@5, mrr@5", "recall@5, coverage@5"), ("window: 200", window)]), tmp_path / "out"
+    )
+    about = json.loads((tmp_path / "out/exhibits/generated/whole/over-time-coverage-5.json").read_text())
+    assert f"the last {expected} scored events" in about["caption"]
+
+
+TWO = 'protocol: ["prequential(at=5)", "prequential(at=5, delay=300, warmup=100)"]}'
+
+
+def test_a_data_set_may_have_several_protocols(write, tmp_path):
+    path = write(replace=[('seed=1)"}', f'seed=1)", {TWO}'), ("recall@5, mrr@5", "recall@5")])
+    out = tmp_path / "out"
+    results = ra.run_study(path, out)
+    texts = ["prequential(at=5)", "prequential(at=5, warmup=100, delay=300)"]
+    assert {row["protocol"] for row in results.rows} == set(texts)
+    assert {row["dataset"] for row in results.rows} == {"generated"}
+    alone = {text: by_hand(text) for text in texts}
+    for row in results.rows:
+        if row["system"] == "isgd":
+            assert row["mean"] == pytest.approx(alone[row["protocol"]]["isgd"].outcomes.mean("recall@5"))
+    assert len(results.comparisons) == 4
+    (chart,) = out.rglob("protocols-recall-5.csv")
+    table = pl.read_csv(chart)
+    assert table["system"].to_list() == ["isgd", "uknn", "popular"]
+    by_event = [
+        pl.DataFrame({"event": one["isgd"].outcomes.event, "value": one["isgd"].outcomes.of("recall@5")})
+        for one in alone.values()
+    ]
+    both = by_event[0].join(by_event[1], on="event")
+    assert (table["n"][0], table["difference"][0]) == (
+        both.height,
+        pytest.approx((both["value"] - both["value_right"]).mean()),
+    )
+    assert table["dropped"][0] == len(alone[texts[0]]["isgd"].outcomes) - both.height
+    assert not [*out.rglob("protocol-means*")]
+    before = files(out, without=TIMED)
+    (out / "cache" / "state.json").unlink(missing_ok=True)
+    assert ra.run_study(path, out).rows == results.rows
+    assert files(out, without=TIMED) == before
+
+
+def test_protocols_with_other_targets_are_not_paired(write, tmp_path):
+    two = 'protocol: ["prequential(at=5)", "prequential(at=5, match=\'future\')"]}'
+    path = write(replace=[('seed=1)"}', f'seed=1)", {two}'), ("recall@5, mrr@5", "recall@5")])
+    ra.run_study(path, tmp_path / "out")
+    assert not [*(tmp_path / "out").rglob("protocols-*")]
+    (about,) = (tmp_path / "out").rglob("protocol-means-recall-5.json")
+    assert "other items are right at the same event" in json.loads(about.read_text())["caption"]
+
+
+def test_a_protocol_named_twice_is_refused(study):
+    two = 'protocol: ["prequential(at=5)", "prequential(at=5)"]}'
+    with pytest.raises(RecassayError, match="named twice"):
+        planned(study(STUDY, replace=[('seed=1)"}', f'seed=1)", {two}')]))
