@@ -4,10 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.columnar import _kernels
+from recassay.columnar import _kernels, layout
 from recassay.columnar.groups import GroupedRows
 from recassay.columnar.layout import mark_repeated, offsets_without, order_within, row_groups
 from recassay.columnar.recoding import Recoding
@@ -71,10 +72,12 @@ def test_repeats_in_a_list_longer_than_the_first_table():
 
 
 @settings(deadline=None)
-@given(long_stretches, st.booleans())
-def test_order_within_is_a_stable_sort_of_each_stretch(lists, descending):
+@given(long_stretches, st.booleans(), st.sampled_from([1, 40, layout.SORTED_PER_BLOCK]))
+def test_order_within_is_a_stable_sort_of_each_stretch(lists, descending, per_block):
     offsets, keys = laid_out(lists, np.float64)
-    order, tied = order_within(offsets, keys, descending=descending)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(layout, "SORTED_PER_BLOCK", per_block)
+        order, tied = order_within(offsets, keys, descending=descending)
     sign = -1 if descending else 1
     wanted = [
         row for first, last in pairwise(offsets) for row in sorted(range(first, last), key=lambda row: sign * keys[row])

@@ -16,6 +16,7 @@ from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
 TEXTS_PER_BLOCK = 1 << 16  # the second hash then finds the texts in the processor's cache
+SORTED_PER_BLOCK = 1 << 17  # numbers of groups that are sorted together, which fit the cache
 ROWS_PER_BLOCK = 1 << 18
 
 
@@ -106,19 +107,20 @@ def order_within(
     """
     sign, groups = -1.0 if descending else 1.0, offsets.size - 1
     offsets, keys = readonly(offsets), readonly(keys)
-    states = each_block(lambda begin, end: order_state(offsets, keys, sign, begin, end), groups, size=LISTS_PER_BLOCK)
+    size = max(1, SORTED_PER_BLOCK * groups // max(1, keys.size))
+    states = each_block(lambda begin, end: order_state(offsets, keys, sign, begin, end), groups, size=size)
     state = max(states, default=0)
     if state < 2:
         return None, state == 1
     order = np.empty(keys.size, np.int64)
 
     def fill(begin: int, end: int) -> None:
-        if states[begin // LISTS_PER_BLOCK] < 2:
+        if states[begin // size] < 2:
             order[offsets[begin] : offsets[end]] = np.arange(offsets[begin], offsets[end])
         else:
             _order_groups(offsets[begin : end + 1], keys, sign, order)
 
-    each_block(fill, groups, size=LISTS_PER_BLOCK)
+    each_block(fill, groups, size=size)
     return order, True  # ties are only visible after sorting; the caller checks for them
 
 
@@ -127,7 +129,7 @@ def _order_groups(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: f
 
     ``offsets[g]:offsets[g + 1]`` are the rows of group g. Groups of one length are sorted together, as the rows of a
     matrix: NumPy's sort uses vector instructions, and is four to eight times as fast as a compiled loop over groups. It
-    is not stable, so groups are sorted again by a stable sort if some keys are equal.
+    is not stable, so a group with equal keys is sorted again by a stable sort.
     """
     lengths = np.diff(offsets)
     by_length = np.argsort(lengths, kind="stable")
@@ -150,7 +152,10 @@ def _row_order(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return, for each row of a matrix, the column indices that sort it; equal values keep their order."""
     order = np.argsort(matrix, axis=1)
     ordered = np.take_along_axis(matrix, order, axis=1)
-    return np.argsort(matrix, axis=1, kind="stable") if (ordered[:, 1:] == ordered[:, :-1]).any() else order
+    tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if tied.any():
+        order[tied] = np.argsort(matrix[tied], axis=1, kind="stable")
+    return order
 
 
 def take(values: NDArray[Any], rows: NDArray[np.integer]) -> NDArray[Any]:
