@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 STORED = HERE / "digests.json"
 NOISY = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "float_power", "cbrt", "sin", "cos", "tanh")
 SECTIONS: dict[str, Callable[[], Iterator[Any]]] = {}
+JUDGEMENTS: dict[str, Any] = {}  # values of the scored runs, by their names
 
 
 def add_noise() -> None:
@@ -101,6 +103,15 @@ def tables() -> dict[str, Any]:
 def scored(interval: str) -> Any:
     """Return scores of the runs under metrics of all families."""
     import recassay as ra
+    from recassay.evaluate.lists.job import Job
+
+    judge = Job.judge
+
+    def judged_once(job: Any, run: Any, truth: Any) -> Any:
+        """Return the values of a run; only their intervals differ between the methods."""
+        if run.name not in JUDGEMENTS:
+            JUDGEMENTS[run.name] = judge(job, run, truth)
+        return JUDGEMENTS[run.name]
 
     metrics = [
         "ndcg@10", "ndcg(gain='exp2')@20", "ndcg(gain='exp2', ideal='retrieved')@20", "ndcg(discount='jk')@10",
@@ -112,7 +123,8 @@ def scored(interval: str) -> Any:
     made = tables()
     runs = {name: ra.read_run(frame, name) for name, frame in made["runs"].items()}
     truth, items = ra.read_truth(made["truth"]), ra.read_items(made["items"])
-    return ra.score(runs, truth, metrics, train=made["fold"].train, items=items, interval=interval, resamples=2_000)
+    with mock.patch.object(Job, "judge", judged_once):
+        return ra.score(runs, truth, metrics, train=made["fold"].train, items=items, interval=interval, resamples=2_000)
 
 
 @section
