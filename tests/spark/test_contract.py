@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.backends.spark import own_files
 from recassay.backends.spark import score as spark_score
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import parse_metrics
@@ -143,12 +144,28 @@ def many(monkeypatch):
     monkeypatch.setitem(spark_score.score_tables.__kwdefaults__, "few", 0)
 
 
+@pytest.fixture
+def unseen(monkeypatch):
+    """Return a function after which the driver does not see what tasks wrote, as on a cluster: tasks read it."""
+    return lambda: monkeypatch.setattr(own_files, "is_local", lambda spark: False)
+
+
+def test_what_the_driver_does_not_see_is_read_by_tasks(spark, tables, unseen):
+    texts = ["ndcg@5", "stratified_recall@5", "gini@5"]
+    whole = judged(tables, texts)
+    unseen()
+    mine = on_spark(spark, tables, texts)
+    assert bits(mine.here()) == bits(whole)
+    assert repr(ra.compare(mine, resamples=500)) == repr(ra.compare(whole, resamples=500))
+
+
 @pytest.mark.parametrize("interval", ["bootstrap", "normal"])
-def test_of_many_users_means_and_intervals_come_from_sums(spark, tables, many, interval):
+def test_of_many_users_means_and_intervals_come_from_sums(spark, tables, many, interval, unseen):
     texts = DEFAULTS if interval == "bootstrap" else SOME
     whole = judged(tables, texts, interval="abc" if interval == "bootstrap" else interval)
     first = on_spark(spark, tables, texts, SPREAD[0], interval=interval)
     if interval == "normal":
+        unseen()
         assert repr(first.rows) == repr(on_spark(spark, tables, texts, SPREAD[1], interval=interval).rows)
     assert first.findings == whole.findings
     for one, other in zip(first.rows, whole.rows, strict=True):

@@ -167,6 +167,22 @@ def test_what_a_file_leaves_open_is_said_as_on_the_laptop(lake, spark, tmp_path)
     assert refused.value.code == "U228"
 
 
+def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
+    """Statistics of the truth take another job, which only metrics start that read them."""
+    truth, run = (spark.read.parquet(str(lake / name)) for name in ("truth.parquet", "runs/pop"))
+    status = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("one", "")
+    ra.score(run, truth, METRICS, interval=None)
+    spark.sparkContext.setJobGroup("two", "")
+    ra.score(run, truth, "err@5", interval=None)
+    spark.sparkContext.setJobGroup("", "")
+    assert [len(status.getJobIdsForGroup(group)) for group in ("one", "two")] == [1, 2]
+    for metric in ("mrr", "err@5"):
+        with pytest.raises(InputError) as caught:
+            ra.score(run, truth.limit(0), metric)
+        assert caught.value.code == "I103"
+
+
 @pytest.mark.parametrize(
     ("how", "code"),
     [

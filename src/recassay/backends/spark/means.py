@@ -1,7 +1,7 @@
-"""Means and intervals from values in Parquet: in one task for few users, else from sums.
+"""Means and intervals from values in Parquet: from all values for few users, else from sums.
 
-With few users one task has all values and gives the bits of the local back end. The bound is the number of users up
-to which intervals are resampled.
+All values in one place give the bits of the local back end. The bound is the number of users up to which intervals are
+resampled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def means_and_findings(
 ) -> MeansAndFindings:
     """Return means, intervals and findings from the stored values.
 
-    Up to ``few`` users are evaluated in one task, as on one machine; with more users the results come from sums over
+    Up to ``few`` users are evaluated in one place, as without Spark; with more users the results come from sums over
     users. ``totals`` are the counts over all users.
     """
     tallies = totals.tallies
@@ -43,12 +43,12 @@ def means_and_findings(
         tally.raise_if_unusable(job.conventions)  # before any more work is sent to the cluster
     if next(iter(tallies.values())).alignment.queries <= few:
         filled = [key for key in kept.keys if key in kept.there]
-        found: MeansAndFindings = kept.in_one_task(filled, partial(_assemble_in_task, job, tallies, uncertainty))
+        found: MeansAndFindings = kept.apply(filled, partial(_assemble, job, tallies, uncertainty))
         return found
     return MeansAndFindings(*means_from_sums(kept, job, tallies, uncertainty, few))
 
 
-def _assemble_in_task(
+def _assemble(
     job: Job, tallies: Mapping[str, PartialCounts], uncertainty: Uncertainty, users: pl.Series, columns: Columns
 ) -> MeansAndFindings:
     judged = {

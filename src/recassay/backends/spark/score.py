@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -20,7 +20,7 @@ import polars as pl
 from recassay.backends.base import is_spark_frame
 from recassay.backends.spark.means import means_and_findings
 from recassay.backends.spark.progress import report_stages
-from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, run_scoring
+from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
 from recassay.backends.spark.stored_scores import StoredScores
 from recassay.backends.spark.stored_values import FOUND, StoredValues
@@ -55,7 +55,8 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     """Score runs and truth that are Spark tables, by the tasks of a cluster, and return the scores.
 
     Values of users stay in Parquet files within the folder ``request.execution.work``, which all nodes see. If there
-    are at most ``few`` users, one task computes means and intervals; else they come from sums over the stored values.
+    are at most ``few`` users, means and intervals are computed in one place; else they come from sums over the stored
+    values.
     """
     inputs, reading, execution = request.inputs, request.reading, request.execution
     job = request.job
@@ -217,8 +218,8 @@ def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
 
     An example is the largest gain. ``negative`` says what is done with negative gains of the truth, such as ``error``.
     """
-    facts = truth_statistics(truth, job.metrics.values(), negative)
-    job = job.resolved(facts)
+    metrics = tuple(job.metrics.values())
+    job = job.resolved(LateStatistics(lambda: truth_statistics(truth, metrics, negative)))
     if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in job.metrics.values()):
         with translate_errors():
             ids = pl.DataFrame(truth.frame.select(ITEM).distinct().toArrow())[ITEM].sort()
@@ -247,6 +248,22 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[s
         yield f"{spark_path(spark, work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
 
 
+class LateStatistics(TruthStatistics):
+    """Statistics of the whole truth, counted when a metric first reads one: most metrics read none, which saves a pass.
+
+    ``count`` returns the statistics.
+    """
+
+    def __init__(self, count: Callable[[], TruthStatistics]) -> None:
+        vars(self)["_count"] = count
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        vars(self).update(vars(self._count()))
+        return vars(self)[name]
+
+
 def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthStatistics:
     """Return the statistics of the whole truth, added up over the users of all tasks.
 
@@ -264,5 +281,5 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
         rows = map_users({TRUTH: truth}, facts, f"{FOUND} binary").collect()
     parts: list[TruthStatistics] = [pickle.loads(bytes(row[0])) for row in rows]
     if not parts:
-        raise InputError("I103", "the truth has no rows", where=truth.where, hint="check the program that wrote it")
+        raise empty_truth(truth.where)
     return reduce(add, parts)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from recassay.backends.spark.own_files import TALLY, own_files, packed_tallies
 from recassay.backends.spark.session import carry_errors, session_of, translate_errors
 from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, read_own, to_batches
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import USER
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.evaluate.lists.job import Job
 from recassay.evaluate.lists.parts import Column, PartialCounts, PartialResult
 from recassay.evaluate.lists.sources import TableOrigin
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-TRUTH, TRAIN, TALLY = "truth", "train", "tally"
+TRUTH, TRAIN = "truth", "train"
 TOGETHER = 16  # tasks that add up the totals of all tasks before the driver does
 ORDERS = ("pessimistic", "optimistic")
 
@@ -175,7 +176,15 @@ def run_scoring(
         order = AS_READ if conventions.reads_rows or conventions.order == "row" or watched else ORDER
         rows = map_users(tables, task, task.schema(side_tables[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
-        return read_totals(session_of(side_tables[TRUTH].frame), folder)
+        totals = read_totals(session_of(side_tables[TRUTH].frame), folder)
+    if totals is None or not next(iter(totals.tallies.values())).alignment.queries:
+        raise empty_truth(side_tables[TRUTH].where)
+    return totals
+
+
+def empty_truth(where: str) -> InputError:
+    """Return I103 for a truth without rows; ``where`` names it."""
+    return InputError("I103", "the truth has no rows", where=where, hint="check the program that wrote it")
 
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list
@@ -192,7 +201,7 @@ def has_whole_scores(run: SparkTable) -> bool:
     if not run.has_rows or "rank" in run.columns or "score" not in run.columns:
         return False
     score = F.col("score")
-    return run.frame.where((score != F.floor(score)) | (score < 0)).limit(1).count() == 0
+    return not run.frame.where((score != F.floor(score)) | (score < 0)).take(1)
 
 
 def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
@@ -220,14 +229,20 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     )
 
 
-def read_totals(spark: SparkSession, folder: str) -> ScoringTotals:
-    """Return the sum of the totals of all tasks; tasks add them up first, so that few rows reach the driver."""
+def read_totals(spark: SparkSession, folder: str) -> ScoringTotals | None:
+    """Return the sum of the totals of all tasks; None if no task had a row."""
+    found = sorted((_unpacked(packed) for packed in _read_packed_totals(spark, folder)), key=_first_user)
+    return reduce(ScoringTotals.plus, found) if found else None
+
+
+def _read_packed_totals(spark: SparkSession, folder: str) -> list[bytes]:
+    """Return totals from a folder; on a cluster tasks add them up first, so that few rows reach the driver."""
+    files = own_files(spark, folder)
+    if files is not None:
+        return packed_tallies(files)
     rows = read_own(spark, folder, f"{TALLY} binary").where(f"{TALLY} is not null")
     packed = rows.coalesce(TOGETHER).mapInArrow(carry_errors(_added), f"{TALLY} binary").collect()
-    found = sorted((_unpacked(bytes(row[0])) for row in packed), key=_first_user)
-    if not found:
-        raise UsageError("U116", "neither truth nor runs have a row")
-    return reduce(ScoringTotals.plus, found)
+    return [bytes(row[0]) for row in packed]
 
 
 def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-AT_ONCE = 8  # metrics compared at the same time, each by one task
+AT_ONCE = 8  # metrics compared at the same time
 
 
 class StoredColumns(Mapping[tuple[str, str], Values]):
@@ -117,7 +117,7 @@ class StoredScores(Remote, Scores):
         )
 
     def compare_in_tasks(self, testing: SignificanceOptions, baseline: str | None, family: str) -> Comparison:
-        """Return the comparison of every pair of systems, or of each with ``baseline``, by a task for each metric.
+        """Return the comparison of every pair of systems, or of each with ``baseline``, each metric by itself.
 
         p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
         """
@@ -132,7 +132,7 @@ class StoredScores(Remote, Scores):
     def groups_in_tasks(
         self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
     ) -> GroupScores:
-        """Return the means of these scores by group of users, computed by a task for each metric.
+        """Return the means of these scores by group of users, each metric by itself.
 
         ``memberships`` say who is in which group, ``metrics`` are those with a value per user, ``how`` describes the
         intervals, and ``rules`` say which groups are reported and how they are tested.
@@ -145,12 +145,12 @@ class StoredScores(Remote, Scores):
         return dataclasses.replace(found[0], rows=tuple(rows), gaps=tuple(gaps))
 
     def _each_metric(self, work: Callable[..., Found]) -> list[Found]:
-        """Return ``work`` applied in tasks to the values of each metric; up to ``AT_ONCE`` metrics at the same time."""
+        """Return ``work`` applied to the values of each metric; up to ``AT_ONCE`` metrics at the same time."""
 
         def one(metric: str) -> Found:
             keys = [key for key in self.kept.keys if key in self.kept.there and key.column[1] == metric]
             chosen = [key for key in keys if key.column[0] in ("value", "weight")]
-            found: Found = self.kept.in_one_task(chosen, partial(work, metric))
+            found: Found = self.kept.apply(chosen, partial(work, metric))
             return found
 
         with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -206,7 +206,7 @@ def _bounds(
     resampled = [key for key in totals if key not in analytic]
     if resampled:
         powers = {heading: metric.power for heading, metric in metrics.items()}
-        bounds |= kept.in_one_task(_with_weights(kept, resampled), partial(_resampled, powers, uncertainty))
+        bounds |= kept.apply(_with_weights(kept, resampled), partial(_resampled, powers, uncertainty))
     return bounds
 
 

@@ -65,8 +65,10 @@ class DCG(Accuracy):
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         """Raise U102 for grades whose power of two is not finite."""
         super().prepare(statistics, context)
+        if self.gain != "exp2":
+            return
         most = max(statistics.max_gain, 0.0) - self.offset
-        if self.gain == "exp2" and most > LARGEST_EXPONENT:
+        if most > LARGEST_EXPONENT:
             raise self.refuse("gain", f"2^{most:g} is too large; the truth has a gain of {statistics.max_gain:g}")
 
     def gains(self, grade: NDArray[np.float64]) -> Values:
