@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from recassay.backends.spark.session import is_local
+from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.roles import USER
 
 if TYPE_CHECKING:
@@ -48,4 +49,4 @@ def batches_of_users(file: Path, columns: Sequence[pl.Expr]) -> Iterator[pl.Data
 
 
 def _rows(files: Sequence[Path]) -> pl.LazyFrame:
-    return pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
+    return scan_parquet(*files)
