@@ -22,6 +22,7 @@ from recassay.errors import RecassayError, UsageError
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 OS_ERROR = re.compile(r"\(os error (\d+)\)")
+UNFLUSHED = "Invalid thrift: transport error"  # what Polars says if the disk is full while it writes a header
 
 # Called with the temporary file and its target, before it takes the target's place.
 before_replacing: list[Callable[[Path, Path], None]] = []
@@ -64,8 +65,19 @@ def atomic(path: str | Path) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if is_full(error):
+        if is_full(error) or UNFLUSHED in str(error):
             raise unwritten(error, target) from None
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise U238 in place of an error that says that a temporary file at ``path`` could not be written completely."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if is_full(error) or UNFLUSHED in str(error):
+            raise unwritten(error, path) from None
         raise
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from recassay.data.io import atomic
 from recassay.data.io.parquet import exact, scan_parquet
+from recassay.data.io.write import writing
 
 ROWS_PER_GROUP = 1 << 18  # fixed, so that the bytes do not depend on the number of threads
 
@@ -44,7 +45,8 @@ class Values:
         for column, kinds in self.kinds.items():
             if column in table.columns:
                 kinds.add(table[column].dtype)
-        table.write_parquet(exact(self.parts[-1]))
+        with writing(self.parts[-1]):
+            table.write_parquet(exact(self.parts[-1]))
 
     def write(self, path: Path) -> None:
         """Write all appended tables as one Parquet file, or remove the file if there are none.

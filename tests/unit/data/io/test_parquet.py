@@ -1,7 +1,10 @@
 """Parquet files with names that Polars would expand, and outputs whose names no library can write."""
 
 import os
+import resource
+import signal
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,6 +12,7 @@ import recassay as ra
 from recassay.data.io.parquet import parquet_metadata, parquet_schema, read_parquet, scan_parquet
 from recassay.data.io.write import write_parquet
 from recassay.errors import UsageError
+from recassay.study.store.values import Values
 
 TABLE = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 
@@ -55,3 +59,21 @@ def test_an_output_whose_name_is_not_utf8_is_refused_before_the_work(tmp_path):
         scores.write(tmp_path / os.fsdecode(b"\xff"))
     assert caught.value.code == "U111"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="limits on the size of files are of POSIX")
+def test_a_disk_that_is_full_in_the_middle_of_a_header_is_said(tmp_path):
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    many = pl.DataFrame({f"c{number}": np.arange(60) for number in range(60)})
+    write_parquet(many, tmp_path / "t.parquet")
+    size = (tmp_path / "t.parquet").stat().st_size
+    try:
+        for limit in range(0, size, size // 10):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+            for write in (write_parquet, lambda table, path: Values(path.with_name("parts"), []).add(table)):
+                with pytest.raises(UsageError) as caught:
+                    write(many, tmp_path / "t.parquet")
+                assert caught.value.code == "U238"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
