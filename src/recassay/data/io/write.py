@@ -201,6 +201,8 @@ def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, 
 
 def _plain(content: Any) -> Any:
     """Return the content with every value in a type that JSON has."""
+    if content is None or type(content) in (str, int, bool):  # most are: before the slow check of a mapping
+        return content
     if isinstance(content, Mapping):
         return {str(key): _plain(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -123,7 +123,7 @@ def _environment() -> Environment:
 
     def text(value: Any) -> Any:
         """Return text with control characters escaped in each line; markup and other values are returned unchanged."""
-        if isinstance(value, str) and not isinstance(value, Markup):
+        if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
             return "\n".join(printable(line) for line in value.split("\n"))
         return value
 

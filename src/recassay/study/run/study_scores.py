@@ -83,7 +83,8 @@ class StudyScores:
         found = []
         for row in self.scores.rows:
             design_row = self.design_rows.get((row.system, row.metric))
-            more = {} if design_row is None else {name: design_row.to_dict()[name] for name in DESIGN_COLUMNS}
+            of_design = {} if design_row is None else design_row.to_dict()
+            more = {name: of_design[name] for name in DESIGN_COLUMNS if of_design}
             found.append({"system": row.system, "metric": row.metric, **row.to_dict(), **more})
         return found
 
