@@ -119,7 +119,7 @@ def top_k(users: int, items: int) -> list[str]:
 def peak(users: int) -> float:
     """Peak memory in MB of a process that stands so many users against 20,000 items."""
     code = f"import resource, standings; made = standings.made({users}, 20_000, 8, 20); "
-    code += "standings.stand(*made, 'x', k=100); "
+    code += "standings.compute_standings(*made, 'x', k=100); "
     code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent

@@ -125,7 +125,7 @@ def log_of(users: np.ndarray, items: np.ndarray) -> ra.Interactions:
 
 
 def recassay(log: object, model: object, *, lists: bool = False) -> object:
-    return ra.play(model, log, ra.protocols.prequential(at=AT), metrics=f"recall@{AT}", lists=lists)
+    return ra.play(model, log, ra.protocols.prequential(at=AT, order="row"), metrics=f"recall@{AT}", lists=lists)
 
 
 def shortest(works: dict[str, Callable[[], object]], times: int) -> dict[str, float]:

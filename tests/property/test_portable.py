@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.portable import _draws as compiled_draws
+from recassay.portable import _kernels as kernels
 from recassay.portable import distributions, draws, elementary
+from recassay.portable._single import logistic_of_minus
 
 from ..examples import examples
 
@@ -185,3 +187,16 @@ def test_uniform_numbers_exclude_both_ends():
 
     low, high = draws.uniforms(Extremes(), 2)
     assert 0 < low < high < 1
+
+
+@settings(deadline=None, max_examples=examples(500))
+@given(st.floats(-25, 25, width=32) | st.floats(width=32) | st.floats(-(2.0**-7), 2.0**-7, width=32))
+def test_the_logistic_in_single_precision_has_the_bits_of_double_precision(x):
+    with np.errstate(over="ignore"):
+        expected = np.float32(1.0 / (1.0 + kernels.exp(x)))
+    np.testing.assert_array_equal(np.float32(logistic_of_minus(x)), expected)
+
+
+def test_the_logistic_takes_the_exact_path_where_its_error_could_change_the_rounding():
+    middle = math.log(1 / (0.25 + 2.0**-26) - 1)  # the logistic is halfway between two singles
+    assert logistic_of_minus(middle) == np.float32(1.0 / (1.0 + kernels.exp(middle)))

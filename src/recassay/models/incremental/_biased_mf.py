@@ -44,12 +44,12 @@ def walk(
     ``iterations`` steps.
     """
     row, learned = np.empty(state.item_bias.size), 0
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             learn(events.users[event], events.items[event], events.values[event], state, rate, reg, iterations)
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)

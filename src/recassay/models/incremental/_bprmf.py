@@ -23,9 +23,9 @@ from recassay.models.incremental._walk import (
     StreamQueries,
     WalkOutput,
     learned_before,
-    rank_item,
+    rank_among,
 )
-from recassay.portable._kernels import exp
+from recassay.portable._single import logistic_of_minus
 
 EVENT, USER, BOTH = 0, 1, 2  # what an event updates: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit an item of the user's profile; then all other items are enumerated
@@ -86,20 +86,26 @@ def walk(
     it has no rows, they are drawn.
     """
     row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
-    drawn = np.empty(0, np.int32)
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    drawn, factors = np.empty(0, np.int32), np.ones(state.items.shape[1], np.float32)
+    users, items = state.users, state.items
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             given = negatives[event] if negatives.shape[0] else drawn
             learn(events.users[event], events.items[event], settings, state, given)
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
-        train_before_queries(settings, state)
+        if query == 0:
+            train_before_queries(settings, state)
         started = clock(output.clock_buffer)
-        score(queries.users[query], queries.known[query], state, row)
-        rank_item(row, queries, query, output)
+        factors[:-1] = users[queries.users[query]]
+        products(factors, items, queries.known[query], row)
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
+            row, queries.items[query], queries.known[query], queries.universe[query],
+            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        )  # fmt: skip
         output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
@@ -127,15 +133,7 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
     profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
     mark_items(profile, state)
     if settings.updates == EVENT:
-        for step in range(settings.steps):
-            negative: Any = NONE
-            if given.size:
-                negative = given[step]
-            else:
-                negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
-            if negative == NONE:
-                return
-            gradient_step(state.users[user], item, negative, settings.rates, True, True, True, state)
+        move_event(user, item, key, profile.size, given, settings, state)
         return
     for factor in range(state.users.shape[1]):
         state.users[user, factor] = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
@@ -147,6 +145,51 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
         gradient_step(state.users[user], positive, negative, settings.rates, True, False, False, state)
     if settings.updates == BOTH:
         retrain_item(item, key + ITEM, settings, state)
+
+
+@njit(cache=True, nogil=True)
+def move_event(
+    user: int, item: int, key: np.uint64, n_own: int, given: Int32, settings: BprmfSettings, state: BprmfState
+) -> None:
+    """Make the steps of one event, each with a negative item drawn by ``key`` or ``given``; stop if there is none.
+
+    ``n_own`` is the number of the user's items, which are marked. The factors of the items are copied, because theirs
+    are apart from each other in memory.
+    """
+    users, items, mark, tree, counts = state.users, state.items, state.mark, state.tree, state.counts
+    rates, by_frequency, mine = settings.rates, settings.by_frequency, users[user]
+    up, down = np.empty(items.shape[1], np.float32), np.empty(items.shape[1], np.float32)
+    copy_factors(items, item, up)
+    for step in range(settings.steps):
+        if given.size:
+            negative = np.int64(given[step])
+        else:
+            negative = draw_unmarked(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
+        if negative == NONE:
+            break
+        if negative == item:  # only a given one can be
+            move_factors(mine, up, up, rates, True, True, True)
+            continue
+        copy_factors(items, negative, down)
+        move_factors(mine, up, down, rates, True, True, True)
+        store_factors(items, negative, down)
+    store_factors(items, item, up)
+
+
+@njit(cache=True, nogil=True)
+def copy_factors(items: Float32, item: int, factors: Float32) -> None:
+    """Copy the factors and the bias of an item to ``factors``."""
+    block, place = item // ITEMS_PER_BLOCK, item % ITEMS_PER_BLOCK
+    for factor in range(factors.size):
+        factors[factor] = items[block, factor, place]
+
+
+@njit(cache=True, nogil=True)
+def store_factors(items: Float32, item: int, factors: Float32) -> None:
+    """Store ``factors`` as the factors and the bias of an item."""
+    block, place = item // ITEMS_PER_BLOCK, item % ITEMS_PER_BLOCK
+    for factor in range(factors.size):
+        items[block, factor, place] = factors[factor]
 
 
 @njit(cache=True, nogil=True)
@@ -233,23 +276,29 @@ def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: Bpr
     All such items are equally likely, or with ``by_frequency`` in proportion to their number of users. ``key`` seeds
     the draw. ``profile`` has the items of the user; :func:`mark_items` must have been called with it just before.
     """
-    n_items, marking = state.counts[2], state.counts[4]
-    if profile.size >= n_items:
+    return draw_unmarked(key, profile.size, by_frequency, state.mark, state.tree, state.counts)
+
+
+@njit(cache=True, nogil=True)
+def draw_unmarked(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, tree: Int64, counts: Int64) -> Any:
+    """Do what :func:`draw_negative` does; ``n_own`` is the number of the user's items."""
+    n_items, marking = counts[2], counts[4]
+    if n_own >= n_items:
         return NONE
     draw = mix(key)
     for _ in range(TRIES):
-        item = item_of_pair(below(draw, state.counts[1]), state.tree) if by_frequency else below(draw, n_items)
-        if state.mark[item] != marking:
+        item = item_of_pair(below(draw, counts[1]), tree) if by_frequency else below(draw, n_items)
+        if mark[item] != marking:
             return item
         draw = mix(draw)
     left = 0
     for item in range(n_items):
-        if state.mark[item] != marking:
-            left += frequency(item, state.tree) if by_frequency else 1
+        if mark[item] != marking:
+            left += frequency(item, tree) if by_frequency else 1
     wanted = below(draw, left)
     for item in range(n_items):
-        if state.mark[item] != marking:
-            wanted -= frequency(item, state.tree) if by_frequency else 1
+        if mark[item] != marking:
+            wanted -= frequency(item, tree) if by_frequency else 1
             if wanted < 0:
                 return item
     return NONE
@@ -294,14 +343,23 @@ def gradient_step(
     ``move_negative`` say whose factors move; ``rates`` are the learning rate and the penalties of user, positive item,
     negative item and bias.
     """
-    rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     up = state.items[positive // ITEMS_PER_BLOCK, :, positive % ITEMS_PER_BLOCK]
     down = state.items[negative // ITEMS_PER_BLOCK, :, negative % ITEMS_PER_BLOCK]
+    move_factors(user, up, down, rates, move_user, move_positive, move_negative)
+
+
+@njit(cache=True, nogil=True)
+def move_factors(
+    user: Float32, up: Float32, down: Float32, rates: Float32, move_user: bool, move_positive: bool,
+    move_negative: bool,
+) -> None:  # fmt: skip
+    """Make a :func:`gradient_step`; ``up`` and ``down`` are the factors and the bias of the two items."""
+    rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     bias = user.size
     margin = up[bias] - down[bias]
     for factor in range(user.size):
         margin += user[factor] * (up[factor] - down[factor])
-    pull = np.float32(1.0 / (1.0 + exp(np.float64(margin))))
+    pull = logistic_of_minus(np.float64(margin))
     if move_positive:
         up[bias] += rate * (pull - reg_bias * up[bias])
     if move_negative:

@@ -24,13 +24,13 @@ def walk(
     block. The results are written to ``output``, a row per query.
     """
     row, learned = np.empty(item_scores.size), 0
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             item = events.items[event]
             item_scores[item] = n_events + event + 1 if recent else item_scores[item] + 1
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)

@@ -17,7 +17,7 @@ from recassay.models.incremental._walk import (
     WalkOutput,
     clock,
     learned_before,
-    rank_item,
+    rank_among,
 )
 
 ZERO, ONE = np.float32(0), np.float32(1)
@@ -36,19 +36,22 @@ def walk(
     items by last event.
     """
     row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             learn(
                 users[events.users[event]], items, events.items[event], rates, iterations, sequential, negatives, queue
             )
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)
         score(users[queries.users[query]], items, queries.known[query], row)
-        rank_item(row, queries, query, output)
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
+            row, queries.items[query], queries.known[query], queries.universe[query],
+            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        )  # fmt: skip
         output.answer_ns[query] = clock(output.clock_buffer) - started
 
 

@@ -28,12 +28,12 @@ def walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQue
     the co-counts of items, whose features are users.
     """
     row, learned = np.empty(common.sizes.size), 0
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             count(events.items[event], events.users[event], common)
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)

@@ -14,7 +14,7 @@ from recassay._kernel_cache import njit
 from recassay.columnar._top import select_best
 from recassay.models.incremental._clock import clock
 from recassay.models.incremental._co_counts import BLOCK, NONE, Bools, CoCounts, count, row_for
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
 
 Float = NDArray[np.float64]
 
@@ -52,17 +52,20 @@ def walk(
     users, whose features are items.
     """
     row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
-    for query in range(queries.users.size + 1):
-        for event in range(learned, learned_before(events, queries, query)):
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
             started = clock(output.clock_buffer)
             learn(events.users[event], events.items[event], k, buffers, common)
             output.learn_ns[event] = clock(output.clock_buffer) - started
-        learned = learned_before(events, queries, query)
+        learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)
         score(queries.users[query], k, buffers, common, row[: queries.known[query]])
-        rank_item(row, queries, query, output)
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
+            row, queries.items[query], queries.known[query], queries.universe[query],
+            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        )  # fmt: skip
         output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
