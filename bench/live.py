@@ -259,24 +259,27 @@ def memory(exposures: int, folder: Path) -> None:
     watcher, shown = Watcher(WatchSettings(), folder), []
     print("events, M   resident, MB   most so far, MB   state, MB   keys, MB   users, MB   open exposures   CPU s")
 
-    def committed(one: Watcher) -> None:
-        received = one.counts["received"]
-        if shown and received // 1_000_000 == shown[-1]:
-            return
-        shown.append(received // 1_000_000)
+    def show(one: Watcher) -> None:
         join, users = one.join, one.tally.users
         keys = join.seen.bytes + join.by_request.bytes
         table = users.map.bytes + users.sums.nbytes + users.counts.nbytes + users.first.nbytes + users.arm.nbytes
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        sizes = [size / 1e6 for size in (resident(), most, one.state.bytes, keys, table)]
+        sizes = [size / 1e6 for size in (one.counts["received"], resident(), most, one.state.bytes, keys, table)]
         print("{:9.1f} {:14,.0f} {:17,.0f} {:11,.0f} {:10,.0f} {:11,.0f} {:16,} {:7.0f}".format(
-            received / 1e6, *sizes, join.n_open, time.process_time()), flush=True)  # fmt: skip
+            *sizes, join.n_open, time.process_time()), flush=True)  # fmt: skip
+
+    def committed(one: Watcher) -> None:
+        millions = one.counts["received"] // 1_000_000
+        if not shown or millions > shown[-1]:
+            shown.append(millions)
+            show(one)
 
     try:
         Loop(watcher, [Generated(exposures)], committed, interval=5.0).run()
     except KeyboardInterrupt:
-        print(f"interrupted after {watcher.counts['received']:,} events")
+        print("interrupted")
     finally:
+        show(watcher)
         watcher.close()
 
 
