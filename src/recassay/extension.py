@@ -13,8 +13,9 @@ def register(thing: Thing, name: str = "") -> Thing:
     """Make a model, profile or file format known by name, and return it, so that this also serves as a decorator.
 
     A subclass of a metric, split, filter, protocol, experiment, estimator, detector or built-in model is known from its
-    definition on, and needs no registration; neither does a check, whose decorator registers it. A model needs it if it
-    is any class with ``fit(log)``.
+    definition on, and needs no registration; neither does a check, whose decorator registers it. A model that is any
+    other class with ``fit(log)`` must be registered. Without ``name``, a model is known by its attribute ``name``, or
+    else by the name of its class.
 
     >>> import recassay as ra
     >>> @ra.register

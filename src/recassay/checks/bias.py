@@ -129,9 +129,9 @@ class PopularityEffect(NamedTuple):
 
 
 def popularity_effect(standings: Standings) -> PopularityEffect | None:
-    """Return how far a system ranks popular relevant items higher.
+    """Return how far a system ranks popular relevant items higher: a rank correlation over pairs (user, relevant item).
 
-    Return None for fewer than 10 pairs of user and relevant item, or if all have the same popularity or the same rank.
+    Return None for fewer than 10 pairs, or if all have the same popularity or the same rank.
     """
     pool = np.repeat(standings.pool[TEST], standings.relevant)
     usable = pool > 0

@@ -370,7 +370,10 @@ def _show(
 
 
 def _sample_note(until: Mapping[str, Any]) -> str:
-    """Return a sentence on how many users were scored; ``until`` are the results of sampling users."""
+    """Return a sentence on how many users were scored, if users were sampled until the means were accurate enough.
+
+    ``until`` is the record of this: users drawn and in all, the wanted half-width, and the confidence level.
+    """
     users, total = until["users"], until["of"]
     if users == total:
         return f"All {total:,} users were scored: the means are exact."

@@ -125,8 +125,9 @@ def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: 
 def collect_best(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
     """Write the best scores of at least ``bar``, at most k, and their positions to ``scores`` and ``places``.
 
-    Return their number. They come in any order. ``line`` are the scores of the row, and ``ids`` order equal scores.
-    Candidates are appended without a branch. When the buffer is full, the best k stay and the k-th becomes the new bar.
+    Return their number. They come in any order. ``line`` are the scores of the row; of equal scores the lower entry in
+    ``ids`` wins. ``scores`` and ``places`` are a buffer for more than k entries, to which scores are appended without a
+    branch. When the buffer is full, the best k stay and the k-th becomes the new bar.
     """
     size, begin, floor = 0, 0, line.dtype.type(-np.inf)
     while begin < line.size:

@@ -96,7 +96,11 @@ class Verdict:
         return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values; the leads by the main metric come first."""
+        """Return the verdict as plain values: the metric, the level, and ``leads``, a row for each best system.
+
+        A row has the best system on a data set, split and seed, with its test against the second best. The rows for the
+        main metric come first.
+        """
         rows = [lead.to_dict() for lead in (*self.leads, *self.others)]
         return {"metric": self.metric, "level": self.level, "leads": rows}
 

@@ -20,11 +20,12 @@ LOG_ZERO, ALL_NEGLIGIBLE = -60.0, -2  # log of a sum of probabilities that count
 def hit_probabilities(
     gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, probs: Float
 ) -> tuple[int, int]:
-    """Fill ``probs[y - first]`` with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return (first, last).
+    """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
 
-    The distribution is hypergeometric, or with ``replace`` binomial; with ``replace``, ``gap`` and ``rest`` may be
-    masses. ``first`` and ``last`` are the ends of the range of y: negligible probabilities are left out, and ``last``
-    is at most ``most``. If no y is left, ``last`` is less than ``first``. ``logs[x]`` is log(x!).
+    There are ``rest`` candidates in all. The distribution is hypergeometric, or with ``replace`` binomial; with
+    ``replace``, ``gap`` and ``rest`` may be masses. ``first`` and ``last`` are the ends of the range of y: negligible
+    probabilities are left out, and ``last`` is at most ``most``. If no y is left, ``last`` is less than ``first``.
+    ``logs[x]`` is log(x!).
     """
     if q <= 0 or gap <= 0 or gap >= rest:
         y = q if q > 0 and gap > 0 else 0

@@ -192,13 +192,13 @@ def masses_above(
 
 @njit(nogil=True, cache=True)
 def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
-    """Spread the probability ``chance`` of one mass over the NODES fixed masses ("nodes") of its interval.
+    """Add ``chance``, the probability that the mass above an item is ``where``, to the NODES fixed masses around it.
 
-    The mass is that of the candidates above an item: the sum of their weights in a draw. For q draws, the masses from 0
-    to that of all candidates are divided into q equal intervals. ``where`` is the mass in units of one interval.
-    ``chances`` has NODES entries per interval, to which parts of ``chance`` are added. The mean of any polynomial of
-    the mass up to degree 7 stays the same. Over one interval, the distribution of the number of draws above the item is
-    such a polynomial with an error below 1e-6.
+    The mass above an item is the sum of the weights (in a draw) of the candidates above it. For q draws, the masses
+    from 0 to that of all candidates are divided into q equal intervals, and ``where`` is in units of one interval.
+    ``chances`` has NODES entries ("nodes") per interval, to which parts of ``chance`` are added. The mean of any
+    polynomial of the mass up to degree 7 stays the same. Over one interval, the distribution of the number of draws
+    above the item is such a polynomial with an error below 1e-6.
     """
     cell = min(int(where), chances.size // NODES - 1)
     inside = where - cell

@@ -104,10 +104,12 @@ class DesignTotals:
         zeros: int,
         bare: NDArray[np.int64],
     ) -> DesignTotals:
-        """Return the sums over the target sets of a chunk of users; ``moments`` are each metric's values per group.
+        """Return the sums of a design for a chunk of users: counts of target sets, and sums of each metric's moments.
 
-        A target set holds the candidates that relevant items are ranked in. ``zeros`` is the number of users without a
-        relevant item who count 0, and ``bare`` are the sizes of their target sets.
+        A target set holds the candidates that relevant items are ranked in, and a group the relevant items ranked in
+        the same candidates. ``groups`` has the groups of these users, and ``moments`` the moments (mean, variance, ...)
+        of each metric, with an entry per group. ``zeros`` is the number of users without a relevant item who count 0,
+        and ``bare`` are the sizes of their target sets.
         """
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant

@@ -100,10 +100,11 @@ class Formulas(Experiment):
     ) -> Iterator[dict[str, Any]]:
         """Yield rows of the measured precision of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
 
-        In AR designs all relevant items of a user are ranked together, in 1R designs each on its own. ``base`` says
-        what candidates are: AI, all items, or TI, items with a test rating. ``sums`` are the means of
-        :meth:`_list_popularity`, ``t`` has the harmonic mean size of target sets (what is ranked together) for AR and
-        1R, and ``measured`` the measured values of all systems.
+        The equation and the bounds are those in the docstring of the class. In AR designs all relevant items of a user
+        are ranked together, in 1R designs each on its own. ``base`` says what candidates are: AI, all items, or TI,
+        items with a test rating. ``facts`` are counts of the fold, ``sums`` are the two means that
+        :meth:`_list_popularity` returns, ``t`` has the harmonic mean size of target sets (what is ranked together) for
+        AR and 1R, and ``measured`` the measured values of all systems.
         """
         shallow, deep = sums
         candidates = facts.n_items if base == "AI" else int(facts.tested.sum())

@@ -64,7 +64,10 @@ class Popularity(Experiment):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise U102 unless alpha increases in at least two steps; raise if the metric or the design is unknown."""
+        """Raise U102 unless ``steepest`` is above 0, ``steps`` at least 2 and ``n`` at least 1.
+
+        Raise an error if the metric or the design is unknown, too.
+        """
         if self.steepest <= 0:
             raise self.refuse("steepest", "it must be above 0", "steepest=2.0")
         if self.steps < 2:

@@ -44,7 +44,10 @@ class Weight(Experiment):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise an error unless metrics exist, there are weights to choose from, and the held-out share is valid."""
+        """Raise an error if ``best`` or ``keep`` names an unknown metric, or if another parameter is out of range.
+
+        ``steps`` must be at least 1, and ``validation`` strictly between 0 and 1 (else U102).
+        """
         for text in (self.best, *([] if self.keep is None else [self.keep])):
             criterion(text)
         if self.steps < 1:

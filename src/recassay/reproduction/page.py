@@ -33,7 +33,10 @@ def verdicts_text(found: Reproduction) -> RenderableType:
 
 
 def ours(verdict: ClaimVerdict) -> str:
-    """Return our number of a claim with its interval; with several cases, how many of them hold; "–" without any."""
+    """Return the value that we measured for a claim, with its interval, as text; "–" if nothing was measured.
+
+    For a claim about several cases, return how many of them hold.
+    """
     if not verdict.cases:
         return "–"
     if len(verdict.cases) == 1:

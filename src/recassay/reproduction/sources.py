@@ -198,8 +198,9 @@ def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Iter
 def rules_table(found: FinishedConclusions) -> pl.DataFrame:
     """Return a row per metric, setting, rule and system: its score and place, and how stable the winner is.
 
-    ``share_first`` is the share of resamples of the data sets in which the winner is first. ``changes`` is the number
-    of data sets without which another system is first.
+    A rule combines the means of a system on several data sets, for example by mean rank; a setting is, for example, a
+    split. ``share_first`` is the share of resamples of the data sets in which the winner is first. ``changes`` is the
+    number of data sets without which another system is first. Both are null for systems that do not win.
     """
     changes = [
         {"metric": one.metric, **one.setting, "rule": rule.rule, "system": rule.winner, "changes": len(rule.dropping)}

@@ -104,9 +104,10 @@ def _hit_rates(ranks: NDArray[np.int64], sample: int) -> Float:
 
 
 def _fit_to_hits(hits: Float, sample: int) -> float:
-    """Return the ``a`` of the beta family whose hit rates are closest to ``hits`` (least squares).
+    """Return the ``a`` whose expected hit rates among sampled candidates are closest to ``hits`` (least squares).
 
-    ``hits[k - 1]`` is the hit rate at cut-off k = 1..``sample``, the number of sampled candidates.
+    The model is that of :func:`mapped_cutoff`: relative full ranks of relevant items have the density a x^(a-1) on (0,
+    1). ``hits[k - 1]`` is the observed hit rate at cut-off k = 1..``sample``, the number of sampled candidates.
     """
     from scipy.optimize import minimize_scalar
 

@@ -38,7 +38,7 @@ class Ranks:
 
     @property
     def cases(self) -> Int64:
-        """Return the number of cases of each user."""
+        """Return, for each user, the number of cases: relevant items of the user that have a sampled rank."""
         return np.bincount(self.user, minlength=self.users.len())
 
 

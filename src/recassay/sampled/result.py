@@ -79,7 +79,11 @@ class SamplingCurve:
         }
 
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """Return figures of means, ranks and agreement over the sample size; the full ranking is the last point."""
+        """Return charts of each metric's means, of the ranks of systems, and of their agreement with the full ranking.
+
+        The x axis is the sample size; the last point is the full ranking. Agreement is Kendall's tau-a of two orders of
+        the systems. If candidates were drawn in several ways, there is one chart more, which compares these ways.
+        """
         scheme = pl.concat_str(
             pl.col("metric"), pl.lit(" "), pl.col("by"),
             pl.when("replace").then(pl.lit(", with replacement")).otherwise(pl.lit(", without replacement")),

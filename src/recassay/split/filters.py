@@ -311,7 +311,7 @@ def rare_items(counts: ItemSums, least: int) -> ItemSums:
 
 
 def absent_from(log: Interactions, items: ItemSums) -> Rows:
-    """Return a mask of the items of a log that are not in ``items``."""
+    """Return a mask of the rows of a log whose item is not in ``items``."""
     return np.asarray(items.of(log) == 0)
 
 

@@ -48,7 +48,11 @@ class SequenceSplit(Sequencing):
 
     @property
     def leakage(self) -> Leakage:
-        """Return how much of the future training may hold: ``none``, ``per user`` or ``global``."""
+        """Return how much of the future the training sequences may hold: ``none``, ``per user`` or ``global``.
+
+        ``none``: all training events are earlier than all test events. ``per user``: that holds within each user only.
+        ``global``: the split ignores time.
+        """
         return "global"
 
     def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:

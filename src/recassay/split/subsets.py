@@ -96,7 +96,10 @@ class Featured(Filter):
         return bound
 
     def facts(self, log: PartitionedLog) -> Mapping[str, ItemSums]:
-        """Return ``{"only": items with a wanted feature, "without": items with an unwanted one}``, as far as stated."""
+        """Return ``{"only": items with a wanted feature, "without": items with an unwanted one}``.
+
+        A key is there only if the filter was given this parameter.
+        """
         named = {"only": self.only, "without": self.without}
         return {parameter: self._with(parameter, names) for parameter, names in named.items() if names}
 

@@ -97,7 +97,7 @@ class SharedFacts:
     where: str
 
     def fold(self, rows: pl.DataFrame) -> Fold:
-        """Return the fold of some users, made of their labelled rows."""
+        """Return the fold of some users, made of rows with a column of labels, such as training or test."""
         log = Interactions.of_users(rows.drop(label_of(self.number)), self.counts["train"], origin=self.where)
         label = rows[label_of(self.number)].to_numpy()
         parts = {

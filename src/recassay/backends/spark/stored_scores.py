@@ -172,11 +172,14 @@ class _OneMetric:
         return (self.metric,)
 
     def values(self, system: str, metric: str) -> Values:
-        """Return a value per user for a system; ``metric`` is the only one there is."""
+        """Return the values of a system by ``metric``, which must be the metric held here, one per user."""
         return self.columns[Key(system, ("value", metric))]
 
     def weights(self, system: str, metric: str) -> Values | None:
-        """Return a weight per user for a system; None for equal weights."""
+        """Return the weights of a system by ``metric``, which must be the metric held here, one per user.
+
+        Return None if all weights are equal.
+        """
         return self.columns.get(Key(system, ("weight", metric)))
 
 

@@ -149,9 +149,11 @@ def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnS
 def _column_variation(
     metrics: Mapping[str, UnitMetric], totals: Mapping[Key, Totals], plain: bool, columns: Columns
 ) -> ColumnVariation:
-    """Return the sums from which the intervals of means follow, over the users whose values are in ``columns``.
+    """Return sums of powers of users' influences on each mean, from which the intervals of means are computed.
 
-    ``totals`` are the sums over all users. With ``plain``, weights are ignored.
+    A user's influence is the deviation of the value from the mean, times the weight. ``columns`` holds the values of
+    some of the users, and the sums are over these; those of several groups of users add up. ``totals`` are the sums
+    over all users, which give the mean. With ``plain``, weights are ignored.
     """
     found = {}
     for key, total in totals.items():

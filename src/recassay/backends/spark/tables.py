@@ -281,9 +281,10 @@ def _task(columns: list[tuple[str, list[str]]], work: Work, rows: int) -> Callab
 def user_chunks(
     batches: Iterator[pyarrow.RecordBatch], columns: Sequence[tuple[str, list[str]]], rows: int = ROWS
 ) -> Iterator[UserChunk]:
-    """Yield chunks of whole users, of about ``rows`` rows, from record batches whose users ascend.
+    """Yield chunks of whole users, of about ``rows`` rows, from record batches whose rows are sorted by user.
 
-    ``columns`` are the names of the tables in a batch, each with its columns.
+    A batch holds the columns of several tables; ``columns`` has, for each table, its name and the names of its columns.
+    Raise I304 for a row without a user.
     """
     held: list[pl.DataFrame] = []
     count = 0

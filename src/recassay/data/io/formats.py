@@ -158,7 +158,10 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
 
 
 def delimited(head: Head, role: Role) -> Table:
-    """Return the table in text with one separator, with or without a header."""
+    """Return the table in a text file with one separator between columns, with or without a header line.
+
+    ``role`` says what the table is (run, truth, log, ...), and so which columns are looked for.
+    """
     return text_table(head, sniff(head), role)
 
 

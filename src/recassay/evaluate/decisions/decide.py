@@ -106,8 +106,9 @@ def decide(
     Systems are ranked over the values of ``by``, by default over data sets if there are several. Orders of systems are
     compared between the values of ``by``, by default of every coordinate with two or more values. Differences up to
     ``rope`` do not matter. ``test``, ``correction`` and ``effect`` name the test, the correction of p-values and the
-    effect size. With ``power`` the users needed to detect the difference ``wanted`` are computed. ``sudden_death`` has
-    the cut-offs of Sudden Death, or all of its options.
+    effect size. With ``power`` the users needed to detect ``wanted``, a difference of means, are computed.
+    ``sudden_death`` has the cut-offs, or all options, of Sudden Death: for each user, the system that ranks its first
+    relevant item highest wins.
     """
     check_rope(rope)
     testing = SignificanceOptions(test, correction, effect, level, seed, resamples)

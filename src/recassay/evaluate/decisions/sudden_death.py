@@ -204,7 +204,11 @@ def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _played_truth(runs: Any) -> Truth:
-    """Return the relevant items of played runs, stored with their ranks; raise U205 if a run has no such ranks."""
+    """Return the relevant items that are stored in runs of ``ra.play``; raise U205 if a run does not have them.
+
+    ``runs`` is a run or several. Such a run holds the rank of each relevant item of each user. All runs must have the
+    same users and relevant items.
+    """
     given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
     played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
     if not played or len(played) < len(given):

@@ -100,8 +100,9 @@ def concat_parts(parts: Iterable[PartialResult]) -> PartialResult:
 def column_or_value(part: PartialResult, key: Column) -> Values:
     """Return the column ``key`` (kind, metric heading) of a part of the users.
 
-    Without ties, a part has no column for the worst and best order of ties: return the plain values, which are the
-    same. Other missing columns are empty.
+    The kinds ``pessimistic`` and ``optimistic`` are values in the worst and the best order of ties. A part without ties
+    has no such columns: return the plain values, which are the same. Any other missing column is returned as an array
+    of length 0.
     """
     kind, heading = key
     if key in part.columns or kind not in ("pessimistic", "optimistic"):

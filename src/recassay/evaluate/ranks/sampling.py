@@ -231,9 +231,10 @@ class DesignSampler:
 
     @property
     def scheme(self) -> int:
-        """Return how candidates are drawn: the constant UNIFORM, MASS (by popularity), MIXED or REPLACED.
+        """Return how candidates are drawn: the constant UNIFORM, MASS, MIXED or REPLACED.
 
-        REPLACED means by popularity with replacement.
+        MASS is by popularity without replacement, REPLACED by popularity with replacement, and MIXED half uniformly and
+        half by popularity.
         """
         if self.design.with_replacement:
             return _draws.REPLACED

@@ -78,11 +78,12 @@ class RankingTask:
         """Return the task of a fold; test ratings of at least ``relevant_from`` are relevant, by default all.
 
         The task is the users to query and the items to rank. ``bins`` are numbers of popularity bins; those that exceed
-        the number of items with a test rating are left out. ``mask_seen=False`` keeps a user's training items among the
-        candidates. This is a diagnostic: popular items are masked more often, so a system that recommends them meets
-        weaker competition. ``revealed`` are events known before the queries, in addition to the training part.
-        ``popularity`` says from which part the weights of items are counted. With ``equal_mass``, bins have equal
-        numbers of ratings, else of items; ``bins_from`` says in which parts they are counted.
+        the number of items with a test rating are left out. By default a user's training items are not candidates (they
+        are masked); ``mask_seen=False`` keeps them, to see what masking changes: popular items are masked more often,
+        so with masking a system that recommends them meets weaker competition. ``revealed`` are events known before the
+        queries, in addition to the training part. The weight of an item in draws by popularity is counted in the
+        training part, or with ``popularity="all"`` also among ``revealed`` and in the test part. With ``equal_mass``,
+        bins have equal numbers of ratings, else of items; ``bins_from`` says in which parts ratings are counted.
         """
         train, test = fold.train, fold.test
         past = train if revealed is None else train.concat(revealed)

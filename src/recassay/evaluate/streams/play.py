@@ -172,10 +172,12 @@ class Player:
         begin: int,
         given: Bool,
     ) -> tuple[int, EventBlock, QueryBlock]:
-        """Return how many queued events a block learns, the events of the block, and its queries.
+        """Queue events to be learned; return (how many queued ones the block learns, its events, its queries).
 
-        ``repeats`` says how often each event is learned, ``order`` is the rank of each item's id, and ``given`` marks
-        events not to score. ``upcoming``, later items, and ``begin``, the block's first event, serve relaxed matching.
+        ``batch`` and ``events`` are the events of the block, with ids and with codes. ``repeats`` says how often each
+        is learned, ``order`` is the rank of each item's id, and ``given`` marks events not to score. ``upcoming`` are
+        the later items of each user, which count as hits in relaxed matching; the block begins at event ``begin`` of
+        it.
         """
         protocol, queue, (users, items, values) = self.protocol, self.queue, events
         n_before, repeated = self.history.consume(users, items)

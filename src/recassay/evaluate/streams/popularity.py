@@ -41,7 +41,10 @@ class BlockPopularity:
 
     @functools.cached_property
     def _keys(self) -> Int64:
-        """Return the (item, row) pairs of all events that count, ascending, each pair encoded as one number."""
+        """Return the ascending pairs (item, row) of all events in which a user takes an item for the first time.
+
+        Each pair is encoded as one number.
+        """
         rows = np.flatnonzero(self.is_first)
         return np.sort(self._key(self.items[rows], rows))
 
@@ -78,9 +81,9 @@ class BlockPopularity:
     def _top(self, m: int) -> tuple[tuple[int, ...], dict[int, Int64], tuple[int, ...]]:
         """Return how the set of the ``m`` most popular items changes within the block.
 
-        The result is a tuple: the set at the start; the changes, by 1 for items that enter the set and -1 for those
-        that leave; and the set at the end. Changes are an ascending array of pairs (item, row from which it holds),
-        each encoded as one number.
+        The result is a tuple: the set at the start, the changes, and the set at the end. The changes are a dict: key 1
+        has the items that enter the set, and key -1 those that leave it. Each value is an ascending array of pairs
+        (item, row from which the change holds), each pair encoded as one number.
         """
         members, counts = list(self.tops[m]), self.counts.copy()
         entered, left = list[tuple[int, int]](), list[tuple[int, int]]()

@@ -242,10 +242,12 @@ class UpcomingItems:
         return is_hit
 
     def __call__(self, events: Int64, users: Int32, lists: Int32, k: int, *, share: bool) -> Values:
-        """Return 1 for a list with a hit among its first k items, else 0.
+        """Return the value of each list: 1 if one of its first ``k`` items is a hit, else 0.
 
-        With ``share``, return the number of hits divided by the largest possible number, which is k or the number of
-        items that the user still takes. ``events`` are the events of the lists.
+        An item is a hit if the user takes it at the list's event or later (as far as ``reach`` goes). With ``share``,
+        return the number of hits divided by the largest possible number: ``k``, or the number of different items that
+        the user takes in that time, whichever is smaller. ``events`` and ``users`` are the event and the user of each
+        list.
         """
         hits = self.hits(events, users, lists[:, :k]).sum(axis=1).astype(np.float64)
         most = np.minimum(k, self.targets[events]).astype(np.float64)

@@ -123,9 +123,10 @@ class FileSource:
         return sorted(one for one in found if one.is_file())
 
     def _next(self) -> Path | None:
-        """Return the file to read after the present one, or None if there is none.
+        """Return the file to read after the present one (at the start: the first one), or None if there is none.
 
-        It is the file that replaced a single one, or else the next one of the folder.
+        If the source is a single file, this is a new file that has replaced it under the same path (log rotation). If
+        it is a folder or a glob pattern, this is the next file by name.
         """
         files = self._files()
         if not self.several:

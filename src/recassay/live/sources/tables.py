@@ -21,7 +21,7 @@ class TableSource:
         self.name, self.row, self.follow = name, 0, False
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Continue after the stored position of this partition, and return its name."""
+        """Continue after the stored position of the only partition, and return a list with the partition's name."""
         self.row = positions.get(self.name, 0)
         return [self.name]
 

@@ -62,9 +62,11 @@ class Calibration(WithAspects, ListMetric):
             raise self.refuse("alpha", "it must lie between 0 and 1")
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return ``lookup``, and for each item of every training profile its row in the table of features (-1: none).
+        """Return ``lookup`` and what the metric reads of training profiles, as a pair.
 
-        For subprofiles (tastes of a user), return ``lookup`` and the object that finds them.
+        If the aspects of the metric are features, the second part has, for each item of every training profile, the
+        item's row in the table of features (-1: none). If they are subprofiles (tastes of a user), it is the object
+        that finds them.
         """
         if self.aspects == "subprofiles":
             return super().bind(lookup)

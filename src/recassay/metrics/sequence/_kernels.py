@@ -215,8 +215,9 @@ def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, co
 def distances(items: Int32, own: Float, keys: Int64, values: Float, out: Float) -> None:
     """Write to ``out[s, j]`` the sum of 1 - similarity of the item at place j of list s to each item before it.
 
-    ``own`` is the similarity of an item to itself. The hash table of ``keys`` and ``values`` holds the similarities of
-    pairs; a pair outside the table has similarity 0.
+    ``own[i]`` is the similarity of item i to itself, for items that come again. The hash table of ``keys`` and
+    ``values`` holds the similarities of pairs of items i < j, by the key i * len(own) + j; a pair outside the table has
+    similarity 0.
     """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):

@@ -68,7 +68,7 @@ class Incremental(BuiltIn):
 
 
 def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
-    """Return a fitted model: ``learner``, which learns the events of the log in order of time, with the log."""
+    """Let ``learner`` learn the events of the log in order of time; return it with the log as a fitted model."""
     one_group = np.zeros(len(log), np.int32)
     order = lexsort_groups(one_group, () if log.timestamps is None else (row_times(log),))
     users, user_codes = recode_by_appearance(log.users[order], log.n_users)

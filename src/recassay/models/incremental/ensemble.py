@@ -140,9 +140,11 @@ class LearningEnsemble:
         return np.array([self._value_of(row, item, had) for row in self._member_scores(user)])
 
     def _value_of(self, row: Float, item: int, had: set[int]) -> float:
-        """Return the value of one member at an event: 1 / rank of the item by its scores ``row``, or the hit at ``at``.
+        """Return how well one member, whose scores are ``row``, predicts the ``item`` of an event.
 
-        Items that the user ``had`` are not ranked; an item that the member does not know has value 0.
+        This is 1 / rank of the item, or, if the model has a cut-off ``at``, 1 for a rank up to ``at`` and 0 beyond.
+        Tied items share their mean rank. Items that the user ``had`` are not ranked; an item that the member does not
+        know has value 0.
         """
         if item >= row.size or np.isneginf(row[item]):
             return 0.0

@@ -102,7 +102,10 @@ class FittedCRF:
     transition: Float
 
     def next_probabilities(self, histories: Histories) -> Float:
-        """Return the marginal probabilities (n, items) of all items at the last position of each history."""
+        """Return the probabilities (n, items) of the item that follows each history, mixed with a uniform distribution.
+
+        They are the marginal probabilities of the label at the last position of the history: a label is the next item.
+        """
         table = np.zeros((len(histories), self.n_items))
         order = np.argsort(histories.lengths, kind="stable")
 

@@ -59,9 +59,9 @@ def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
 
 
 def cell(value: Any, *, exact: bool) -> tuple[str, str]:
-    """Return the text of a value, and the text of a number at full precision ("" for other values).
+    """Return two texts: a value as it is shown, and a number at full precision ("" for NaN and for what is no number).
 
-    With ``exact``, numbers are shown with the four decimals of means.
+    With ``exact``, a float is shown with four decimals, as means are; else with six significant digits.
     """
     if value is None:
         return wording.UNDEFINED, ""

@@ -94,9 +94,10 @@ def _width(heading: str, cells: list[str]) -> int:
 
 
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
-    """Return notes on what was estimated, on the bias of intervals (if ``bounded``), and on what was left out.
+    """Return notes on what was estimated, on the bias of intervals, and on what was left out.
 
-    Left out are terms of a metric about which the sampled ranks tell an estimator too little.
+    The bias is only noted with ``bounded``, that is, if intervals are shown. An estimator writes a metric as a sum of
+    components, and leaves out those that the sampled ranks say too little about.
     """
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"

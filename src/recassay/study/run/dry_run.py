@@ -21,10 +21,10 @@ Failure = tuple[StudyCell, str, Exception]  # where, what and why
 
 @dataclass(frozen=True)
 class Rehearsal(Generic[Answer]):
-    """The work of a study on a small part of one fold.
+    """What a dry run of a study calls on a small part of one fold.
 
-    ``size`` says how large the part is. ``answer`` returns what a system answers there, and ``judge`` scores answers by
-    system under all metrics of the study.
+    ``size`` says how large the part is. ``answer(system)`` fits a system on the part and returns its lists, sequences
+    or outcomes of a stream, and ``judge`` scores these, by system, under all metrics of the study.
     """
 
     size: str
@@ -33,7 +33,7 @@ class Rehearsal(Generic[Answer]):
 
 
 class Rehearses(JudgesAnswers, Protocol):
-    """A runner of a study, as far as its dry run needs it."""
+    """A protocol for runners of a study, with what a dry run needs of them."""
 
     @property
     def report(self) -> Callable[[str, int, int], None]:
@@ -43,15 +43,16 @@ class Rehearses(JudgesAnswers, Protocol):
         """Return the folds that a split makes of the log of a data set."""
 
     def rehearse(self, cell: StudyCell, split: Any, fold: Any) -> Rehearsal[Any]:
-        """Return the work on a small part of a fold."""
+        """Return the functions, not yet called, that try systems and metrics on a small part of a fold."""
 
 
 def dry_run(runner: Rehearses, logs: Mapping[str, Interactions], names: Collection[str]) -> list[Failure]:
     """Try systems and metrics on a small part of the data of a study; return what failed where, and why.
 
-    A system that failed is to be left out of that data, and a metric is left out of the study. ``names`` are the
-    systems that are new or changed, and what failed in an earlier dry run; the first system is tried if there are none,
-    and all systems are if a metric failed before. Raise the first error if no system works anywhere.
+    A metric that failed is dropped from ``runner``; the caller must leave out a system on the data where it failed.
+    ``names`` are the systems and metrics that are new or changed, or failed in an earlier dry run. Only the systems
+    among them are tried: the first system of the study if there is none, and all if a metric is among them. Raise the
+    first error if no system works anywhere.
     """
     plan, failed, works = runner.plan, list[Failure](), False
     systems = tuple(system for system in plan.systems if system.name in names) or plan.systems[:1]
@@ -107,7 +108,10 @@ def failures_on(
 
 
 def _failing_systems(rehearsal: Rehearsal[Any], plan: AnyPlan, systems: Sequence[System]) -> Errors:
-    """Return ``{system: error}`` of what fails on a small part; errors have the line of the system in the study."""
+    """Return the errors of the systems that fail on a small part of a fold.
+
+    Each error names the line of its system in the study file.
+    """
     answers: dict[str, Any] = {}
     failed: Errors = {}
     for system in systems:

@@ -13,7 +13,7 @@ Errors = dict[str, Exception]  # by system or metric
 
 
 class JudgesAnswers(Protocol):
-    """A runner of a study, as far as it scores answers."""
+    """A protocol for runners of a study that can score what systems answered (lists, sequences or outcomes)."""
 
     plan: Any
 
@@ -22,7 +22,7 @@ class JudgesAnswers(Protocol):
         """Return the record of the results."""
 
     def judge(self, split: Any, fold: Any, answers: dict[str, Any], *, dry_run: bool = False) -> Any:
-        """Return the scores of all systems on a fold."""
+        """Return the scores of all systems on a fold from ``answers``: lists, sequences or outcomes by system."""
 
     def with_metrics(self, headings: Sequence[str]) -> Self:
         """Return a runner of the same study with these metrics only."""
@@ -61,9 +61,10 @@ def leave_out(
 
 
 def unscorable(judge: Callable[[dict[str, Any]], object], answers: Mapping[str, Any]) -> Errors:
-    """Return ``{system: error}`` of the systems whose answers (results by system) cannot be scored alone.
+    """Return the errors of the systems whose lists, sequences or outcomes (``answers``) cannot be scored alone.
 
-    Raise an error about too few candidates, which no system can change.
+    ``judge`` scores the answers of some systems, or raises. Raise an error about too few candidates, which no system
+    can change.
     """
     failed: Errors = {}
     for name, answer in answers.items():

@@ -96,7 +96,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def rehearse(self, cell: StudyCell, split: Any, fold: AFold) -> Rehearsal[Answer]:
-        """Return the work of the study on a small part of a fold, which the dry run does first."""
+        """Return the functions, not yet called, that fit and score systems on a small part of a fold."""
 
     @abstractmethod
     def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:

@@ -96,7 +96,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return found
 
     def rehearse(self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold) -> Rehearsal[Runs]:
-        """Return the work on the first 100 training and test sequences of a fold."""
+        """Return functions, not yet called, that try systems on the first 100 training and test sequences of a fold."""
         few = np.arange(DRY_RUN_SEQUENCES)
         train, test = fold.train.take(few[: len(fold.train)]), fold.test.take(few[: len(fold.test)])
         part = dataclasses.replace(fold, train=train, test=test)

@@ -28,7 +28,7 @@ JUDGED, FEW_JUDGED = 50, 20  # users who get lists: in the first dry run of a st
 
 
 def rehearsal_of_lists(plan: Plan, cell: StudyCell, split: Split, fold: Fold, *, threads: int | None) -> Rehearsal[Run]:
-    """Return the work of a study of ranked lists on a small part of a fold."""
+    """Return functions, not yet called, that fit systems and score their lists on a small part of a fold."""
     first = next(iter(plan.data))
     is_first = (cell.dataset, cell.split) == (first, str(plan.splits_of(first)[0]))
     part = small_fold(fold)

@@ -216,7 +216,10 @@ class _ListRunner(Runner[Fold, Run]):
                 raise self.plan.locate_split(name, number, error) from None
 
     def rehearse(self, cell: StudyCell, split: Split, fold: Fold) -> Rehearsal[Run]:
-        """Return the work on a small part of a fold: fit, recommend, and score lists under every design and metric."""
+        """Return two functions, not yet called, that try the study on a small part of a fold.
+
+        One fits a system and returns its lists; the other scores lists under every design and metric.
+        """
         return rehearsal_of_lists(self.plan, cell, split, fold, threads=self.threads)
 
     def systems(self, fold: Fold) -> tuple[System, ...]:

@@ -94,10 +94,10 @@ def pool_folds(
 ) -> StudyScores:
     """Return the scores of the same systems over several folds.
 
-    The value of a user who is tested in several folds is the weighted mean over these folds; the mean is then over all
-    users. A metric without values per user gets the mean of the folds' means. ``n`` counts users; ``missing`` and
-    similar counts are sums over folds. ``judge`` has the settings of intervals, and ``powers`` are the exponents of
-    power means by metric (1: the arithmetic mean).
+    The value of a user who is tested in several folds is the mean over these folds, weighted by the user's weight in
+    each of them (1 unless the metric has weights). The mean is then over all users. A metric without values per user
+    gets the mean of the folds' means. ``n`` counts users; ``missing`` and similar counts are sums over folds. ``judge``
+    has the settings of intervals, and ``powers`` are the exponents of power means by metric (1: the arithmetic mean).
     """
     if len(folds) == 1:
         return folds[0]
