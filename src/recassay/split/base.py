@@ -67,7 +67,10 @@ class Cut(Named):
 
     @property
     def needs(self) -> TimeKind | None:
-        """Return the weakest kind of times that a log must have; None if times are not used."""
+        """Return the least kind of times that a log must have (``user``, ``global``, ``clock``); None: no times used.
+
+        From least to most these are: an order within each user, an order of all events, and clock times.
+        """
         return None
 
     def __post_init__(self) -> None:

@@ -84,16 +84,16 @@ class GroupDifference:
 def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: bool = False) -> GroupDifference:
     """Return a - b with its t interval and p-value; ``disjoint`` says that no unit is in both groups.
 
-        The variance is se_a^2 + se_b^2 - 2 cov, with cov = sum L_i L'_i / sqrt(n_a (n_a - 1) n_b (n_b - 1)) over the units
-            in both groups. L_i and L'_i are the influences of unit i on the two means: for plain means, its value minus the
-        group's mean. Without units in both groups this is Welch's test, with Satterthwaite's degrees of freedom; with them,
-        the smaller number of units less 1, as in a paired test.
-    
-        >>> a = GroupMean.of(np.arange(3), np.array([1.0, 2.0, 4.0]))
-        >>> b = GroupMean.of(np.arange(3, 7), np.array([2.0, 3.0, 5.0, 6.0]))
-        >>> welch = difference(a, b)
-        >>> round(welch.difference, 6), round(welch.low, 6), round(welch.high, 6), round(welch.p, 6)
-        (-1.666667, -4.957701, 1.624367, 0.247722)
+    The variance is se_a^2 + se_b^2 - 2 cov, with cov = sum L_i L'_i / sqrt(n_a (n_a - 1) n_b (n_b - 1)) over the units
+    in both groups. L_i and L'_i are the influences of unit i on the two means: for plain means, its value minus the
+    group's mean. Without units in both groups this is Welch's test, with Satterthwaite's degrees of freedom; with them,
+    the smaller number of units less 1, as in a paired test.
+
+    >>> a = GroupMean.of(np.arange(3), np.array([1.0, 2.0, 4.0]))
+    >>> b = GroupMean.of(np.arange(3, 7), np.array([2.0, 3.0, 5.0, 6.0]))
+    >>> welch = difference(a, b)
+    >>> round(welch.difference, 6), round(welch.low, 6), round(welch.high, 6), round(welch.p, 6)
+    (-1.666667, -4.957701, 1.624367, 0.247722)
     """
     gap, error, freedom = _standardised(a, b, disjoint=disjoint)
     reach = error * float(t_quantile((1 + level) / 2, freedom)) if error > 0 else error  # NaN stays NaN

@@ -241,8 +241,9 @@ def _conclude_one(
 ) -> FinishedRanking:
     """Rank the systems of a table by each rule, with the share of resamples that the winner wins, and by mean rank.
 
-    ``table`` has means (data sets, systems); its data sets are resampled. ``setting`` names what they share. Mean ranks
-    come with tests, in which differences up to ``rope`` do not matter.
+    ``table`` has means (data sets, systems); its data sets are resampled. ``setting`` names what they share, such as a
+    split, and ``higher`` says whether more is better. Mean ranks come with tests at ``level``, in which differences up
+    to ``rope`` do not matter.
     """
     winners, undefined = [], []
     options = ResamplingOptions(seed=seed, resamples=resamples)
@@ -277,10 +278,10 @@ def _share_first(scores: Floats, first: int) -> float:
 
 
 def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int) -> dict[str, str]:
-    """Return, for each data set that decides who is first, the system that is first without it.
+    """Return, for each data set without which another system is first, that system.
 
     ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
-    stays first (also in a tie) are left out.
+    stays first (also in a tie) are left out. ``higher`` says whether more is better.
     """
     found = {}
     for number, name in enumerate(table.datasets):

@@ -122,7 +122,10 @@ class ItemGroups:
 
     @classmethod
     def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
-        """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone."""
+        """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone.
+
+        ``memberships`` say which item is in which group, and ``job`` has the metrics.
+        """
         kept, left_out = metrics_of_item_groups(job.metrics, memberships.by)
         codes = np.unique(truth.items)
         ids = truth.vocabulary.decode(codes)
@@ -311,7 +314,10 @@ def _group_scores(
 def _bounds(
     columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
 ) -> Mapping[Key, tuple[float, float]]:
-    """Return the interval of each mean of one group by (system, metric); systems share their resamples."""
+    """Return the interval (low, high) of each mean of one group of users, by (system, metric).
+
+    Systems share their resamples. The result is empty if ``uncertainty`` asks for no intervals.
+    """
     values = {key: column.values for key, column in columns.items()}
     weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
     powers = {heading: metric.power for heading, metric in metrics.items()}

@@ -47,7 +47,8 @@ Report = Callable[[str, int, int], None]  # stage, done, of
 class Judgement:
     """The evaluation of one run: values and weights of all users by metric name, summary rows and findings.
 
-    It does not hold the run, which can be released.
+    ``first_hits`` has the rank of each user's first relevant item, if the job asks for it. The run is not held and can
+    be released.
     """
 
     values: ValuesByHeading
@@ -220,7 +221,10 @@ class Job:
         }
 
     def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
-        """Return, as texts, what the profile does not reproduce of its library for inputs like this one."""
+        """Return, as texts, in which points the results differ from those of the library that the profile imitates.
+
+        Only points that these inputs (as counted in ``tally``) and metrics show are returned, such as tied scores.
+        """
         present = {
             "tied scores": tally.alignment.tied_rows,
             "repeated items": tally.alignment.duplicate_rows,
@@ -320,7 +324,7 @@ def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress 
 
 
 def _tie_range(means: MetricMeans, heading: str) -> TieRange:
-    """Return a metric's means in the worst and in the best order of ties, with twice the standard error of the mean.
+    """Return the means of a metric in the worst and best order of ties, and twice the standard error of the mean.
 
     Twice the standard error is about half the width of an interval.
     """

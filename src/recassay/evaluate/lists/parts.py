@@ -117,9 +117,9 @@ def _add_by_name(left: Mapping[str, Addable], right: Mapping[str, Addable]) -> d
 def _merge_unmatched(
     left: Mapping[str, InputError | None], right: Mapping[str, InputError | None]
 ) -> dict[str, InputError | None]:
-    """Return the noted errors of two groups of users by code; None for ids that matched in one of the groups.
+    """Return, by code, the errors noted for two groups of users: ids of a table that never matched the run.
 
-    A group that lacks a code did not need these ids.
+    A code has the value None if the ids matched in one of the groups. A group that lacks a code did not need these ids.
     """
     codes = dict.fromkeys([*left, *right])
     return {

@@ -142,7 +142,8 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
 def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
     """Return (name, first value, second value) of each setting in which two scorings differ.
 
-    The list is empty if one of them did not record its settings.
+    Compared are the texts of ``metrics``, the conventions and the profile. The list is empty if one of the scorings did
+    not record its settings.
     """
     if not (one.settings and other.settings):
         return []

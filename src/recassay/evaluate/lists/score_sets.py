@@ -125,7 +125,10 @@ def parse_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _metric_columns(frame: pl.DataFrame, where: str, wanted: Iterable[str] | None) -> list[str]:
-    """Return the columns to read as metrics; raise I313 for a missing one, or if there are none."""
+    """Return the columns of a table to read as metrics: those in ``wanted``, or all that can be one.
+
+    Raise I313 for a missing column, or if there is none.
+    """
     excluded = {name for name in frame.columns if name.lower() in NOT_METRICS or name.startswith(weight_of(""))}
     numbers = [
         name

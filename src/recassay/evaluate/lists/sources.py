@@ -58,7 +58,10 @@ class TruthParts:
 
     @classmethod
     def in_memory(cls, truth: Truth, metrics: Iterable[Metric]) -> TruthParts:
-        """Return a truth in memory that can be cut into parts; its duplicate rows are counted in the first one."""
+        """Return a truth in memory that can be cut into parts.
+
+        Its first part has the counts of duplicate rows of the whole truth, the others have 0.
+        """
 
         def cut(ends: Sequence[Any]) -> Iterator[Truth]:
             users = truth.queries

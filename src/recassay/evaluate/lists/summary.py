@@ -35,8 +35,9 @@ def assemble(
 ) -> Scores:
     """Return the scores of all systems, with intervals and findings.
 
-    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, and ``cells`` is the
-    largest number of values that are resampled at once.
+    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, ``profile`` is the name
+    of the conventions used (None: no profile), and ``cells`` is the largest number of values that are resampled at
+    once.
     """
     per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
     weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
@@ -139,10 +140,7 @@ def interval_bounds(
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
-    """Return a table with a column for each of ``columns``, raised to its power.
-
-    In memory the values of a column are next to each other.
-    """
+    """Return a table with a column for each of ``columns``, its values raised to the column's power."""
     raised = (
         values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
     )

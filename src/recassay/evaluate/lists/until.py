@@ -65,9 +65,10 @@ class Until:
 def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, profile: str | None) -> Scores:
     """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
 
-    ``target`` says how narrow, and from how many groups by activity users are drawn. Metrics need a bounded value per
-    user and equal weights. If no metric is defined for users without a relevant item, those users are not drawn. In the
-    result, ``settings["until"]`` holds the number of users drawn and the number of all users.
+    ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn. Metrics need a
+    bounded value per user and equal weights; raise U221 otherwise. If no metric is defined for users without a relevant
+    item, those users are not drawn. In the result, ``settings["until"]`` holds the number of users drawn and the number
+    of all users.
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)

@@ -47,7 +47,8 @@ def compute_again(_system: str, _design: Design, compute: Callable[[], DesignRes
 class JudgeRequest:
     """The checked arguments of a call of ``judge``: designs, metrics by name, and options.
 
-    ``expected`` returns the result of a system under a design: by default it is computed, and a study may store it.
+    A design says which candidates a relevant item is ranked against. ``expected`` returns the result of a system under
+    a design: by default it is computed, and a study may store it.
     """
 
     designs: tuple[Design, ...]
@@ -278,7 +279,8 @@ def to_all_units(
 ) -> tuple[Float, Float]:
     """Return (values, weights) of all ``size`` users, from those of the users at the positions ``places``.
 
-    The other users have no query: with ``zeros`` they count as 0 with weight 1, else they are NaN with weight 0.
+    Users elsewhere, or with weight 0, have no query: with ``zeros`` they count as 0 with weight 1, else they are NaN
+    with weight 0.
     """
     all_values, all_weights = np.full(size, 0.0 if zeros else np.nan), np.full(size, 1.0 if zeros else 0.0)
     queried = weights > 0

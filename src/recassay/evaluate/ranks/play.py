@@ -73,9 +73,10 @@ def play_fitted(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the top ``k`` lists and the ranks of relevant items of a fitted system.
+    """Return the top ``k`` lists and the ranks of relevant items of a fitted system, as a run called ``name``.
 
     A system with scores is read in one pass over its scores, any other by its lists. ``fitted`` can also be a run.
+    ``task`` has the users to query and the items to rank.
     """
     if isinstance(fitted, Run):
         run = replace(fitted, name=name)

@@ -69,6 +69,10 @@ class _RankSampler(DesignSampler):
     ranks: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
-        """Store the ranks of the relevant items of the target sets from ``low`` up to ``high``."""
+        """Store the ranks of the relevant items of the target sets from ``low`` up to ``high`` (excluded).
+
+        A target set holds one relevant item and the candidates it is ranked against; ``above[0]`` counts those ranked
+        above it. ``place`` is ignored.
+        """
         pairs = self.groups.order[self.groups.offsets[low] : self.groups.offsets[high]]
         self.ranks[pairs] = above[0] + 1

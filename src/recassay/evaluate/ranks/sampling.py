@@ -96,8 +96,9 @@ def draw_all(
     samplers: Sequence[DesignSampler], source: RunSource, name: str, seed: int, *, threads: int | None,
     progress: Progress | None = None,
 ) -> list[int]:  # fmt: skip
-    """Draw the candidates of all designs in one pass over the scores of the run ``name``; store what they give.
+    """Draw the candidates of all designs in one pass over the scores of a system, and give each sampler its own.
 
+    ``source`` computes the scores of the run called ``name``. The samplers store mean and variance of their metrics.
     Return a checksum of the drawn items for each of ``samplers``.
     """
     task = source.task
@@ -165,10 +166,11 @@ class DesignSampler:
         cls, standings: Standings, task: RankingTask, design: Design, metrics: Mapping[str, Metric], short: Short,
         draws: int, threads: int | None,
     ) -> Self:  # fmt: skip
-        """Return the sampler of a design, whose means and variances are still empty (NaN).
+        """Return the sampler of a design for ``draws`` draws, whose means and variances are still empty (NaN).
 
-        ``short`` says whether a user with too few candidates is an error or gets all of them. Raise U121 for a metric
-        that is not computed from sampled candidates.
+        ``standings`` are the ranks of relevant items, and ``task`` has the items that can be drawn. ``short`` says
+        whether a user with too few candidates is an error or gets all of them. Raise U121 for a metric that is not
+        computed from sampled candidates.
         """
         groups, closed = _target_sets(standings, task, design, short)
         formulas = {name: formula_of(metric) for name, metric in metrics.items()}

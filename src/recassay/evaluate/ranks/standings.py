@@ -61,7 +61,7 @@ def compute_standings(
 def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
     """Return a function from a block of queries to a table with a row of scores of all items for each query.
 
-    The items are in the order of the task.
+    Columns are in the order in which ``task`` has the items. ``name`` is that of the system, for errors.
     """
     return _factor_scorer(task, fitted, name) if isinstance(fitted, HasFactors) else _model_scorer(task, fitted, name)
 
@@ -206,7 +206,7 @@ def _binned_standings(
 
 
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a scorer of blocks of queries that multiplies user and item factors.
+    """Return a function that scores blocks of queries by multiplying user and item factors.
 
     Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, I309 for factors
     that are not finite or so large that products may overflow.
@@ -248,7 +248,7 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
     """Return a mask of users without factors, and the columns in score rows of items without factors.
 
-    The mask is None if all users have factors.
+    The mask has an entry per user code; it is None if all users have factors.
     """
     if not isinstance(fitted, MissesFactors):
         return None, np.empty(0, np.int64)
@@ -257,7 +257,10 @@ def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] 
 
 
 def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a scorer that calls ``fitted.scores``, always with the same number of users."""
+    """Return a function that scores blocks of queries by ``fitted.scores``, called with equally many users each time.
+
+    Rows of the block without a query are filled with user 0.
+    """
 
     def score(queries: Int32) -> Table:
         filled = queries != EMPTY
@@ -270,7 +273,10 @@ def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
-    """Return a scorer from ranked lists: minus infinity for items not listed, equal scores for tied rows."""
+    """Return a function that makes score rows from ranked lists: minus infinity for items that a list lacks.
+
+    Rows of the run that tie get equal scores.
+    """
     train = task.train
     place = np.empty_like(task.item)
     place[task.item] = np.arange(task.item.size, dtype=np.int32)

@@ -129,7 +129,7 @@ class RankingTask:
 
     @functools.cached_property
     def block_rows(self) -> Int64:
-        """Return the row of each query in the block of queries that it is scored with."""
+        """Return, for each query, its row in the block of queries that are scored together."""
         return row_in_block(self.queries)
 
     @property

@@ -19,10 +19,10 @@ Int64 = NDArray[np.int64]
 def consume(
     users: Int32, items: Int32, begin: Int64, size: Int64, pool: Int32, n_before: Int64, repeated: Bool
 ) -> None:
-    """Write how many items the user of each event had before it (``n_before``), and whether its item was one of them.
+    """Write to ``n_before[e]`` how many items the user of event e had before it.
 
-    The events have ``users`` and ``items``, and the second output is ``repeated``. A new item is then added to the
-    user's list: ``pool[begin[u]:begin[u] + size[u]]`` are the items of user u, with room for more.
+    ``repeated[e]`` gets whether the item of event e was one of them. A new item is then added to the user's list:
+    ``pool[begin[u]:begin[u] + size[u]]`` are the items of user u, with room for more.
     """
     for event in range(users.size):
         user, item = users[event], items[event]

@@ -41,7 +41,7 @@ class QueryBlock:
     known_users: Int64
 
     def select(self, query_range: slice, event_range: slice) -> tuple[StreamEvents, Int64, StreamQueries]:
-        """Return a range of events, the positions to learn after, and a range of queries.
+        """Return (events, positions to learn after, queries) of the block, in ``event_range`` and ``query_range``.
 
         Positions are counted from the beginning of the range of events.
         """

@@ -27,7 +27,13 @@ ALARM_COUNTS = ("alarms", "renewed", "forgotten", "relearnt")  # only with a dri
 
 @dataclass(frozen=True, eq=False)
 class EventBlock:
-    """A block of consecutive events that are processed together; users and items are codes of the stream."""
+    """A block of consecutive events that are processed together; users and items are codes of the stream.
+
+    Arrays have an entry per event, except ``rows``, the positions of the events that are queries. ``repeated`` marks
+    events with an item that the user had before, and ``n_before`` counts those items. ``low`` and ``high`` are the
+    smallest and largest value so far, to which predicted ratings are clipped. ``upcoming`` has the items that users
+    take later, for relaxed matching; the block begins at event ``begin`` of its batch.
+    """
 
     batch: Batch
     users: Int32

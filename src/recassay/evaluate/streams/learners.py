@@ -234,7 +234,7 @@ class RefitLearner:
         self.fitted: Any = None
 
     def learn(self, users: NDArray[np.int32], items: NDArray[np.int32], values: NDArray[np.float64]) -> None:
-        """Fit the model again, on these events and all before them."""
+        """Fit the model again, on all events so far and the new ones: ``users``, ``items`` and ``values`` (ratings)."""
         self.events.append(StreamEvents(users.copy(), items.copy(), values.copy()))
         events = StreamEvents(*(np.concatenate(column) for column in zip(*self.events, strict=True)))
         self.events = [events]

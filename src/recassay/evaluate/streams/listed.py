@@ -90,7 +90,10 @@ class Moments:
 
     @classmethod
     def of(cls, block: EventBlock, lists: Int32, rows: Int64, ids: pl.Series, history: History) -> Moments:
-        """Return the ``lists`` of the events at ``rows`` of a block, with what is known right before each event."""
+        """Return the ``lists`` of the events at ``rows`` of a block, with what is known right before each event.
+
+        ``ids`` is the id of each item code, and ``history`` has the items that each user has consumed.
+        """
         assert block.popularity is not None, "these events have metrics of lists"
         numbers = block.batch.event_numbers[rows]
         return cls(
@@ -132,7 +135,10 @@ class Moments:
         )  # fmt: skip
 
     def _new_items(self) -> Int64:
-        """Return, for each event of the block and for its end, how many items the block had introduced before."""
+        """Return, for each event of the block and for its end, how many items the block had introduced before.
+
+        An item is introduced by the first event of the stream with that item.
+        """
         items = self.block.items
         new = np.zeros(items.size, np.int64)
         first = np.unique(items, return_index=True)[1]
@@ -140,7 +146,7 @@ class Moments:
         return np.append(0, np.cumsum(new))
 
     def listed_unexpected(self, m: int) -> Bool:
-        """Return whether each recommended item is new to the user and not among the m most popular items."""
+        """Return, for each recommended item, whether it is new to the user and not one of the m most popular then."""
         row, items = self._listed()
         owned = np.zeros(items.size, np.bool_)
         ends = np.searchsorted(row, np.arange(self.events.size + 1))
@@ -150,7 +156,7 @@ class Moments:
         return np.asarray(~(owned | self.block.is_popular(self.rows[row], items, m)))
 
     def chosen_unexpected(self, m: int) -> Bool:
-        """Return whether the item of each event is new to the user and not among the m most popular items."""
+        """Return, for each event, whether its item is new to the user and not among the m most popular items then."""
         repeated = np.zeros(self.items.size, np.bool_)
         for event, (user, n_before) in enumerate(zip(self.users.tolist(), self.n_before.tolist(), strict=True)):
             repeated[event] = bool((self.history.first_items(user, n_before) == self.items[event]).any())

@@ -16,8 +16,9 @@ Float = NDArray[np.float64]
 class OutcomeChunks:
     """The results of a stream so far, in chunks that are concatenated at the end.
 
-    ``known`` counts the items that had occurred before each event whose list is kept. ``asking`` and ``learning`` are
-    nanoseconds per query and per learned event.
+    ``event``, ``values``, ``users`` and ``times`` have an entry per scored event; ``lists`` are tables of recommended
+    items. ``known`` counts the items that had occurred before each event whose list is kept. ``asking`` and
+    ``learning`` are nanoseconds per query and per learned event.
     """
 
     event: list[Int64] = field(default_factory=list)

@@ -217,10 +217,7 @@ class Player:
         return int(n_learned[-1]), block, query_block
 
     def _play(self, block: EventBlock, queries: QueryBlock) -> None:
-        """Let the learner process a block: at once, or in ranges that end where the learner is replaced.
-
-        It is replaced right after the event of an alarm, before the next event, whether or not that is a query.
-        """
+        """Let the learner process a block, in ranges that end at the event of each alarm that replaces it."""
         policy, n_queries, query, event, reset_at = self.drift_policy, block.rows.size, 0, 0, 0
         own = queries if self.recoder is None else self._recoded(queries, 0, 0)
         while True:
@@ -329,7 +326,7 @@ class Player:
         return np.flatnonzero(left)
 
     def _known_users(self, users: Int32, learned: Int64) -> Int64:
-        """Return how many users are known before each event: ``learned``, or all seen so far if ``known="stream"``."""
+        """Return how many users count as known before each event: ``learned``, or all so far if ``known="stream"``."""
         if self.protocol.known == "model":
             return learned
         met = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))
@@ -380,7 +377,7 @@ class Player:
         return {heading: own[heading] for heading in self.metrics.metrics}
 
     def _values_of_ranks(self, block: EventBlock, output: WalkOutput, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query under each metric of its item's rank; with relaxed matching, of its hits."""
+        """Return the value of each query under each metric of its item's rank (relaxed matching: of its hits)."""
         assert self.metrics is not None, "these queries are for items"
         users, items, at = block.users[rows], block.items[rows], self.protocol.at
         if self.recent_lists is not None:
@@ -395,7 +392,7 @@ class Player:
         }
 
     def _values_of_lists(self, block: EventBlock, output: WalkOutput, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query under each metric of whole lists."""
+        """Return the value of each query (``rows`` of the block) under each metric that reads whole lists."""
         if self.listed is None or block.popularity is None or not rows.size:
             return {heading: np.zeros(rows.size) for heading in (self.listed.metrics if self.listed else ())}
         ids = self.item_codes.with_catalogue(self.catalogue)

@@ -58,7 +58,7 @@ class BlockPopularity:
         return np.asarray(self.counts[items] + before - since)
 
     def least(self, row: int) -> int:
-        """Return the smallest number of users of any item, among items that some user had taken before a row."""
+        """Return the smallest popularity of any item that some user had taken before a row of the block."""
         items = np.arange(self.counts.size, dtype=np.int32)
         counts = self.at(np.full(items.size, row), items)
         return int(counts[counts > 0].min(initial=np.iinfo(np.int64).max))
@@ -126,7 +126,10 @@ class PopularityHistory:
         self.tops: dict[int, tuple[int, ...]] = dict.fromkeys(sizes, ())
 
     def block(self, users: Int32, items: Int32, repeated: Bool, order: Int32) -> BlockPopularity:
-        """Return the popularity before each of the next events; ``order`` is the rank of each item's id."""
+        """Return the popularity before each of the next events, given by ``users`` and ``items``.
+
+        ``repeated`` marks events with an item that the user had before, and ``order`` is the rank of each item's id.
+        """
         counts = grown(self.counts, order.size)
         pairs = self.n_pairs + np.append(0, np.cumsum(~repeated))
         known = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))

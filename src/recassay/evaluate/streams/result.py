@@ -124,9 +124,10 @@ class Stream(Displayable):
 
 
 def mean(outcomes: Outcomes, heading: str, *, per_user: bool = False) -> float:
-    """Return the mean of a metric over scored events with a defined value, or the mean of the users' own means.
+    """Return the mean of a metric over scored events with a defined value.
 
-    ``mae`` and ``rmse`` are computed from absolute errors.
+    With ``per_user``, return the mean over users of each user's own mean. ``mae`` and ``rmse`` are computed from
+    absolute errors.
     """
     values = outcomes.of(ERROR if heading in ("mae", "rmse") else heading)
     values = values**2 if heading == "rmse" else values

@@ -34,7 +34,11 @@ NO_CHECKPOINT = CheckpointOptions()
 
 
 class _CopyResult(NamedTuple):
-    """The results of one copy of a model on a stream: outcomes, alarms and lists."""
+    """The results of one copy of a model on a stream: outcomes, alarms and lists.
+
+    ``known_items`` counts the items that had occurred before each scored event; like ``lists``, it is None if no lists
+    were kept.
+    """
 
     outcomes: Outcomes
     alarms: tuple[Alarm, ...]
@@ -159,11 +163,11 @@ def _events_of_copy(batch: Batch, copied: Prequential | None, number: int) -> tu
 
 
 def _learn_counts(log: Interactions, protocol: Prequential, number: int) -> Int64:
-    """Return how many times the copy of the model with this ``number`` learns each event, drawn for its user.
+    """Return how many times the copy of the model with this ``number`` learns each event of ``log``.
 
-    For bootstrap copies the count comes from a Poisson distribution of mean 1. Otherwise users are divided among the
-    copies at random: an event is learned by the user's own copy only (``folds="split"``), or by all copies but that
-    one.
+    The number is drawn for the event's user. For bootstrap copies it comes from a Poisson distribution of mean 1.
+    Otherwise users are divided among the copies at random, and it is 0 or 1: an event is learned by the user's own copy
+    only (``folds="split"``), or by all copies but that one.
     """
     if protocol.folds == "bootstrap":
         draws = uniform(user_draws(log, protocol.seed, f"bootstrap copy {number}"))

@@ -101,7 +101,7 @@ class IdCodes:
         return pl.concat([ids.cast(catalogue.dtype), catalogue.filter(~catalogue.is_in(ids.implode()))])
 
     def order(self, catalogue: pl.Series | None = None) -> Int32:
-        """Return, for every code, the rank of its id among all ids in ascending order.
+        """Return, for every code, the rank of its id (from 0) among all ids in ascending order.
 
         With a ``catalogue``, its ids that have not appeared yet are included, with the next codes.
         """

@@ -80,11 +80,14 @@ class StreamMetrics:
         return {heading: metric for heading, metric in self.metrics.items() if heading not in self.listed}
 
     def __call__(self, shown: WalkOutput) -> dict[str, Values]:
-        """Return the values, by query, of the metrics that need only the rank of the event's item, from ``shown``."""
+        """Return, by name, the values of the metrics that need only the rank of the event's item, one per query.
+
+        ``shown`` holds the ranks and the numbers of candidates.
+        """
         return {heading: _values(_formula(metric), shown) for heading, metric in self.of_ranks.items()}
 
     def missed(self, events: int) -> dict[str, Values]:
-        """Return the values of ``events`` events whose list is empty because the model does not know the user."""
+        """Return, by metric, the values of ``events`` events with an empty list: the model does not know their user."""
         empty = {heading: getattr(metric, "empty", "zero") for heading, metric in self.metrics.items()}
         return {heading: np.full(events, np.nan if how == "undefined" else 0.0) for heading, how in empty.items()}
 
@@ -184,7 +187,10 @@ class RecentLists:
         self.shown, self.n_shown = np.zeros((0, reach, at), np.int32), np.zeros(0, np.int64)
 
     def __call__(self, users: Int32, items: Int32, lists: Int32) -> Values:
-        """Return 1 where the item is in the new list or in one of its user's last lists, else 0; store the lists."""
+        """Return 1 for each query whose item is in the new list or in its user's last ``reach`` lists, else 0.
+
+        The new lists are then stored.
+        """
         n_users = int(users.max(initial=-1)) + 1
         self.shown = grown(
             self.shown, n_users, lambda begin, end: np.full((end - begin, self.reach, self.at), -1, np.int32)

@@ -257,10 +257,7 @@ def _no_streams(reader: Reader, study: Study, protocol: BaseProtocol) -> None:
 
 
 def _no_lists(reader: Reader, study: Study, protocol: BaseProtocol, purpose: str) -> None:
-    """Raise U133 if a study of sequences or streams has a key that only studies of ranked lists have.
-
-    ``purpose`` is the end of the error's sentence, such as "is for streams".
-    """
+    """Raise U133 if a study of another kind has a key of ranked lists; ``purpose`` ends the error's sentence."""
     for key in LIST_KEYS:
         if key in study.model_fields_set:
             what = f"`{key}` is for ranked lists, and {protocol} {purpose}"
