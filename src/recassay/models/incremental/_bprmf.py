@@ -177,7 +177,7 @@ def move_event(
 
 
 @njit(cache=True, nogil=True)
-def copy_factors(items: Float32, item: int, factors: Float32) -> None:
+def copy_factors(items: Float32, item: Any, factors: Float32) -> None:
     """Copy the factors and the bias of an item to ``factors``."""
     block, place = item // ITEMS_PER_BLOCK, item % ITEMS_PER_BLOCK
     for factor in range(factors.size):
@@ -185,7 +185,7 @@ def copy_factors(items: Float32, item: int, factors: Float32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def store_factors(items: Float32, item: int, factors: Float32) -> None:
+def store_factors(items: Float32, item: Any, factors: Float32) -> None:
     """Store ``factors`` as the factors and the bias of an item."""
     block, place = item // ITEMS_PER_BLOCK, item % ITEMS_PER_BLOCK
     for factor in range(factors.size):
