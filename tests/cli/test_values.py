@@ -39,14 +39,15 @@ def _result(convert, *arguments):
         return str(error)
 
 
-def test_scoring_needs_no_pydantic(tmp_path):
+def test_scoring_to_json_needs_neither_pydantic_nor_rich(tmp_path):
     pl.DataFrame({"user_id": [1], "item_id": [10], "gain": [1]}).write_csv(tmp_path / "truth.csv")
     pl.DataFrame({"user_id": [1], "item_id": [10], "score": [1.0]}).write_csv(tmp_path / "run.csv")
-    arguments = ["score", "truth.csv", "run.csv", "-m", "mrr", "--interval", "none", "--seed", "3", "--threads", "1"]
+    options = ["-m", "mrr", "--interval", "none", "--seed", "3", "--threads", "1", "--json"]
     script = (
-        "import atexit, sys; atexit.register(lambda: print('pydantic' in sys.modules, file=sys.stderr));"
-        f"sys.argv = ['recassay', *{arguments}]; from recassay.cli import main; main()"
+        "import atexit, sys;"
+        "atexit.register(lambda: print({'pydantic', 'rich.console'} & {*sys.modules}, file=sys.stderr));"
+        f"sys.argv = ['recassay', 'score', 'truth.csv', 'run.csv', *{options}]; from recassay.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "mrr" in done.stdout
-    assert done.stderr.splitlines()[-1] == "False"
+    assert done.stderr.splitlines()[-1] == "set()"

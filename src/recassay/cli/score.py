@@ -334,8 +334,6 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
 def _show(
     scores: Scores, comparison: Comparison | None, truth: str, output: Path | None, table: str, as_json: bool
 ) -> None:
-    from recassay.report.tables import formats as tables
-
     where = {"dataset": Path(truth).stem}
     if output is not None:
         from recassay.report.folder.write import write_results
@@ -346,6 +344,8 @@ def _show(
 
         _common.print_json(document(scores, comparison, where))
         return
+    from recassay.report.tables import formats as tables  # imports rich, which JSON does not need
+
     if table == "text":
         screen = _common.console()
         if len(scores.systems) > 1:
