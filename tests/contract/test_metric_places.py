@@ -79,28 +79,6 @@ def played():
     return run, standings.above["AI"] + 1, standings.pool["AI"]
 
 
-@pytest.fixture(scope="module")
-def in_designs(played):
-    """Return what every credit is under a design that samples nothing, where weights have a set per relevant item."""
-    run, _, _ = played
-    found = {}
-    for design, weighted in (("AI-1R-AN", True), ("AI-AR-AN", False)):
-        texts = [text for text in of_kind(Credit) if (formula(text).weight is not None) == weighted]
-        named = {text: parse_metric(text) for text in texts}
-        found |= designs.expect(run.standings, designs.parse(design), named).outcomes
-    return found
-
-
-@pytest.fixture(scope="module")
-def at_curve_ends(played):
-    """Return the mean of every metric over samples that hold all candidates."""
-    run, _, _ = played
-    cases = Cases.of(run.standings, user_groups(run.standings), "AI")
-    named = {text: parse_metric(text) for text in of_kind(Credit, PairFormula)}
-    (means,) = measure_system(cases, SamplingScheme("uniform", replace=False), [10 * N_ITEMS], named).mean
-    return dict(zip(named, means, strict=True))
-
-
 class TestDeclarations:
     @pytest.mark.parametrize("text", EVERY)
     def test_a_metric_has_a_formula_or_says_why_not_in_one_line(self, text):
@@ -157,20 +135,27 @@ class TestAgreement:
             np.testing.assert_allclose(formula(text).of_one(ranks), in_lists, rtol=0, atol=1e-15)
 
     @pytest.mark.parametrize("text", of_kind(Credit))
-    def test_a_credit_is_a_design_with_one_relevant_item(self, text, played, in_designs):
+    def test_a_credit_is_a_design_with_one_relevant_item(self, text, played):
         run, ranks, _ = played
-        values = in_designs[text].values[run.standings.relevant > 0]
+        if formula(text).weight is not None:
+            found = designs.expect(run.standings, designs.parse("AI-1R-AN"), parse_metrics(text)).outcomes[text]
+        else:
+            found = designs.expect(run.standings, designs.parse("AI-AR-AN"), parse_metrics(text)).outcomes[text]
+        values = found.values[run.standings.relevant > 0]
         np.testing.assert_allclose(values, formula(text).of_one(ranks.astype(np.float64)), rtol=0, atol=1e-12)
 
     @pytest.mark.parametrize("text", of_kind(Credit, PairFormula))
-    def test_the_end_of_a_sampling_curve_is_the_design_of_all_candidates(self, text, played, at_curve_ends):
-        _, ranks, pool = played
+    def test_the_end_of_a_sampling_curve_is_the_design_of_all_candidates(self, text, played):
+        run, ranks, pool = played
+        cases = Cases.of(run.standings, user_groups(run.standings), "AI")
+        law = SamplingScheme("uniform", replace=False)
+        (mean,) = measure_system(cases, law, [10 * N_ITEMS], parse_metrics(text)).mean[0]
         found = formula(text)
         if isinstance(found, Credit):
             wanted = found.of_one(ranks.astype(np.float64)).mean()
         else:
             wanted = found.share((ranks - 1.0), pool).mean()
-        assert at_curve_ends[text] == pytest.approx(wanted, abs=1e-12)
+        assert mean == pytest.approx(wanted, abs=1e-12)
 
     def test_auc_is_the_same_everywhere(self, played):
         run, ranks, pool = played
