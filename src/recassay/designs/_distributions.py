@@ -64,12 +64,13 @@ def hit_probabilities(
 def hit_probabilities_from_zero(
     gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
 ) -> int:
-    """Fill ``chances[y]`` for y = 0..last with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return last.
+    """Fill ``chances[y]``, y = 0..last, with P(y of ``q`` draws are among ``gap`` given candidates); return last.
 
-    At most the numbers of hits below ``most`` are computed, and negligible probabilities are left out. This is three
-    times as fast as :func:`hit_probabilities`: each probability is one product from the one before, starting at 0 hits.
-    If the probability of 0 hits is too small to start from, return ``ALL_NEGLIGIBLE`` if the probabilities of all y <
-    ``most`` are negligible, else -1 (nothing is computed).
+    There are ``rest`` candidates in all, and a draw among the given ones is a hit. At most the numbers of hits below
+    ``most`` are computed, and negligible probabilities are left out. This is three times as fast as
+    :func:`hit_probabilities`: each probability is one product from the one before, starting at 0 hits. If the
+    probability of 0 hits is too small to start from, return ``ALL_NEGLIGIBLE`` if the probabilities of all y < ``most``
+    are negligible, else -1 (nothing is computed).
 
     With ``again``, candidates are drawn with replacement, and ``least`` is then the log of the probability that one
     draw misses. ``logs[x]`` is log(x!), and ``parts[x]`` is 1 / x, used in place of a division.
@@ -99,7 +100,7 @@ def hit_probabilities_from_zero(
 
 @njit(nogil=True, cache=True)
 def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
-    """Return log P(y of ``q`` draws from ``rest`` candidates hit ``gap`` of them).
+    """Return log P(y of ``q`` draws from ``rest`` candidates are among ``gap`` given ones).
 
     The distribution is binomial with ``replace``, else hypergeometric. ``logs[x]`` is log(x!).
     """

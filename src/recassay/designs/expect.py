@@ -149,7 +149,8 @@ def pool_moments(
 def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
     """Return the number of users without a relevant item who count 0 in the means.
 
-    It is 0 unless ``users`` is "all". It is also 0 in designs with bins, or with a target set for each relevant item.
+    It is 0 unless ``users`` is "all". It is also 0 in designs with popularity bins, or with a target set (what is
+    ranked together) for each relevant item.
     """
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0

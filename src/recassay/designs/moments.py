@@ -177,7 +177,10 @@ def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: boo
 
 
 def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArray[np.bool_]:
-    """Return whether each group has tied items of unequal weight (by popularity); its variance is then unknown."""
+    """Return, for each group of relevant items, whether it has tied items of unequal weight (by popularity).
+
+    The variance of a metric with such weights (``credit.weight``) is then unknown.
+    """
     assert credit.weight is not None
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
     same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)

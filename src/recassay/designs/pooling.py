@@ -158,7 +158,7 @@ class DesignTotals:
 
     @property
     def t(self) -> float:
-        """Return the harmonic mean of the sizes of the sets."""
+        """Return the harmonic mean of the sizes of the target sets, those without a relevant item included."""
         return self.sized / self.inverse
 
     def mean(self, heading: str, field: Literal["values", "random", "best"]) -> float:

@@ -31,7 +31,7 @@ class Case:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """The verdict on a claim, and the cases that it follows from."""
+    """The verdict on a claim (``word``), and the cases (single numbers) that it follows from."""
 
     name: str
     word: Word

@@ -20,14 +20,20 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
 class Made(ConfigSection):
-    """A generated table for ``--quick``: every combination of the ``columns``, with random ``values`` in (0, 1)."""
+    """A generated table for ``--quick``: a row for every combination of the values of ``columns``.
+
+    The columns named in ``values`` hold random numbers in (0, 1).
+    """
 
     columns: dict[str, list[str | int] | int]
     values: list[str]
 
 
 class AgreementSource(ConfigSection):
-    """Kendall's tau between the orders of systems under each two values of a setting, by ``ra.order_agreement``."""
+    """Kendall's tau between the orders of systems under each two values of a setting, by ``ra.order_agreement``.
+
+    ``of`` names the table of means, and ``along`` the column of the setting.
+    """
 
     of: str
     along: str
@@ -35,7 +41,10 @@ class AgreementSource(ConfigSection):
 
 
 class Conclusions(ConfigSection):
-    """The order of systems under each rule that combines data sets, by ``ra.conclude``."""
+    """The order of systems under each rule that combines data sets, such as mean rank, by ``ra.conclude``.
+
+    ``of`` names the table of means.
+    """
 
     of: str
     metrics: list[str] | None = None
@@ -54,7 +63,12 @@ KINDS = ("file", "study", "sql", "agreement", "conclude", "sudden_death")
 
 
 class PaperSource(ConfigSection):
-    """A table that claims are computed from, made in exactly one way: one of the keys in ``KINDS``."""
+    """A table that claims are computed from, made in exactly one way: one of the keys in ``KINDS``.
+
+    ``file`` is a published table, for which ``quick`` says how a small one is generated; ``capture`` has regular
+    expressions, by column of text, whose named groups become columns. ``sql`` is a query of the tables above. With
+    ``keep`` the table is stored with the results.
+    """
 
     file: str | None = None  # in the data folder, without its suffix
     # column of text: regular expression whose named groups become columns

@@ -56,7 +56,11 @@ def claims_digest(file: PaperFile) -> str:
 
 
 def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, str], *, quick: bool) -> dict[str, Any]:
-    """Return what the results depend on: versions, digest of the claims, data of each source, digest of each module."""
+    """Return what the results of a paper depend on, as plain values.
+
+    These are versions, a digest of the claims, what each source was made from (``sources``), and a digest of each
+    module (``code``).
+    """
     return {
         "paper": file.name,
         "quick": quick,

@@ -51,7 +51,10 @@ def reproduce(
 
 
 def _home(file: PaperFile, out: Path, data: Path | None, quick: bool) -> Path:
-    """Return the folder of a paper's studies, which is named by a digest of the code that they depend on."""
+    """Return the folder below ``out`` for a paper's studies, named by a digest of the code that they depend on.
+
+    Without studies it is ``out`` itself.
+    """
     studies = [file.path.parent / source.study for source in file.paper.sources.values() if source.study is not None]
     plans = [read_plan(path, data=data, quick=quick) for path in studies]
     models = [system.text for plan in plans for system in plan.systems]

@@ -192,7 +192,7 @@ def _order_facts(
     systems: Systems, metrics: Mapping[str, Metric], tables: RankTables, sampled: Mapping[tuple[str, str], float],
     seed: int, threads: int | None,
 ) -> SampledFacts:  # fmt: skip
-    """Return the means of all systems, corrected and as sampled, for the check that the order of systems is certain.
+    """Return what the check of the order of systems reads: all means, corrected by one estimator and as ``sampled``.
 
     The corrected means are also computed in resamples of users, which all systems share.
     """

@@ -143,7 +143,7 @@ def _n_kept(kept: Float) -> int:
 
 
 def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
-    """Return the canonical pairs for any probabilities ``prior`` of the full ranks.
+    """Return the canonical pairs for any probabilities ``prior`` of the full ranks 1..``pool`` + 1.
 
     They are singular vectors of a matrix with a row per full rank of positive probability.
     """

@@ -123,9 +123,9 @@ def stable_from(sizes: Sequence[int], same: Sequence[bool], is_same: Callable[[i
 
 
 def _bounds(values: Float, level: float) -> Float:
-    """Return the lower and upper bound of the middle ``level`` of each column (rows are resamples).
+    """Return two rows: the percentiles of each column that enclose its middle ``level`` (0.95: 2.5 % and 97.5 %).
 
-    ``level`` is a confidence such as 0.95; the bounds are percentiles.
+    Rows of ``values`` are resamples.
     """
     found: Float = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return found

@@ -113,7 +113,7 @@ def _ranks(
 
 
 def _is_array(source: Any) -> bool:
-    """Return whether the source is a sequence of numbers, not a table."""
+    """Return whether the source is an array or a sequence of numbers, not a table or a collection of systems."""
     if isinstance(source, np.ndarray | pl.Series | range):
         return True
     if isinstance(source, Sequence) and not isinstance(source, str):
@@ -154,9 +154,9 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
 
 
 def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
-    """Return the number of candidates of each case; raise I332 if one is missing or too small for the draws.
+    """Return the number of candidates of each of ``cases`` relevant items, given as one number or one per item.
 
-    ``pool`` is a number for all ``cases`` cases, or one per case.
+    Raise I332 if a number is missing or, without ``replace``, less than the ``sample`` to draw.
     """
     if pool is None:
         raise InputError(

@@ -85,13 +85,13 @@ class Cut(Named):
         super().__post_init__()
 
     def share(self, *parameters: str) -> None:
-        """Raise an error unless each of the named parameters is a share strictly between 0 and 1."""
+        """Raise U102 unless each of these parameters of the split has a value strictly between 0 and 1."""
         for parameter in parameters:
             if not 0 < getattr(self, parameter) < 1:
                 raise self.refuse(parameter, "it must be a share, above 0 and below 1", "0.2 for a fifth")
 
     def count(self, parameter: str, least: int) -> None:
-        """Raise an error if the named parameter, a count, is below ``least``."""
+        """Raise U102 if this parameter of the split, a count, is below ``least``."""
         if getattr(self, parameter) < least:
             raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
 
@@ -132,7 +132,7 @@ class Split(Cut):
         )
 
     def parts(self, log: Interactions) -> Iterator[RowAssignment]:
-        """Yield for each fold which rows of a whole log in memory are test, validation or removed."""
+        """Yield one assignment of rows (test, validation, removed) per fold, for a whole log in memory."""
         one_group = np.zeros(log.n_users, np.int32)
         if self.orders_users:
             return self.cuts(log, positions_in_groups(one_group, self.user_order(log)))
@@ -193,6 +193,8 @@ class Split(Cut):
 class CutSummary:
     """The number of rows with each label in one cut of a log into training, test and validation.
 
+    ``sizes`` are these numbers in the order of :meth:`RowAssignment.labels`, and ``reasons`` the reasons of removal.
+    ``validates`` and ``profiles`` say whether there is a validation part and whether events of test users are revealed.
     The summaries of disjoint groups of users add up.
     """
 

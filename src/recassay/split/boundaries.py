@@ -140,7 +140,8 @@ def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
 def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
     """Return, in a list of one array, the keys of a log whose leading bits are one of ``heads``.
 
-    The list is such that those of several partitions add up. ``shift`` is the number of bits of a key after the head.
+    Lists of several partitions can be joined with ``+``. ``shift`` is the number of bits of a key after the leading
+    ones.
     """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]

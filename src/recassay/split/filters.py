@@ -74,7 +74,7 @@ class Filter(Named):
         return None
 
     def bind(self, items: Features | None) -> Self:
-        """Return the filter with the features of items, if it reads them; most filters do not."""
+        """Return the filter with the features of items, if it reads them; most filters return themselves."""
         return self
 
     @property
@@ -309,7 +309,10 @@ def occur_at_least(codes: NDArray[np.int32], least: int) -> Rows:
 
 
 def rare_items(counts: ItemSums, least: int) -> ItemSums:
-    """Return the items whose count is above 0 and below ``least``, with their counts."""
+    """Return the items whose count is above 0 and below ``least``, with their counts.
+
+    ``counts`` are numbers of events, one per item.
+    """
     return counts.only((counts.values > 0) & (counts.values < least))
 
 

@@ -95,9 +95,7 @@ class WholeLog:
 class ItemSums:
     """One or several sums per item, such as of its events, that add up over partitions of a log.
 
-    An item that a partition lacks counts 0 there.
-
-    ``values`` has a row per item of the vocabulary ``items``.
+    ``values`` has a row per item of the vocabulary ``items``. An item that a partition lacks counts 0 there.
 
     >>> one, other = (Vocabulary.dense(pl.Series(ids))[0] for ids in (["a", "c"], ["b", "c"]))
     >>> both = ItemSums(one, np.array([1, 2])) + ItemSums(other, np.array([5, 7]))
@@ -123,7 +121,7 @@ class ItemSums:
         return found
 
     def only(self, which: Rows) -> ItemSums:
-        """Return the sums of only the items in the mask ``which``."""
+        """Return the sums of some items: those where ``which``, with a value per item, is true."""
         return ItemSums(Vocabulary(ids_of(self.items).filter(pl.Series(which))), self.values[which])
 
 

@@ -72,7 +72,7 @@ class GlobalTime(Split):
         return "global"
 
     def facts(self, log: PartitionedLog) -> TimeCut:
-        """Return the time at which test begins, and the boundary of validation."""
+        """Return the time at which test begins, and the boundary at which validation begins (None: no validation)."""
         if self.at is not None:
             at = parse_instant(self.at, str(self), log.time_scale)
         else:
@@ -251,7 +251,10 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeExtent:
-    """The earliest and the latest time of a log, in its unit. The extents of disjoint groups of users add up."""
+    """The earliest and the latest time of a log, in its unit (None: no rows).
+
+    The sum of two extents covers both.
+    """
 
     low: Any = None
     high: Any = None

@@ -65,7 +65,10 @@ UNLOCKED = -1  # in place of a file handle where the file system has no locks
 
 
 def _acquire(path: Path) -> int | None:
-    """Return the handle of the locked file, None if another process has the lock."""
+    """Lock a file and return its handle; return None if another process, or this one, has the lock.
+
+    Return ``UNLOCKED`` if the file system has no locks, and raise U111 if the folder cannot be written to.
+    """
     if path in _held:
         return None
     try:

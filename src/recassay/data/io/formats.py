@@ -38,7 +38,8 @@ TREC_FILLERS = {"q0", "0"}
 class Format:
     """A file format: its name, a description, a test of a file's first bytes, and a function that opens a table.
 
-    ``suffixes`` are additional file suffixes that are recognised in a folder or glob.
+    The function gets the first bytes and the role of the table (run, truth, log, ...). ``suffixes`` are additional file
+    suffixes that are recognised in a folder or glob.
     """
 
     name: str
@@ -61,9 +62,9 @@ def formats() -> list[Format]:
 
 
 def open_path(head: Head, role: Role, format: str | None) -> Table:
-    """Return the table in a file, in the named format or the first that recognises the file.
+    """Return the table in a file, opened as the named format or the first that recognises the file.
 
-    Raise I107 if no format does.
+    ``role`` says what the table is (run, truth, log, ...). Raise I107 if no format recognises the file.
     """
     if format is not None:
         return _opened(FORMATS.find(format), head, role)
@@ -166,17 +167,27 @@ def delimited(head: Head, role: Role) -> Table:
 
 
 def positional(head: Head, role: Role) -> Table:
-    """Return the table in text without a header, with columns in fixed order (user, item, rating, timestamp)."""
+    """Return the table in a text file without a header, with columns in fixed order.
+
+    The order is that of ``role``: user and item, then for a log rating and timestamp, for a run the score, for a truth
+    the gain.
+    """
     return text_table(head, sniff(head, header=False), role)
 
 
 def movielens(head: Head, role: Role) -> Table:
-    """Return a MovieLens table: ``ratings.dat`` is separated by ``::``, ``u.data`` by tabs, ``.csv`` by commas."""
+    """Return the table in a file of MovieLens: ``ratings.dat``, ``u.data`` or ``ratings.csv``.
+
+    Columns are separated by ``::`` as in ``ratings.dat``; any other separator, such as tab or comma, is detected.
+    """
     return text_table(head, sniff(head, separator="::") if _has_double_colons(head) else sniff(head), role)
 
 
 def trec(head: Head, role: Role) -> Table:
-    """Return a TREC table: a run ``qid Q0 docid rank score tag`` or judgements ``qid 0 docid relevance``."""
+    """Return the table in a TREC file: a run ``qid Q0 docid rank score tag``, or judgements.
+
+    A line of judgements is ``qid 0 docid relevance``.
+    """
     widths = [len(line.split()) for line in head.lines(20)]
     names = QRELS_COLUMNS if widths and widths.count(4) > widths.count(6) else RUN_COLUMNS
     return text_table(head, Layout(names, BLANKS), role)
@@ -190,7 +201,10 @@ def recbole(head: Head, role: Role) -> Table:
 
 
 def sasrec(head: Head, role: Role) -> Table:
-    """Return the table in SASRec text: ``user item`` per line in order of time; the position becomes the timestamp."""
+    """Return the table in a SASRec text file, with ``user item`` per line in order of time.
+
+    The position in a user's history becomes the timestamp of a log; other tables get no timestamps.
+    """
     table = text_table(head, Layout([USER, ITEM], BLANKS), role)
     if role.name != "log":
         return replace(table, ordered=True)
@@ -246,7 +260,8 @@ def json_lines(head: Head, role: Role) -> Table:
 def _key_columns(content: object, names: list[str]) -> list[str]:
     """Return which id columns come from the keys of JSON objects, where even integers are written as text.
 
-    ``content`` is the document, and ``names`` are the columns found in it.
+    For ``{user: {item: number}}`` they are user and item, for ``{user: [items]}`` only the user. ``content`` is the
+    document, and ``names`` are the columns found in it.
     """
     if not isinstance(content, dict) or list(content) == names:
         return []

@@ -19,7 +19,8 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 class Layout:
     """The rules by which the lines of a text file are split into fields.
 
-    It has the columns in order, their separator, and the number of header lines.
+    ``names`` are the columns in order. ``header_lines`` are skipped, ``quotes`` says whether fields may be in quotation
+    marks, and ``by_position`` whether the names are made up because there is no header.
     """
 
     names: list[str]

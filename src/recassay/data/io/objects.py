@@ -38,7 +38,10 @@ class _ArrowStream:
 def object_table(
     source: object, role: Role, *, columns: str | Mapping[str, str] | None = None, where: str = ""
 ) -> Table:
-    """Return the table in an object; raise I108 if the object is not a table."""
+    """Return the table in a Python object (a frame, dict, list, ...); raise I108 if the object is not a table.
+
+    ``role`` says what the table is (run, truth, log, ...), and ``where`` names it in errors.
+    """
     where = where or f"the {role.name} ({type(source).__name__})"
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()

@@ -117,9 +117,10 @@ def read_header(
 
 @dataclass(frozen=True)
 class RowRange:
-    """A file that can be read from any row on.
+    """A file with ``rows`` rows that can be read from any row on.
 
-    ``read(columns, begin, rows)`` returns ``rows`` rows from row ``begin``, with columns by canonical name.
+    ``read(names, begin, count)`` returns ``count`` rows from row ``begin`` on, with the columns of these canonical
+    names. ``remarks`` are texts about the file that findings quote, by finding code.
     """
 
     where: str

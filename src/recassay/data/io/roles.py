@@ -22,7 +22,10 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
 
 @dataclass(frozen=True)
 class Role:
-    """A kind of table: required and optional columns, and their order in a file without a header."""
+    """A kind of table: the canonical names of required and optional columns.
+
+    ``positions`` are the columns of a file without a header, in order.
+    """
 
     name: str
     required: tuple[str, ...]

@@ -16,7 +16,11 @@ Wanted = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is open but not yet read; ``read`` returns at least the wanted columns, under the table's names."""
+    """A table that is open but not yet read; ``names`` are its columns.
+
+    ``read`` returns at least the wanted columns, under the table's own names. It takes the name of each wanted column
+    by canonical name (``user_id``, ...). ``where`` names the table in errors.
+    """
 
     names: list[str]
     read: Callable[[Wanted], pl.DataFrame]

@@ -68,7 +68,10 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
 
 
 def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path) -> None:
-    """Write the table to a Parquet file in bounded memory; raise the errors that :func:`read_text` raises."""
+    """Write the wanted columns of a text file to the Parquet file ``path`` in bounded memory.
+
+    Raise the errors that :func:`read_text` raises.
+    """
     guesses, safe = _types(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     source, separator = next(_sources(head, layout))
@@ -106,7 +109,7 @@ Types = dict[str, type[pl.DataType]]
 
 
 def _types(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[Types, Types]:
-    """Return two dicts of column types: guessed from a sample of fields, and with all ids as text."""
+    """Return two dicts of column types by name: guessed from a sample of fields, and the same with all ids as text."""
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}

@@ -67,7 +67,8 @@ def _are_times(column: pl.Series) -> bool:
 def check_default_value(table: Table, sample: Sample, found: Mapping[str, str], role: Role) -> None:
     """Raise I205 if a log or truth without a header has times where its ratings or gains are expected.
 
-    ``found`` are the columns that have their meaning by position.
+    ``found`` are the columns that were recognised by position, by canonical name, and ``sample`` returns some rows of
+    columns.
     """
     name = found.get(role.value, "")
     if role.name not in ("log", "truth") or not name or not time_columns(sample([name])):

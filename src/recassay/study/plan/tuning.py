@@ -30,9 +30,9 @@ Value = int | float | bool | str
 
 @dataclass(frozen=True)
 class Setting:
-    """A result of tuning: a model with parameters, and its mean of the metric on the first part of a stream.
+    """A result of tuning: a model with its parameters (as text), and its mean of the metric that decides.
 
-    The mean is None if the model failed, for the reason ``why``.
+    The mean is over the first part of a stream; it is None if the model failed, for the reason ``why``.
     """
 
     system: str

@@ -39,7 +39,7 @@ Remember = Callable[[str, Inputs, Callable[[], Any]], Any]  # system, inputs, co
 
 
 def compute_again(_system: str, _parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
-    """Return ``compute()``; used in place of a function that looks up stored results, where there are none."""
+    """Return ``compute()``: a stand-in for a look-up where there are no stored results."""
     return compute()
 
 

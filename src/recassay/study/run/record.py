@@ -183,11 +183,14 @@ class Record:
         self.comparisons += [{**identity, **row} for row in rows]
 
     def note_groups(self, cell: StudyCell, design: str, groups: GroupScores) -> None:
-        """Record means by group of users, with data set, split, seed and design."""
+        """Record means by group of users or of items, with data set, split, seed and design."""
         self.groups.append((self.identity(cell) | {"design": design}, groups))
 
     def note_leads(self, cell: StudyCell, design: str, scores: Scores, comparison: Comparison | None) -> None:
-        """Record the best system by each metric, and the test of whether its lead over the next one is significant."""
+        """Record, for each metric, the best system and the test of its lead over the second best.
+
+        ``comparison`` has the tests; None if nothing was tested.
+        """
         place = Place(**self.identity(cell), design=design)
         self.leads += leads_at(place, scores, comparison)
 

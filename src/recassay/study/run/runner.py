@@ -155,7 +155,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return self.plan.systems
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Compare the systems by their results over all folds, and record the comparison."""
+        """Compare the systems by their results over all folds, and record the comparison and the best systems."""
         comparison = compare_systems(self.plan, scored.scores, threads=self.threads)
         self.record.note_leads(cell, design, scored.scores, comparison)
         if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:

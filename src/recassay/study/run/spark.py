@@ -38,10 +38,10 @@ ANSWERS, SETTINGS = "answers", "settings"
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """A unit of work for Spark: compute what one system answers on one cell (fold and seed).
+    """A unit of work for Spark: compute what one system answers on one cell (data set, split, fold and seed).
 
-    It is stored under ``key``. The answer is ranked lists, sequences or outcomes of a stream. With ``setting`` the work
-    is instead to run the tuning candidate with this index.
+    It is stored under ``key``. The answer is ranked lists, sequences or outcomes of a stream. If ``setting`` is given,
+    the work is instead to run the tuning candidate with this index.
     """
 
     cell: StudyCell

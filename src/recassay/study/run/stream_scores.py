@@ -240,7 +240,10 @@ def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPla
 
 
 def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
-    """Return ``row`` of a table of comparisons over time, converted to the columns of the study's comparisons."""
+    """Return ``row`` of a table of comparisons over time, converted to the columns of the study's comparisons.
+
+    ``correction`` names how p-values were corrected, and ``alpha`` is the level of significance; both become columns.
+    """
     decided = "the bounds include 0 at every event"
     if row["decided"] is not None:
         decided = f"the bounds first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"

@@ -71,7 +71,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             raise self.plan.locate_data(name, error) from error
 
     def rehearse(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> Rehearsal[Outcomes]:
-        """Return the work on the first events of a stream."""
+        """Return functions, not yet called, that try systems and metrics on the first events of a stream."""
         events = min(DRY_RUN_EVENTS, len(fold.log))
         part = fold.first(events, dry_run_protocol(fold.protocol, events))
         return Rehearsal(

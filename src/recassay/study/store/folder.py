@@ -63,7 +63,8 @@ class StudyFolder:
 
     ``names`` are the names of the data sets: names that differ only in case get different file names, because some file
     systems ignore case. ``current`` collects every path that the study has asked for; other files are outdated.
-    ``trust`` says whether pickles that another process wrote may be loaded.
+    ``trust`` says whether pickles that another process wrote may be loaded. ``replaced`` are runs that somebody else
+    wrote, ``reported`` those of them that a finding names, and ``damaged`` the files to compute again.
     """
 
     folder: Path

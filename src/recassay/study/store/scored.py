@@ -23,6 +23,7 @@ class ScoreStore:
     """Results of scoring one system on one fold, each in a file whose name is a digest of all that it depends on.
 
     ``used`` are the files that this run of the study read or wrote; the others belong to earlier versions of the study.
+    ``computed`` and ``taken`` count the results that were computed, and those taken from files.
     """
 
     folder: Path
