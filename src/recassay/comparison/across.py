@@ -192,7 +192,9 @@ def across(
     ``scores`` come from ``ra.read_scores``, from ``ra.read_finished`` (a table of means), or are a mapping from data
     set to scores. Means that differ by at most ``rope`` count as practically equal; choose it for your metric. Systems
     that are missing on a data set are left out and named. ``over`` may be another coordinate, but designs, splits and
-    seeds of one data set are not independent blocks: read the ranks then, and ignore the tests.
+    seeds of one data set are not independent blocks: read the ranks then, and ignore the tests. ``level`` is the
+    confidence of Nemenyi's test, and ``samples`` the number of draws of the Bayesian test. Raise U211 if there are no
+    two data sets with the same systems and metrics.
 
     >>> from recassay.results.scores import Summary
     >>> def one(a, b, c):

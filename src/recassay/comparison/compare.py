@@ -43,7 +43,7 @@ FAMILIES = ("metric", "all")
 
 @dataclass(frozen=True)
 class Row:
-    """The comparison of systems ``a`` and ``b`` by one metric. The difference is a - b.
+    """The comparison of systems ``a`` and ``b`` by one metric: the difference a - b, from ``low`` to ``high``.
 
     ``p_adjusted`` is ``p`` corrected for all comparisons of its family (those of the metric, or of all metrics).
     ``infinite`` counts units (usually users) with an infinite value. If there is one, the difference is infinite, or
@@ -279,7 +279,7 @@ class _Plan(NamedTuple):
 def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterable[list[PairMetric]]:
     """Yield batches of pairs that are compared on the same units, each of at most BATCH_VALUES values.
 
-    Pairs whose two systems have the same weights of units are not mixed with other pairs.
+    Pairs whose two systems have equal weights of units are in other batches than pairs whose systems do not.
     """
     groups: dict[tuple[bytes, int, bool], list[PairMetric]] = {}
     for pair_metric in pair_metrics:

@@ -184,7 +184,8 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
     """Yield (setting, orders by the value of ``axis``) for orders that differ only in the coordinate ``axis``.
 
-    ``setting`` is text: the values of the other coordinates, as far as these vary.
+    An order is the means of all systems, signed so that more is better. ``setting`` is text: the values of those other
+    coordinates that vary.
     """
     found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():

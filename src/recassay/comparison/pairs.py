@@ -66,7 +66,10 @@ class PairedUnits:
 
 
 def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
-    """Return the units (usually users) on which both systems of a pair have a value, with their values and weights."""
+    """Return the units (usually users) on which both systems of a pair have a value, with what each unit contributes.
+
+    A unit contributes to the mean of either system, and to the difference of the means.
+    """
     metric, a, b = pair_metric
     keep = common_units(scores, pair_metric)
     values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
@@ -81,13 +84,13 @@ def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
 
 
 def _less(a: Floats, b: Floats) -> Floats:
-    """Return a - b; it is NaN where both are the same infinity."""
+    """Return a - b, elementwise; NaN where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return a - b
 
 
 def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Flags:
-    """Return a mask of the units (usually users) that have a value for both systems."""
+    """Return, for each unit (usually a user), whether it has a value for both systems of a pair."""
     metric, a, b = pair_metric
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 

@@ -93,16 +93,14 @@ class SuddenDeath(Displayable):
         return self.units.filter(pl.Series(self.counted)).n_unique()
 
     def over(self) -> str:
-        """Return what shares are shares of, as text: the number of users, or of pairs of user and fold."""
+        """Return what 100 % is for shares of users, as text: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
             return f"{self.n:,} {self.unit}s"
         return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
     @functools.cached_property
     def _tallies(self) -> dict[str, Floats]:
-        """Return (systems, cut-offs from 0) how many users each system has ``won``, won alone (``outright``) and
-        ``hit``.
-        """
+        """Return by kind (systems, cut-offs from 0) how many users each system won, won alone, or showed a hit."""
         places = self.deepest + 1
         tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
         inside = np.minimum(self.first, places)  # one place behind the last stands for none
@@ -184,7 +182,7 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return the part won of each user (NaN: not counted) and its number of folds (None if there is one fold)."""
+        """Return the part won of each user (NaN: not counted), and its number of folds (None: a single fold)."""
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None
@@ -272,8 +270,8 @@ class SuddenDeath(Displayable):
         """Return a row per ordered pair of systems: the share of users for whom one has its first hit before the other.
 
         A hit is a relevant item at a rank up to ``at``. ``wins`` and ``losses`` are shares of users with the first hit
-        at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike the
-        score, these shares do not depend on the other competitors.
+        at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike
+        shares of users won, these shares do not depend on the other competitors.
         """
         depth, n = self.rules.depth(self._cutoff(at)), max(self.n, 1)
         rows: list[dict[str, Any]] = []
@@ -294,7 +292,11 @@ class SuddenDeath(Displayable):
         how: SignificanceOptions | None = None,
         baseline: str | None = None,
     ) -> Comparison:
-        """Test who wins more users, for each pair of systems: by McNemar's test, or by permutation where that fails."""
+        """Test, for each pair of systems or each system and the ``baseline``, which one wins more users.
+
+        The test is McNemar's, or with several folds or ``ties="split"`` a permutation test, unless ``how`` names
+        another. ``at`` is one cut-off (default: the deepest) or several.
+        """
         test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
         at = at if isinstance(at, tuple) else self._cutoff(at)

@@ -175,7 +175,7 @@ def _tested(lead: Lead, test: LeadTest) -> Lead:
 def _with_baseline(lead: Lead, comparison: Comparison) -> Lead:
     """Return the lead with the other systems sorted into better, worse and not clearly different from the baseline.
 
-    Nothing is in these three if ``comparison`` has no baseline.
+    All three groups are empty if ``comparison`` has no baseline.
     """
     sorted_rows: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
     for row in comparison.rows:

@@ -46,9 +46,9 @@ class Running:
     best: float = 0.0
 
     def radius(self, alpha: float) -> float:
-        """Return the distance from 0 that the sum ever exceeds on a given side with probability at most ``alpha``.
+        """Return a distance from 0 that the sum ever exceeds on a given side with probability at most ``alpha``.
 
-        It holds at all times together, if the mean of the terms is 0.
+        This holds for the whole course of the sum, if the mean of the terms is 0.
         """
         return float(boundary(np.array([max(self.squares, 0.0)]), alpha)[0])
 
@@ -58,7 +58,7 @@ class Running:
 
     @property
     def p(self) -> float:
-        """Return the p-value of "no difference"; it is valid however often one looks at it."""
+        """Return the two-sided p-value of "the mean of the terms is 0"; it is valid however often one looks at it."""
         return min(1.0, 2 * float(exp(-self.best)))
 
 
@@ -77,8 +77,10 @@ class Evidence:
     """The sums from which means of arms and their differences are tested, updated after each period of time.
 
     ``limits`` are the smallest and largest possible value of each metric; a metric without limits is not tested.
-    ``alpha`` is the level of bounds, and ``shares`` are the probabilities of the arms (up to a common factor); an arm
-    that is not in it has the factor 1. ``rules`` are claims to decide, and ``decisions`` those that were established.
+    ``alpha`` is the error probability of bounds, and ``shares`` are the probabilities of the arms (up to a common
+    factor); an arm that is not in it has the factor 1. ``rules`` are claims to decide, and ``decisions`` those that
+    were established. ``single`` and ``pair`` have the running sums of each arm and of each pair of arms, by metric, and
+    ``assigned`` the number of units of each arm.
     """
 
     limits: Mapping[str, tuple[float, float]]

@@ -25,7 +25,7 @@ NEVER = 1 << 61  # a span that no two times are apart
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The events that the watermark has passed, without duplicates, and how many duplicates were dropped.
+    """The events that the watermark has passed, without duplicates (``kept``), and the number of duplicates dropped.
 
     ``orphans`` is the number of feedback events that belong to no exposure with an open feedback window.
     """

@@ -28,7 +28,11 @@ DEEPEST = 50  # positions for which clicks are counted
 class Judged:
     """The scores of n exposures (shown lists), with counts of shown and clicked items and of irregular items.
 
-    ``values`` (n, metrics) are the scores.
+    ``values`` (n, metrics) are the scores, and ``clicked`` counts the feedback of each exposure. ``shown_at`` and
+    ``clicked_at`` (arms, positions) count shown and clicked items. ``exposures`` has, by metric and arm, how often each
+    item was shown. ``rewards`` (n, 2) are the sum over clicked items of 1 / propensity, and 1 / propensity of the list.
+    The counts of irregularities are ``repeated`` (items that a list shows again), ``not_shown`` (feedback on items that
+    the list lacks) and ``unknown`` (shown items that the table of items lacks).
     """
 
     values: NDArray[np.float64]

@@ -74,8 +74,8 @@ class ModelSums:
     ) -> None:
         """Add how models ``a`` and ``b`` differ on the interactions that both were judged on.
 
-        ``rows_a[i]`` and ``rows_b[i]`` are the rows of ``values`` with the scores of ``a`` and of ``b`` on the i-th of
-        these interactions, and ``times`` are the times of all rows.
+        ``values`` has a row of scores per list, and ``times`` the time of each row. ``rows_a[i]`` and ``rows_b[i]`` are
+        the rows of the lists of ``a`` and of ``b`` for the i-th of these interactions.
         """
         found = values[rows_a] - values[rows_b]
         columns = np.stack([found, np.where(found > 0, 1.0, found * 0), np.where(found < 0, 1.0, found * 0)], axis=2)

@@ -323,7 +323,7 @@ def _silent_hours(hours: pl.DataFrame) -> dict[int, str]:
 
 
 def _deployments(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the model versions that replaced another one in their arm."""
+    """Return the rows of ``document["versions"]`` that replaced another model version in their arm."""
     first: dict[str, int] = {}
     for one in document["versions"]:
         first[one["arm"]] = min(first.get(one["arm"], one["time"]), one["time"])

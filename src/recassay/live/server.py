@@ -131,7 +131,7 @@ class Server:
         )  # fmt: skip
 
     async def _events(self) -> AsyncIterator[str]:
-        """Yield server-sent events: the number of each publication of results, and a comment after 15 quiet seconds."""
+        """Yield server-sent events: the number of each publication of results, or a comment after 15 quiet seconds."""
         shown, spoken = -1, time.monotonic()
         while not self.server.should_exit:
             if self.number != shown:

@@ -190,9 +190,10 @@ class Simulation:
 
 
 def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
-    """Replace in place each item that its list (a row of 10) already has by the next one it lacks; return ``items``.
+    """Replace each item that comes again in its list (a row of 10) by another one, in place; return ``items``.
 
-    Lists are unchanged if there are fewer than 20 items in all.
+    Repeated items move up to the next number (after the last: 0) until the list does not have it. Lists are unchanged
+    if there are fewer than 20 items in all.
     """
     if n_items < 2 * DEPTH:
         return items

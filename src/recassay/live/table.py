@@ -90,7 +90,7 @@ def live_table(found: Watched) -> RenderableType:
 
 
 def closing(document: dict[str, Any]) -> str:
-    """Return a text that says up to which time feedback windows are closed."""
+    """Return a text that says up to which time feedback windows are closed, from ``Watched.to_dict``."""
     if document["finished"]:
         return "all windows are closed"
     if document["watermark"] is None:
@@ -130,7 +130,7 @@ def _comparisons(document: dict[str, Any]) -> Table:
 
 
 def _models(document: dict[str, Any]) -> Table:
-    """Return the comparisons of models that were judged on the same interactions."""
+    """Return a table that compares models judged on the same interactions: a row per pair of models and metric."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("models")
     table.add_column("metric")

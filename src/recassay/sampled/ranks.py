@@ -156,7 +156,8 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
 def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
     """Return the number of candidates of each of ``cases`` relevant items, given as one number or one per item.
 
-    Raise I332 if a number is missing or, without ``replace``, less than the ``sample`` to draw.
+    Raise I332 if a number is missing, not whole, too large, or less than the draws need: ``sample``, or 1 with
+    ``replace``.
     """
     if pool is None:
         raise InputError(

@@ -91,5 +91,5 @@ class SparkBackend:
         return scores.compare_in_tasks(testing, baseline, family)
 
     def tasks(self) -> Tasks | None:
-        """Return a function that spreads independent work over Spark tasks; start a session if none is active."""
+        """Return a function that runs independent work in tasks of Spark; start a session if none is active."""
         return partial(map_in_tasks, spark_session())

@@ -281,9 +281,9 @@ class _OfLog:
 
 @dataclass(frozen=True)
 class _OfItems:
-    """A function of a log whose users and items were exchanged: it exchanges them back and returns ``look`` of the log.
+    """A function that exchanges the users and items of a log and returns ``look`` of the result.
 
-    They are exchanged before so that each partition has all rows of some items.
+    It is given a log in which they were exchanged before, so that each partition has all rows of some items.
     """
 
     look: Callable[[Interactions], Any]

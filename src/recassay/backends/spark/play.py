@@ -85,7 +85,9 @@ class SparkRun(SparkTable):
 class SharedFacts:
     """The data that every task needs besides the rows of its users.
 
-    It has the item counts of each part of the fold, item factors if the model has them, the protocol and the split.
+    ``counts`` are the item counts of each part of the fold (training, test, ...), and ``items`` the item factors if the
+    model has them. ``leakage``, ``how`` and ``number`` describe the fold as in :class:`~recassay.Fold`, and ``where``
+    names the log in errors.
     """
 
     counts: Mapping[str, ItemCounts]

@@ -258,7 +258,7 @@ def _unpacked(packed: bytes) -> ScoringTotals:
 
 
 def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
-    """Return a key to sort totals by: the first user that they count.
+    """Return a key to sort totals by: (False, id of the first user that they count), or (True, 0) without users.
 
     The order decides which examples an error names; the sums are the same in any order.
     """

@@ -78,9 +78,10 @@ class StandingsSchema:
 class PlayedTotals:
     """Counts over the users for whom recommendations were computed; the counts of disjoint groups of users add up.
 
-    ``owners`` counts users with a relevant item, and ``pairs`` the relevant items of all users. ``digest`` is a
-    checksum of the relevant items. ``alone`` and ``together`` count, for each number of popularity bins, the relevant
-    items in each bin, and the users with a relevant item in it.
+    ``queries`` counts users who were queried, ``owners`` users with a relevant item, ``pairs`` the relevant items of
+    all users, and ``unlisted`` those that are not in the user's list. ``digest`` is a checksum of the relevant items.
+    ``alone`` and ``together`` have, for each number of popularity bins, a count per bin: the relevant items in it, and
+    the users with a relevant item in it.
     """
 
     users: int

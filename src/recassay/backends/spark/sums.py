@@ -98,7 +98,7 @@ class ColumnVariation:
 class MeansOfSums(MetricMeans):
     """Means of one system by metric, computed from sums over users.
 
-    ``errors`` has the standard errors of metrics that depend on the order of ties.
+    ``errors`` has the standard errors of metrics whose values depend on the order of ties.
     """
 
     def __init__(
@@ -192,7 +192,11 @@ def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums
 def _bounds(
     kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums, uncertainty: Uncertainty, few: int
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the (low, high) of the interval of every mean, by (system, metric); empty if no intervals are wanted."""
+    """Return the (low, high) of the interval of every mean, by (system, metric); empty if no intervals are wanted.
+
+    ``kept`` are the stored values, and ``sums`` their sums over users. With at most ``few`` users intervals may be
+    resampled, in one task; else they are computed from sums.
+    """
     if uncertainty.method is None:
         return {}
     method = uncertainty.method

@@ -191,7 +191,8 @@ def moments_of(times: pl.Series | None, system: str) -> TimeValues:
 def made_of(outcomes: Outcomes, metric: str) -> Errors:
     """Return the column that a metric is averaged from, and the functions applied before and after averaging.
 
-    They are the identity for metrics that are not computed from another column of ``outcomes``.
+    For ``mae`` and ``rmse`` the column is ``absolute_error``, unless ``outcomes`` have the metric itself. Any other
+    metric is its own column, and the functions change nothing.
     """
     if metric not in outcomes.values and metric in ERRORS and ERRORS[metric].column in outcomes.values:
         return ERRORS[metric]

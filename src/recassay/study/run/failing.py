@@ -28,7 +28,7 @@ class JudgesAnswers(Protocol):
         """Return a runner of the same study with these metrics only."""
 
     def drop_metrics(self, headings: Collection[str]) -> None:
-        """Leave out metrics from here on."""
+        """Leave out the metrics with these headings from here on."""
 
 
 def leave_out(
@@ -36,9 +36,9 @@ def leave_out(
 ) -> bool:
     """Record and leave out the metrics that fail for all systems, or else the systems that cannot be scored.
 
-    These systems are removed from ``answers``, which has the lists, sequences or outcomes by system. Return whether
-    anything failed and was left out. If ``answers`` has fewer than ``one_of`` systems, a failure of only some metrics
-    is left undecided (nothing changes, and the result is False): it may be of the system or of the metrics.
+    These systems are removed from ``answers``, results by system. Return whether anything was left out. ``one_of`` is
+    the number of systems that ``answers`` will have in the end: while it has fewer, metrics that fail are kept, since
+    the system may be to blame.
     """
 
     def unscorable_by(runner: JudgesAnswers) -> Errors:
@@ -78,7 +78,7 @@ def unscorable(judge: Callable[[dict[str, Any]], object], answers: Mapping[str, 
 
 
 def failing_metrics(headings: Iterable[str], attempt: Callable[[str], None]) -> Errors:
-    """Return the errors of the metrics that fail although another one works; none if all fail.
+    """Return ``{heading: error}`` of the metrics that fail although another one works; empty if all fail.
 
     ``attempt`` computes one metric, or raises its error.
 
