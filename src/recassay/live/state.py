@@ -94,7 +94,7 @@ class StateFile:
                 self.db.execute(statement)
 
     def _open_letters(self) -> io.BufferedRandom | None:
-        """Return the open file of dead letters (refused or late events), cut back to the last commit.
+        """Return the open file of dead letters (refused or late events), without what came after the last commit.
 
         Without a folder the result is None.
         """

@@ -64,8 +64,7 @@ def correct(
     list of files. From runs that ``play`` returned, one or several, the candidates are drawn here.
 
     ``pool`` is the number of candidates drawn from, without the relevant item: one number for all cases or one per
-    case. ``replace`` is whether a candidate could be drawn twice. Draws by popularity are not supported
-    (U151).
+    case. ``replace`` is whether a candidate could be drawn twice. Draws ``by`` popularity are not supported (U151).
 
     ``prior`` has the probabilities of the full ranks 1, 2, ..., if you know them; it is rescaled to pools of other
     sizes. Estimates may lie outside 0 and 1; ``clip`` clips the estimate of each sampled rank, which adds bias. With

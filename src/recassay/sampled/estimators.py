@@ -149,7 +149,7 @@ class BiasVariance(Estimator):
     gamma: float = 0.1
 
     def validate(self) -> None:
-        """Raise unless gamma is above 0 and at most 1."""
+        """Raise U102 unless gamma is above 0 and at most 1."""
         if not 0 < self.gamma <= 1:
             raise self.refuse("gamma", "the weight of variance is above 0 and at most 1", "minimal_bias has weight 0")
 

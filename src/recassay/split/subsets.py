@@ -90,7 +90,7 @@ class Featured(Filter):
             raise self.refuse("only", "give only=, without=, or both", "featured(without='Office|Factory')")
 
     def bind(self, items: Features | None) -> Self:
-        """Return the filter with the features of items that it reads."""
+        """Return a copy of the filter that holds the features of items, by which it selects events."""
         bound = copy.copy(self)
         object.__setattr__(bound, "items", items)
         return bound

@@ -57,7 +57,7 @@ def bounds_of_stored(
 ) -> Bounds:
     """Return the bounds of the confidence intervals of the means of all columns that have stored values.
 
-    Intervals are resampled if there are at most ``few`` users, else computed from sums.
+    With at most ``few`` users intervals may be resampled, in one task; else they are computed from sums.
     """
     if uncertainty.method is None:
         return {}

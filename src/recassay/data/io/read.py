@@ -162,7 +162,11 @@ def open_row_ranges(
 
 @dataclass(frozen=True)
 class _ReadOptions:
-    """Options for reading the files of one table: role, chosen columns, format, and whether rows are in order."""
+    """Options for reading the files of one table.
+
+    ``chosen`` are the user's names of columns by canonical name, ``format`` is the file format (None: recognise it),
+    and ``ordered`` says that the rows of a run are best first.
+    """
 
     role: Role
     chosen: Mapping[str, str]

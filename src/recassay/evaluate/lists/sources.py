@@ -32,7 +32,10 @@ class TableOrigin:
 
     @classmethod
     def of(cls, where: str, row_ranges: Sequence[RowRange]) -> TableOrigin:
-        """Return the origin of a table; if several files have a remark with the same code, keep that of the first."""
+        """Return the origin of a table in files: its path and the remarks on its files, by finding code.
+
+        If several files have a remark with the same code, the first one is kept.
+        """
         return cls(where, {code: text for rows in reversed(row_ranges) for code, text in rows.remarks.items()})
 
 

@@ -235,7 +235,11 @@ class UpcomingItems:
         return cls(users, items, reach, exclude=protocol.repeats == "exclude")
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
-        """Return a mask (lists, places) of the recommended items that the user takes at the list's event or later."""
+        """Return a mask (lists, places): true for recommended items that the user takes at the list's event or later.
+
+        Only the user's next ``reach`` events count, the list's event included. ``events`` and ``users`` are the event
+        and the user of each list.
+        """
         wanted = users[:, None].astype(np.int64) * self.n_items + lists
         pair = np.searchsorted(self.pairs, wanted)
         pair = np.minimum(pair, self.pairs.size - 1)

@@ -288,7 +288,10 @@ class Runner(ABC, Generic[AFold, Answer]):
     def _judged(
         self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
-        """Return scores by design, and findings; what cannot be scored is recorded as failed and left out."""
+        """Return the scores by design, and the findings, of what systems answered on a fold.
+
+        Metrics and systems that cannot be scored are recorded as failed and left out.
+        """
         while answers:
             try:
                 return self.judge(split, fold, answers)
