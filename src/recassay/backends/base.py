@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar
 
 if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose import takes longer than a small file
-    from pyspark.sql import DataFrame
-
     from recassay.comparison.compare import Comparison, SignificanceOptions
     from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
@@ -88,7 +86,7 @@ class Backend(Protocol):
         """Return a function that spreads independent work over machines; None if all work is done in this process."""
 
 
-def is_spark_frame(source: object) -> TypeGuard[DataFrame]:
+def is_spark_frame(source: object) -> TypeGuard[Any]:
     """Return whether a value is a Spark data frame; Spark need not be installed.
 
     >>> is_spark_frame([1, 2])
