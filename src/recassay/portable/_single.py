@@ -15,7 +15,7 @@ from recassay.portable._kernels import exp
 from recassay.portable._tables import EXP_STEPS, EXP_UPPER, LN2
 
 FAR = 20.0  # beyond, the exact path is taken
-POWERS = 2.0 ** np.arange(-32, 33)  # e^FAR is less than 2^29
+POWERS = np.ldexp(1.0, np.arange(-32, 33))  # e^FAR is less than 2^29
 ERROR = 1e-13  # bound of the relative error of the fast path, which is 4e-15: the rounding of a product near FAR
 
 
