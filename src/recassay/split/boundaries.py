@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from recassay.columnar.order import Keys
 from recassay.data.interactions import Interactions
 from recassay.split.draws import draw_ranks
-from recassay.split.partitions import PartitionedLog, Rows
+from recassay.split.partitions import PartitionedLog, Rows, WholeLog
 
 DIGIT = 16  # bits of a key that search pass over the log counts
 FEW = 1 << 16  # at most this many keys are collected and sorted instead of counted
@@ -74,6 +74,8 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
     the log fixes 16 more bits of the keys, from the highest, until few keys are left. At a rank beyond the last key all
     rows are before the boundary.
     """
+    if isinstance(log, WholeLog):
+        keys = _computed_once(keys, log.log)
     span = log.total(partial(_span, keys))
     shift = -(-(span.low ^ span.high).bit_length() // DIGIT) * DIGIT
     ranks = wanted(span.n)
@@ -92,6 +94,12 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
     )
     found = {rank: _boundary(search, few, shift) for rank, search in searches.items()}
     return [found.get(rank, Boundary(rank, span.high, span.n)) for rank in ranks]
+
+
+def _computed_once(keys: KeyFunction, log: Interactions) -> KeyFunction:
+    """Return a function with the result of ``keys(log)`` for this one log: every pass over a log in memory needs it."""
+    found = keys(log)
+    return lambda _: found
 
 
 @dataclass(frozen=True)
