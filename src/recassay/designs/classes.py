@@ -61,6 +61,6 @@ class Classes:
 
     @property
     def squares(self) -> Float:
-        """Return the sum of the squared masses of the candidates of each row."""
+        """Return the sum of the squared masses (weights in a draw) of the candidates that each row describes."""
         rows, squares = row_groups(self.offsets), self.number * self.mass**2
         return np.bincount(rows, weights=squares, minlength=self.offsets.size - 1).astype(np.float64)

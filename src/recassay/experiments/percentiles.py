@@ -48,7 +48,10 @@ class Percentiles(Experiment):
         )  # fmt: skip
 
     def _within_bins(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table per system, with a row per bin of items by popularity: percentile, mean, 1/t and target sets.
+        """Return a table per system, with a row per bin of items by popularity.
+
+        ``percentile`` numbers the bins from 1. ``mean`` is the mean of the metric over the target sets of the bin (the
+        candidates among which a relevant item is ranked), ``sets`` their number, and ``1/t`` the mean of 1 / their size.
 
         Systems are those fitted on the whole training part.
         """

@@ -316,9 +316,10 @@ def _add_inferred(total: float, above: int, right: int, wrong: int, unjudged: in
 
 @njit(nogil=True, cache=True)
 def inferred_precisions(above: Int64, right: Int64, wrong: Int64, out: Float) -> None:
-    """Write to ``out[i]`` the precision inferred at relevant item i, if every pooled item was judged (infAP).
+    """Write to ``out[i]`` the precision that infAP infers at relevant item i, where the pool is the judged items.
 
-    ``above``, ``right`` and ``wrong`` are the numbers of items above it: all, judged relevant and judged not relevant.
+    ``above``, ``right`` and ``wrong`` are the numbers of items above item i: all, judged relevant and judged not
+    relevant. No item is pooled without a judgement.
     """
     for item in range(above.size):
         out[item] = _add_inferred(0.0, above[item], right[item], wrong[item], 0)

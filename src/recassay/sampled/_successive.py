@@ -71,8 +71,9 @@ def add_leaving_rates(
 
     The rates are multiplied by ``time``, because the integral is over its logarithm. ``above``, ``level`` and ``below``
     are the weights of the candidates above the item, tied with it and below it; ``q`` is the sample size. Sampled ties
-    are put above or below at random. Numbers p up to ``probs.size`` - 1 are computed. ``work`` is scratch space: at
-    least six pairs of rows of length q + 2.
+    are put above or below at random. Candidates arrive at random times, at rates equal to their weights, and the sample
+    is the first ``q``. Numbers p up to ``probs.size`` - 1 are computed; ``probs`` is not read otherwise. ``work`` is
+    scratch space of shape (6, 2, q + 2) or larger.
     """
     first, last = arrival_probabilities(above, time, min(q, probs.size - 1, above.size), work[0], work[1])
     low, high = arrival_probabilities(level, time, min(q, level.size), work[2], work[3])

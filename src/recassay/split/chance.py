@@ -132,7 +132,10 @@ class KFolds(Split):
         return [] if self.by == "user" else find_boundaries(log, self._draws, self._ranks)
 
     def cuts(self, log: Interactions, facts: list[Boundary]) -> Iterator[RowAssignment]:
-        """Yield one assignment per part, which is its test part; ``facts`` are the boundaries between the parts."""
+        """Yield one assignment per part: the part is the test part, the others are for training.
+
+        ``facts`` has the boundaries between the parts, in the order of the random draws, as :meth:`facts` found them.
+        """
         draws = self._draws(log)
         if self.by == "rating":  # the rank of the last boundary before a row is enough
             groups, size, start = np.zeros(len(log), np.int32), np.array([facts[-1].rank]), np.zeros(1, np.int64)

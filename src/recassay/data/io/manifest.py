@@ -152,7 +152,10 @@ class Manifest:
                 raise _refused(path, "the manifest does not list it")
 
     def refuse_damaged(self, runs: Iterable[Path]) -> None:
-        """Raise I318 for a run file that is damaged: neither as recassay wrote it nor replaced by somebody else."""
+        """Raise I318 for a run file that is damaged: its bytes changed, but not their number.
+
+        A changed file with another number of bytes is one that somebody else put there, which is an input.
+        """
         for run in runs:
             if self.state(run) is State.CHANGED and not self.is_replaced(run):
                 raise _refused(run, "its checksum is not the one in the manifest")

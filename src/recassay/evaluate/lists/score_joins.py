@@ -21,7 +21,8 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
     Scores of the same truth become one set of systems. Truths are the same if their fingerprints are. Tables have no
     fingerprint: their scores are joined if they are for the same data set, split, protocol, design and seed, have the
     same users, agree on the systems they share, and one adds systems to the other. Other scores become data sets with
-    the names of their sources. Raise I324 for systems that were scored on different truths, U218 for different metrics.
+    the names of their sources, if they have a system in common; else nothing can be compared, and I324 is raised. Raise
+    U218 for scores of one truth under different metrics.
     """
     sheets: dict[Place, Scores] = {}
     sources: dict[Place, str] = {}

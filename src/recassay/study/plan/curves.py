@@ -18,7 +18,10 @@ from recassay.study.config.schema import Study
 
 
 def streams_of(reader: Reader, key: Key, texts: list[str]) -> tuple[Prequential, ...]:
-    """Return the protocols of one stream; raise an error for one that a study cannot play, or that is named twice."""
+    """Return the protocols that ``texts`` describe, all for one data set, which is a stream.
+
+    ``key`` is their place in the study file. Raise an error for a protocol that a study cannot play, or a repeated one.
+    """
     found = tuple(playable(reader, one, key) for one in reader.parse_list(key, texts, protocols.parse))
     if twice := [one for number, one in enumerate(found) if one in found[:number]]:
         raise reader.error(key, f"the protocol {twice[0]} is named twice", "leave one out")
