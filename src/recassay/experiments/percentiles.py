@@ -51,7 +51,7 @@ class Percentiles(Experiment):
         """Return a table per system, with a row per bin of items by popularity.
 
         ``percentile`` numbers the bins from 1. ``mean`` is the mean of the metric over the target sets of the bin (the
-        candidates among which a relevant item is ranked), ``sets`` their number, and ``1/t`` the mean of 1 / their size.
+        candidates among which a relevant item is ranked), ``sets`` their number, ``1/t`` the mean of 1 / their size.
 
         Systems are those fitted on the whole training part.
         """
