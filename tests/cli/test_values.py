@@ -51,3 +51,12 @@ def test_scoring_to_json_needs_neither_pydantic_nor_rich(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "mrr" in done.stdout
     assert done.stderr.splitlines()[-1] == "set()"
+
+
+def test_a_command_that_parses_again_converts_its_values_once():
+    command = typer.main.get_command(recassay.cli.build_app(["list"])).commands["list"]
+    for _ in range(2):
+        command.make_context("list", ["metrics"])
+        converted = [parameter.process_value for parameter in command.params]
+    command.make_context("list", ["metrics"])
+    assert [parameter.process_value for parameter in command.params] == converted

@@ -35,7 +35,8 @@ class PlainGroup(TyperGroup):
 
 def _convert_plain_values(parameters: list[Any]) -> None:
     for parameter in parameters:
-        if hasattr(parameter, "type_descriptor"):  # older versions of typer have no pydantic
+        # Older versions of typer have no pydantic. A command that parses again has its conversions already.
+        if hasattr(parameter, "type_descriptor") and "process_value" not in vars(parameter):
             _convert_plain_values_of(parameter)
 
 

@@ -110,6 +110,9 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     [datetime.datetime(2014, 4, 7, 10, 51, 9), None]
     """
     dtype = series.dtype
+    if str(dtype) in WIDE:
+        narrow = series.cast(pl.Int64, strict=False)
+        return narrow if narrow.null_count() == series.null_count() else series.cast(pl.Float64)
     if dtype.is_integer() or dtype.is_float() or isinstance(dtype, pl.Datetime):
         return series
     if dtype == pl.Date:

@@ -93,6 +93,13 @@ def test_ids_of_128_bits_are_ids(tmp_path, place):
     assert ra.read_run(table).frame()["item_id"].to_list() == [7, 8]
 
 
+def test_times_of_128_bits_are_numbers():
+    frame = pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "timestamp": pl.Series([5, None], dtype=pl.Int128)})
+    assert ra.read_interactions(frame).timestamps.to_list() == [5, None]
+    far = frame.with_columns(timestamp=pl.Series([5, 2**70], dtype=pl.Int128))
+    assert ra.read_interactions(far).timestamps.to_list() == [5.0, 2.0**70]
+
+
 def test_an_archive_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "run.csv.gz"
     path.write_bytes(gzip.compress(b"user_id,item_id,score\n" + b"1,7,0.5\n" * 500_000))
