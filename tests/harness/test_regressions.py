@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from recassay import cli
+
 from .cases import RUNNERS, make, prepare, run
 from .fuzz import STORED
 
@@ -17,9 +19,10 @@ def stored_case(path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    home = tmp_path_factory.mktemp("fuzz")
+    home, build_app = tmp_path_factory.mktemp("fuzz"), cli.build_app
     prepare(home)
-    return home
+    yield home
+    cli.build_app = build_app  # other tests build their own command lines
 
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("*-*")), ids=lambda path: path.name)
