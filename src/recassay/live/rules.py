@@ -55,7 +55,11 @@ def parse_rule(text: str) -> Rule:
     return Rule(_heading(found["metric"]), a, b, _number(found["margin"] or "0", text))
 
 
-def read_rules(given: str | Path | Rule | Iterable[str | Rule | Mapping[str, Any]] | None) -> tuple[Rule, ...]:
+# A line of text, the path of a YAML file, a rule, or several of these.
+RuleSource = str | Path | Rule | Iterable[str | Rule | Mapping[str, Any]] | None
+
+
+def read_rules(given: RuleSource) -> tuple[Rule, ...]:
     """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of either."""
     if given is None:
         return ()

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from recassay.data.read import TableSource
 from recassay.errors import UsageError
 from recassay.live.attached import AttachedModels, read_models
 from recassay.live.context import build_context
-from recassay.live.events.durations import microseconds
+from recassay.live.events.durations import Duration, microseconds
 from recassay.live.loop import Loop
 from recassay.live.results import Watched, watched
-from recassay.live.rules import Rule, read_rules
-from recassay.live.settings import DEFAULT_METRICS, WatchSettings
+from recassay.live.rules import Rule, RuleSource, read_rules
+from recassay.live.settings import DEFAULT_METRICS, Unit, WatchSettings
 from recassay.live.sources.opening import open_sources
 from recassay.live.state import FILE
 from recassay.live.watcher import Watcher
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.models.base.capabilities import ModelSource
 from recassay.naming.grammar import suggest
 
 DURATIONS = ("window", "lateness", "idle", "ahead", "remember", "every", "user_window", "forget")
 
 
 def watch(
-    events: Any,
+    events: TableSource,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     output: str | Path | None = None,
-    items: Any = None,
-    train: Any = None,
-    until: Any = None,
+    items: TableSource = None,
+    train: TableSource = None,
+    until: RuleSource = None,
     journal: str | Path | None = None,
-    models: Mapping[str, Any] | str | None = None,
+    models: Mapping[str, ModelSource] | str | None = None,
     finish: bool = True,
-    **settings: Any,
+    window: Duration | None = None,
+    lateness: Duration | None = None,
+    idle: Duration | None = None,
+    ahead: Duration | None = None,
+    remember: Duration | None = None,
+    every: Duration | None = None,
+    unit: Unit | None = None,
+    user_window: Duration | None = None,
+    forget: Duration | None = None,
+    segments: Iterable[str] | None = None,
+    shares: Mapping[str, float] | None = None,
+    alpha: float | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    gains: Mapping[str, float] | None = None,
+    max_items: int | None = None,
 ) -> Watched:
     """Evaluate the events of a running recommender: means of arms, bounds that are valid at any time, and findings.
 
@@ -47,8 +63,8 @@ def watch(
     to it. ``items`` and ``train`` are for metrics that need features or a training log. ``until`` are rules, such as
     ``"ndcg@10: new > old"``. ``journal`` is the folder of a live watch: events that it excluded because of the clock
     are excluded here too. ``models`` are recommenders by name, or a text such as ``"new=ISGD(factors=20)"``; each
-    recommends before every interaction and then learns it. They first learn ``train``. ``settings`` are those of
-    :class:`~recassay.live.settings.WatchSettings`, durations as text: ``window="30m"``.
+    recommends before every interaction and then learns it. They first learn ``train``. All other keywords are
+    those of :class:`~recassay.live.settings.WatchSettings`, with durations as text (``window="30m"``) or in seconds.
 
     >>> shown = [{"request_id": str(n), "user_id": f"u{n}", "items": ["a", "b"], "time": 60 * n} for n in range(4)]
     >>> clicks = [{"request_id": str(n), "item_id": "a", "time": 60 * n + 5} for n in (0, 2)]
@@ -58,7 +74,25 @@ def watch(
     >>> found.watcher.bins()
     {'received': 6, 'judged': 6, 'pending': 0, 'duplicate': 0, 'late': 0, 'malformed': 0}
     """
-    made = build_settings(metrics, read_rules(until), **settings)
+    made = build_settings(
+        metrics,
+        read_rules(until),
+        window=window,
+        lateness=lateness,
+        idle=idle,
+        ahead=ahead,
+        remember=remember,
+        every=every,
+        unit=unit,
+        user_window=user_window,
+        forget=forget,
+        segments=segments,
+        shares=shares,
+        alpha=alpha,
+        limits=limits,
+        gains=gains,
+        max_items=max_items,
+    )
     folder = None if output is None else Path(output)
     context = build_context(items, train)
     attached = AttachedModels(read_models([models]) if isinstance(models, str) else models or {}, context.train)

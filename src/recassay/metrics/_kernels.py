@@ -318,8 +318,7 @@ def _add_inferred(total: float, above: int, right: int, wrong: int, unjudged: in
 def inferred_precisions(above: Int64, right: Int64, wrong: Int64, out: Float) -> None:
     """Write to ``out[i]`` the precision that infAP infers at relevant item i, where the pool is the judged items.
 
-    ``above``, ``right`` and ``wrong`` are the numbers of items above item i: all, judged relevant and judged not
-    relevant. No item is pooled without a judgement.
+    ``above``, ``right`` and ``wrong`` are the numbers of items above item i: all, relevant, judged not relevant.
     """
     for item in range(above.size):
         out[item] = _add_inferred(0.0, above[item], right[item], wrong[item], 0)

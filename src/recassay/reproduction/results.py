@@ -47,12 +47,17 @@ class Reproduction:
 
 
 def claims_digest(file: PaperFile) -> str:
-    """Return a digest of the sources, claims and figures in a paper's file; the explanations of claims do not count."""
+    """Return a digest of the sources, claims and figures in a paper's file.
+
+    The explanations of claims do not count, nor do keys that are left out: a new kind of source changes no digest.
+    """
     paper = file.paper
     texts = ("why", "tolerance", "claim", "where")
-    claims = {name: one.model_dump(exclude=set(texts)) for name, one in paper.claims.items()}
-    sources = {name: one.model_dump() for name, one in paper.sources.items()}
-    return digest_of(sources, claims, {name: one.model_dump() for name, one in paper.figures.items()})
+    claims = {name: one.model_dump(exclude=set(texts), exclude_defaults=True) for name, one in paper.claims.items()}
+    sources = {name: one.model_dump(exclude_defaults=True) for name, one in paper.sources.items()}
+    return digest_of(
+        sources, claims, {name: one.model_dump(exclude_defaults=True) for name, one in paper.figures.items()}
+    )
 
 
 def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, str], *, quick: bool) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from recassay.errors import UsageError
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
 LONGEST = 10_000 * DAY  # more would overflow 64 bits where times are added
+Duration = str | float  # such as "30m"; a number is in seconds
 UNITS = {"ms": SECOND // 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
-def microseconds(text: str | float, name: str = "duration") -> int:
+def microseconds(text: Duration, name: str = "duration") -> int:
     """Return a duration such as "30m" in microseconds; a number without a unit is in seconds.
 
     Raise U107 if it cannot be read; ``name`` is what the error calls it.
