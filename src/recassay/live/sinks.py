@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from recassay.errors import UsageError
@@ -12,6 +13,7 @@ from recassay.live.simulate import Simulation, lines
 from recassay.optional import need
 
 AT_ONCE = 1000
+DELIVERED_WITHIN = 300  # seconds; after these the library for Kafka gives an event up
 Write = Callable[[list[bytes]], None]
 
 
@@ -78,15 +80,24 @@ def _kafka(sink: str) -> tuple[Write, Callable[[], None]]:
     kafka = need("confluent_kafka", for_="a sink kafka://")
     servers, _, topic = sink.removeprefix("kafka://").partition("/")
     producer = kafka.Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0})
+    lost: list[str] = []  # why each event that was not delivered was not
+
+    def delivered(error: Any, _message: Any) -> None:
+        if error is not None:
+            lost.append(error.str())
 
     def write(part: list[bytes]) -> None:
         import json
 
         for line in part:
-            producer.produce(topic, line, key=json.loads(line)["user_id"])
+            producer.produce(topic, line, key=json.loads(line)["user_id"], on_delivery=delivered)
             producer.poll(0)
 
     def close() -> None:
-        producer.flush(30)
+        waiting = producer.flush(DELIVERED_WITHIN)
+        if waiting or lost:
+            why = lost[0] if lost else "the servers do not answer"
+            what = f"{waiting + len(lost):,} events were not delivered: {why}"
+            raise UsageError("U254", what, where=sink, hint="check the servers, and write to a new topic")
 
     return write, close

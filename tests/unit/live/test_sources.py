@@ -281,3 +281,11 @@ def test_a_table_that_polars_cannot_read_is_refused():
     pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
     with pytest.raises(UsageError, match=r"U254.*table of pandas"):
         ra.watch(pandas.DataFrame({"request_id": ["r", 2], "time": [1, "x"]}), "hit@1")
+
+
+def test_events_that_no_kafka_server_takes_are_an_error(monkeypatch):
+    pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
+    monkeypatch.setattr("recassay.live.sinks.DELIVERED_WITHIN", 0.2)
+    with pytest.raises(UsageError, match=r"events were not delivered: the servers do not answer") as caught:
+        write_events(SIMULATION, f"kafka://127.0.0.1:{free_port()}/events")
+    assert caught.value.code == "U254"
