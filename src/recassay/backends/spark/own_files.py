@@ -28,13 +28,15 @@ def own_files(spark: SparkSession, folder: str) -> list[Path] | None:
 
 def packed_tallies(files: Sequence[Path]) -> list[bytes]:
     """Return the packed totals in ``files``: one for each task that had users."""
-    found: list[bytes] = _rows(files).filter(pl.col(TALLY).is_not_null()).select(TALLY).collect()[TALLY].to_list()
+    found: list[bytes] = (
+        scan_parquet(*files).filter(pl.col(TALLY).is_not_null()).select(TALLY).collect()[TALLY].to_list()
+    )
     return found
 
 
 def users_of_files(files: Sequence[Path], columns: Sequence[pl.Expr]) -> pl.DataFrame:
     """Return all users in ``files``, ascending, with ``columns`` of their rows."""
-    return _rows(files).filter(pl.col(TALLY).is_null()).select(USER, *columns).sort(USER).collect()
+    return scan_parquet(*files).filter(pl.col(TALLY).is_null()).select(USER, *columns).sort(USER).collect()
 
 
 def batches_of_users(file: Path, columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
@@ -46,7 +48,3 @@ def batches_of_users(file: Path, columns: Sequence[pl.Expr]) -> Iterator[pl.Data
         frame = pl.DataFrame(batch).filter(pl.col(TALLY).is_null()).select(columns)
         if frame.height:
             yield frame
-
-
-def _rows(files: Sequence[Path]) -> pl.LazyFrame:
-    return scan_parquet(*files)
