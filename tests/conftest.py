@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from recassay.naming.named import Discovered
+
 # Java compiles each method once and quickly, since most run a few times: optimising took half of the tests of Spark.
 # In the small code cache that Java then chooses it discards code and compiles it again, for 7 % of these tests' time.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -Xmn400m"
@@ -89,3 +91,22 @@ def spark():
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def registries_forget_classes_of_tests():
+    """Take the name from a class that a test or its files define, so that no later test finds it in a registry."""
+    n_before = Discovered.n_defined
+    before = kinds_of_others()
+    yield
+    if Discovered.n_defined != n_before:
+        for kind in kinds_of_others() - before:
+            kind.name = ""
+
+
+def kinds_of_others():
+    """Return the classes that recassay's registries find and that are not recassay's."""
+    found = [Discovered]
+    for kind in found:
+        found += kind.__subclasses__()
+    return {kind for kind in found if not kind.__module__.startswith("recassay.")}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from recassay.checks.base import load as checks
+from recassay.checks.base import CHECKS
 from recassay.cli import build_app
 from recassay.data.io import FORMATS
 from recassay.errors import CODES
-from recassay.metrics.registry import metrics
+from recassay.metrics.registry import METRICS
 from recassay.profiles import profiles
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,18 +95,18 @@ def headings(page):
 
 
 def test_every_name_has_its_entry():
-    assert set(metrics()) <= set(headings("metrics.md"))
+    assert set(METRICS.built_in) <= set(headings("metrics.md"))
     assert set(profiles()) <= set(headings("profiles.md"))
-    assert set(checks()) <= set(headings("findings.md"))
+    assert set(CHECKS.built_in) <= set(headings("findings.md"))
     assert set(CODES) <= set(headings("errors.md"))
     formats = (REFERENCE / "formats.md").read_text(encoding="utf-8")
-    assert [one for one in FORMATS.kinds if f"`{one}`" not in formats] == []
+    assert [one for one in FORMATS.built_in if f"`{one}`" not in formats] == []
 
 
 def test_every_parameter_of_a_metric_is_in_its_entry():
     text = (REFERENCE / "metrics.md").read_text(encoding="utf-8")
     entries = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL))
-    for one, kind in metrics().items():
+    for one, kind in METRICS.built_in.items():
         assert [parameter for parameter in kind.defaults() if f"`{parameter}`" not in entries[one]] == [], one
 
 
