@@ -58,17 +58,17 @@ def add_list_digests(
 ) -> None:  # fmt: skip
     """Add to ``sums`` two hashes of each row of the lists ``begin`` to ``end``; the order of rows does not matter.
 
-    List q has the rows ``offsets[q]`` to ``offsets[q + 1]``. ``users`` has a key per list, ``values`` one per row.
-    ``item_keys`` has a hash per item code; if it is empty, the code itself is hashed.
+    List q has the rows ``offsets[q]`` to ``offsets[q + 1]``. ``users`` has a key per list, ``values`` one per row, or a
+    single one that all rows have. ``item_keys`` has a hash per item code; if it is empty, the code itself is hashed.
     """
-    first, second = np.uint64(0), np.uint64(0)
+    first, second, alike = np.uint64(0), np.uint64(0), values.size == 1
     for q in range(begin, end):
         one = mix(mix(users[q]) ^ np.uint64(1))
         two = mix(mix(users[q]) ^ np.uint64(2))
         for row in range(offsets[q], offsets[q + 1]):
             code = items[row]
             key = item_keys[code] if item_keys.size else hash_item(np.uint64(np.int64(code)))
-            key += values[row] * np.uint64(0x9E3779B97F4A7C15)
+            key += values[0 if alike else row] * np.uint64(0x9E3779B97F4A7C15)
             first += mix(one + key)
             second += mix(two + key)
     sums[0] += first

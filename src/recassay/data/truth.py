@@ -99,7 +99,8 @@ class Truth(Displayable):
         True
         """
         users = readonly(id_keys(self.queries))
-        gains = readonly(value_keys(pl.Series(np.ascontiguousarray(self.gains))))
+        different = self.gains[:1] if self.gains.strides == (0,) else self.gains  # one number may stand for all rows
+        gains = readonly(value_keys(pl.Series(np.ascontiguousarray(different))))
         offsets, items, item_keys = readonly(self.offsets), readonly(self.items), readonly(self._item_keys())
 
         def digests(begin: int, end: int) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from recassay.portable import elementary
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
-from recassay.stats.intervals import Uncertainty, intervals
+from recassay.stats.intervals import Uncertainty, intervals, is_analytic
 
 ENOUGH_USERS = 10  # fewer may have the same values by chance
 CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
@@ -120,7 +120,9 @@ def interval_bounds(
     for (_, weighted), keys in alike.items():
         mask = ~np.isnan(per_unit[keys[0]])
         defined = slice(None) if mask.all() else mask  # a slice copies nothing
-        width = max(1, min(cells, CELLS) // max(int(mask.sum()), 1))
+        units = int(mask.sum())
+        # an analytic method shares nothing between columns, and a table of all of them is a copy
+        width = 1 if is_analytic(uncertainty.method, units) else max(1, min(cells, CELLS) // max(units, 1))
         for begin in range(0, len(keys), width):
             group = keys[begin : begin + width]
             power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
@@ -144,7 +146,7 @@ def _raised(columns: list[Values], powers: Values) -> Values:
     raised = (
         values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
     )
-    return np.stack(list(raised)).T
+    return np.stack(list(raised)).T if len(columns) > 1 else next(raised)[:, None]
 
 
 def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
