@@ -37,15 +37,15 @@ def _modules(path: Path) -> Iterator[Path]:
         yield from path.rglob("*.py")
 
 
-def model_modules(texts: Iterable[str]) -> list[str]:
-    """Return the paths of the modules that define models, from their texts in a study.
+def model_folders(texts: Iterable[str]) -> list[str]:
+    """Return the folders with the code of models, from their texts in a study: a model needs kernels or layers too.
 
-    >>> model_modules(["ALS(factors=50)", "Popular"])
-    ['models/baselines/popular.py', 'models/factors/implicit.py']
+    >>> model_folders(["ALS(factors=50)", "BiasedMF", "Popular"])
+    ['models/baselines', 'models/factors']
     """
     names = {text.partition("(")[0].strip() for text in texts}
     modules = {getattr(models, name).__module__ for name in names if hasattr(models, name)}
-    return sorted("/".join(one.split(".")[1:]) + ".py" for one in modules if one.startswith("recassay."))
+    return sorted({"/".join(one.split(".")[1:-1]) for one in modules if one.startswith("recassay.")})
 
 
 def changed(before: Mapping[str, str]) -> list[str]:
