@@ -1,5 +1,7 @@
 """`recassay reproduce`: the verdict table, what is stored, and what is refused."""
 
+from recassay.reproduction.paper import PaperFile
+
 
 def test_the_verdicts_of_generated_data_are_marked(recassay, tmp_path):
     answer = recassay("reproduce", "everyones-a-winner", "--quick", "-o", tmp_path / "out")
@@ -31,3 +33,10 @@ def test_a_paper_and_a_folder_are_needed(recassay):
     answer = recassay("reproduce", "time-to-split")
     assert answer.code == 2
     assert "[U105] reproduce needs a folder for the results" in answer.err
+
+
+def test_a_check_of_all_papers_goes_on_after_one_without_stored_results(recassay, monkeypatch, tmp_path):
+    monkeypatch.setattr(PaperFile, "results", tmp_path)
+    answer = recassay("reproduce", "--check")
+    assert (answer.code, "time-to-split: no stored results" in answer.out) == (0, True)
+    assert "[I395]" in recassay("reproduce", "time-to-split", "--check").err

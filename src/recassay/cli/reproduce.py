@@ -79,7 +79,8 @@ def _stored(name: str | None, check: bool, as_json: bool) -> None:
     files = [find_paper(name)] if name else [find_paper(str(path)) for path in paper_files()]
     rows: list[dict[str, Any]] = []
     for file in files:
-        found = read_reproduction(file, file.results) if check or (file.results / "lock.json").is_file() else None
+        stored = (file.results / "lock.json").is_file()
+        found = read_reproduction(file, file.results) if stored or (check and name) else None
         words = [] if found is None else [one.word for one in found.verdicts]
         counts = {word: words.count(word) for word in dict.fromkeys(words)}
         why = outdated(found) if found is not None and check else []
