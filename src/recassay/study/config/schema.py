@@ -217,7 +217,9 @@ class Study(ConfigSection):
     split: Annotated[
         Texts, Field(description="one split or several, for all data that has none of its own; none for streams")
     ] = []
-    protocol: Annotated[str, Field(description="the queries that systems answer")] = "ranking"
+    protocol: Annotated[
+        Texts, Field(min_length=1, description="the queries that systems answer; for streams perhaps several protocols")
+    ] = ["ranking"]
     models: Annotated[
         list[str] | dict[str, str],
         Field(

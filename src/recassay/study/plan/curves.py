@@ -28,7 +28,7 @@ def streams_of(reader: Reader, key: Key, texts: list[str]) -> tuple[Prequential,
     return found
 
 
-def playable(reader: Reader, protocol: BaseProtocol, key: Key = ("protocol",)) -> Prequential:
+def playable(reader: Reader, protocol: BaseProtocol, key: Key) -> Prequential:
     """Return a protocol as one of streams; raise an error if it is none, or plays several copies of a model."""
     if not isinstance(protocol, Prequential):
         raise reader.error(

@@ -29,7 +29,7 @@ from recassay.split.sessions import Sequencer
 from recassay.study.config.reading import Document, Key, Reader
 from recassay.study.config.schema import Data, Study
 from recassay.study.config.sources import names_table
-from recassay.study.plan.curves import check_metrics, curves_of, of_catalogue, of_events, playable, streams_of
+from recassay.study.plan.curves import check_metrics, curves_of, of_catalogue, of_events, streams_of
 from recassay.study.plan.own_classes import with_own_classes
 from recassay.study.plan.rerank_tuning import check_reranker_grid, refuse_tuning_of_others
 from recassay.study.plan.run_files import RunFiles
@@ -177,7 +177,10 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
     for number, file in enumerate(study.plugins):
         reader.parse(("plugins", number), file, lambda name: load_file(document.path.parent / name))
     study = with_own_classes(reader, study)
-    protocol = reader.parse(("protocol",), study.protocol, protocols.parse)
+    protocol, *more = reader.parse_list("protocol", study.protocol, protocols.parse)
+    if more and not isinstance(protocol, Prequential):
+        what = f"several protocols are for streams, and {protocol} is not one of streams"
+        raise reader.error(("protocol",), what, "name one protocol, and run a study for each other one")
     generates = isinstance(protocol, Sequence)
     data = _datasets(reader, study)
     columns = {name: entry.columns for name, entry in data.items() if entry.columns}
@@ -279,8 +282,8 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         if data.split:
             what = f"{protocol} needs no split: every event is first test, then training"
             raise reader.error(("data", number, "split"), what, "remove `split:`")
-        own: Key = ("data", number, "protocol")
-        each[name] = streams_of(reader, own, data.protocol) if data.protocol else (playable(reader, protocol),)
+        own: Key = ("data", number, "protocol") if data.protocol else ("protocol",)
+        each[name] = streams_of(reader, own, data.protocol or study.protocol)
         for one in each[name]:
             reader.parse(("metrics",), str(one), functools.partial(check_metrics, study, one, bool(data.items)))
     several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}

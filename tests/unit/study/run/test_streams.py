@@ -486,3 +486,16 @@ def test_a_protocol_named_twice_is_refused(study):
     two = 'protocol: ["prequential(at=5)", "prequential(at=5)"]}'
     with pytest.raises(RecassayError, match="named twice"):
         planned(study(STUDY, replace=[('seed=1)"}', f'seed=1)", {two}')]))
+
+
+def test_protocols_of_the_study_are_those_of_each_data_set(study):
+    of_data = planned(study(STUDY, replace=[('seed=1)"}', f'seed=1)", {TWO}')]))
+    of_study = planned(study(STUDY, replace=[("protocol: prequential(at=5)", TWO.rstrip("}"))]))
+    assert of_study.protocols == of_data.protocols
+    assert of_study.own_splits == of_data.own_splits
+
+
+def test_several_protocols_of_ranked_lists_are_refused(study):
+    text = "study: s\ndata: {generate: 'log()'}\nsplit: k_folds(k=2)\nprotocol: [ranking, next_item]\nmodels: [Popular]"
+    with pytest.raises(RecassayError, match="several protocols are for streams, and ranking is not one of streams"):
+        planned(study(text + "\nmetrics: mrr\n"))
