@@ -17,7 +17,7 @@ from typing import Any
 from recassay.data.io import archive
 from recassay.errors import InputError, RecassayError, UsageError
 
-FORMAT = 3
+FORMAT = 4
 CHECKPOINT_SECONDS = 60.0
 
 

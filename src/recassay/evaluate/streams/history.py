@@ -6,18 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.evaluate.streams import _kernels
+from recassay.models.incremental._lists import make_room
 from recassay.models.incremental.base import grown
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-FIRST_CAPACITY = 8  # items a new user has room for
 
 
 class History:
     """The distinct items of each user in order of consumption, in one array; those of user u begin at ``begin[u]``.
 
-    A list that is full moves to the end of the array, with twice the capacity. The gaps are never larger than the space
-    in use.
+    A list that is full moves to the end of the array, with twice the capacity.
 
     >>> history = History()
     >>> n_before, repeated = history.consume(np.array([0, 0, 1, 0], np.int32), np.array([5, 6, 5, 5], np.int32))
@@ -45,23 +44,11 @@ class History:
         return self.pool[self.begin[user] : self.begin[user] + n]
 
     def _make_room(self, users: Int32) -> None:
-        """Ensure that each user's list has room for one more item per event of the user in ``users``.
-
-        Lists without enough room move to the end of the array.
-        """
-        distinct, added = np.unique(users, return_counts=True)
+        """Ensure that each user's list has room for one more item per event of the user in ``users``."""
         n_users = int(users.max(initial=-1)) + 1
         self.begin, self.size, self.capacity = (
             grown(column, n_users) for column in (self.begin, self.size, self.capacity)
         )
-        wanted = self.size[distinct] + added
-        full = wanted > self.capacity[distinct]
-        moved, wanted = distinct[full], wanted[full]
-        capacity = np.maximum(np.maximum(2 * self.capacity[moved], FIRST_CAPACITY), wanted)
-        begin = self.used + np.cumsum(capacity) - capacity
-        self.used += int(capacity.sum())
-        self.pool = grown(self.pool, self.used)
-        for user, to in zip(moved.tolist(), begin.tolist(), strict=True):
-            size = self.size[user]
-            self.pool[to : to + size] = self.pool[self.begin[user] : self.begin[user] + size]
-        self.begin[moved], self.capacity[moved] = begin, capacity
+        pending, used = np.zeros(self.size.size, np.int64), np.array([self.used])
+        self.pool = make_room(users, self.begin, self.size, self.capacity, pending, used, self.pool)
+        self.used = int(used[0])

@@ -212,7 +212,7 @@ class Player:
             batch, users, items, values, repeated, rows, upcoming, begin, low, high, n_before, popularity
         )
         self._keep_missed(block, missed)
-        learn_after = bounds[np.unique(n_learned)]
+        learn_after = bounds[n_learned[np.append(True, n_learned[1:] > n_learned[:-1])]]
         query_block = QueryBlock(to_learn, learn_after, queries, bounds[n_learned], n_revealed, known_users[rows])
         return int(n_learned[-1]), block, query_block
 
@@ -360,7 +360,7 @@ class Player:
         log, chunks = block.batch.log, self.chunks
         chunks.event.append(block.batch.event_numbers[rows])
         chunks.values.append(values)
-        chunks.users.append(log.user_vocabulary.decode(log.users[rows]))
+        chunks.users.append(block.users[rows])
         if log.times == "clock" and log.timestamps is not None:  # a mere order has no time windows
             chunks.times.append(log.timestamps.gather(rows))
         chunks.asking.append(output.answer_ns[:answered][kept])

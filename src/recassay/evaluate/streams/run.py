@@ -247,7 +247,7 @@ def _outcomes(player: Player, protocol: Prequential, number: int, events: int) -
         player.name,
         numbers[order],
         values,
-        pl.concat(chunks.users).gather(order) if chunks.users else player.user_codes.ids.clear(),
+        player.user_codes.ids.gather(np.concatenate([np.zeros(0, np.int32), *chunks.users])[order]),
         pl.concat(chunks.times).gather(order) if chunks.times else None,
         events,
         {**player.counts, "users": users, "items": items},

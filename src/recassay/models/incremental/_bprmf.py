@@ -14,7 +14,7 @@ import numpy as np
 from recassay._kernel_cache import njit
 from recassay.columnar._hashes import below, mix, normal
 from recassay.models.incremental._clock import clock
-from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, products
+from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, score_and_count, score_of
 from recassay.models.incremental._lists import append_to
 from recassay.models.incremental._walk import (
     Int32,
@@ -23,7 +23,7 @@ from recassay.models.incremental._walk import (
     StreamQueries,
     WalkOutput,
     learned_before,
-    rank_among,
+    rank_counted,
 )
 from recassay.portable._single import logistic_of_minus
 
@@ -101,10 +101,12 @@ def walk(
             train_before_queries(settings, state)
         started = clock(output.clock_buffer)
         factors[:-1] = users[queries.users[query]]
-        products(factors, items, queries.known[query], row)
-        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
-            row, queries.items[query], queries.known[query], queries.universe[query],
-            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
+        own_score = score_of(factors, items, item, known, universe, False)
+        counts = score_and_count(factors, items, known, False, own_score, row)
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
+            row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
+            queries.order, output.lists, query,
         )  # fmt: skip
         output.answer_ns[query] = clock(output.clock_buffer) - started
 
@@ -117,7 +119,7 @@ def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
     """
     factors = np.ones(state.items.shape[1], np.float32)
     factors[:-1] = state.users[user]
-    products(factors, state.items, known, row)
+    score_and_count(factors, state.items, known, False, np.float32(np.nan), row)
 
 
 @njit(cache=True, nogil=True)

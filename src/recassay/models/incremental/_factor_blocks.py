@@ -5,12 +5,16 @@ This layout scores many items with one vector instruction, and a new item takes 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.models.incremental._walk import UNKNOWN_ITEM, compare
 
 Float32 = NDArray[np.float32]
+ONE = np.float32(1)
 
 ITEMS_PER_BLOCK = 64
 F1, F2, F3, F4, F5, F6, F7 = (np.uint64(n * ITEMS_PER_BLOCK) for n in range(1, 8))  # to an item's next factors
@@ -19,27 +23,56 @@ FIRST_BLOCKS = 16  # allocated at first; FIRST_BLOCKS * ITEMS_PER_BLOCK is ROWS_
 
 
 @njit(cache=True, nogil=True)
-def products(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Write to ``row`` the product of a user's factors with those of each of the first ``known`` items.
+def score_and_count(
+    user: Float32, items: Float32, known: int, to_one: bool, own_score: Any, row: Float32
+) -> tuple[Any, Any, Any]:
+    """Write the scores of the first ``known`` items to ``row``; return what ``_walk.compare`` counts in them.
 
-    ``items`` (blocks, factors, items of a block) are the items' factors. Whole blocks of items are computed, eight,
-    two or one factors per pass: a pass reads and writes the sums, which costs as much as two factors.
+    A score is the product of the user's factors with the item's or, if ``to_one``, minus its distance from 1. ``items``
+    (blocks, factors, items of a block) are the items' factors, and ``own_score`` is that of the query's item. Whole
+    blocks of items are computed, eight, two or one factors per pass: a pass reads and writes the sums, which costs as
+    much as two factors. The last pass counts, too, while the processor waits for the next factors.
     """
     factors, flat = user.size, items.reshape(items.size)  # one index, so that one check finds that row is elsewhere
-    for number in range((known + ITEMS_PER_BLOCK - 1) // ITEMS_PER_BLOCK):
+    above, n_equal, n_nan = np.int32(0), np.int32(0), np.int32(0)
+    blocks = (known + ITEMS_PER_BLOCK - 1) // ITEMS_PER_BLOCK
+    for number in range(blocks):
         to, at = number * ITEMS_PER_BLOCK, number * factors * ITEMS_PER_BLOCK
         row[to : to + ITEMS_PER_BLOCK] = NEUTRAL
         factor = 0
-        while factor + 8 <= factors:
-            add_eight(user[factor : factor + 8], flat, np.uint64(at + factor * ITEMS_PER_BLOCK), row, np.uint64(to))
-            factor += 8
-        while factor + 2 <= factors:
+        while factor + 2 <= factors % 8:
             add_two(user[factor : factor + 2], flat, np.uint64(at + factor * ITEMS_PER_BLOCK), row, np.uint64(to))
             factor += 2
-        if factor < factors:
+        if factor < factors % 8:
             a, begin = user[factor], np.uint64(at + factor * ITEMS_PER_BLOCK)
             for i in range(ITEMS_PER_BLOCK):
                 row[np.uint64(to) + np.uint64(i)] += a * flat[begin + np.uint64(i)]
+            factor += 1
+        while factor + 8 < factors:
+            add_eight(user[factor : factor + 8], flat, np.uint64(at + factor * ITEMS_PER_BLOCK), row, np.uint64(to))
+            factor += 8
+        if factor < factors:
+            begin = np.uint64(at + factor * ITEMS_PER_BLOCK)
+            found = finish_with_eight(user[factor:], flat, begin, to_one, own_score, row, np.uint64(to))
+            above, n_equal, n_nan = np.int32(above + found[0]), np.int32(n_equal + found[1]), np.int32(n_nan + found[2])
+    if factors < 8:
+        return finish(to_one, own_score, row[:known])
+    more, equal, nan = compare(row[known : blocks * ITEMS_PER_BLOCK], own_score)  # items of the last block to come
+    return above - more, n_equal - equal, n_nan - nan
+
+
+@njit(cache=True, nogil=True)
+def score_of(user: Float32, items: Float32, item: int, known: int, universe: int, to_one: bool) -> Any:
+    """Return the score of one item, as :func:`score_and_count` writes it if the item is one of the ``known`` first.
+
+    It is ``UNKNOWN_ITEM`` for other candidates, and NaN for an item that is none (from ``universe`` on).
+    """
+    if item >= known:
+        return UNKNOWN_ITEM if item < universe else np.float32(np.nan)
+    product, block, place = NEUTRAL, item // ITEMS_PER_BLOCK, item % ITEMS_PER_BLOCK
+    for factor in range(user.size):
+        product += user[factor] * items[block, factor, place]
+    return -abs(ONE - product) if to_one else product
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -65,3 +98,34 @@ def add_two(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: np
     for i in range(ITEMS_PER_BLOCK):
         one = at + np.uint64(i)
         row[to + np.uint64(i)] = row[to + np.uint64(i)] + a * flat[one] + b * flat[one + F1]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def finish_with_eight(
+    weights: Float32, flat: Float32, at: np.uint64, to_one: bool, own_score: Any, row: Float32, to: np.uint64
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Add the last eight factors as :func:`add_eight` does, and do the work of :func:`finish` in the same pass."""
+    a, b, c, d = weights[0], weights[1], weights[2], weights[3]
+    e, f, g, h = weights[4], weights[5], weights[6], weights[7]
+    above, n_equal, n_nan = np.int32(0), np.int32(0), np.int32(0)
+    for i in range(ITEMS_PER_BLOCK):
+        one = at + np.uint64(i)
+        half = row[to + np.uint64(i)] + a * flat[one] + b * flat[one + F1] + c * flat[one + F2] + d * flat[one + F3]
+        half = half + e * flat[one + F4] + f * flat[one + F5]
+        value = half + g * flat[one + F6] + h * flat[one + F7]
+        if to_one:
+            value = -abs(ONE - value)
+        row[to + np.uint64(i)] = value
+        above = np.int32(above + np.int32(value > own_score))
+        n_equal = np.int32(n_equal + np.int32(value == own_score))
+        n_nan = np.int32(n_nan + np.int32(np.isnan(value)))
+    return above, n_equal, n_nan
+
+
+@njit(cache=True, nogil=True)
+def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
+    """Turn products into scores, which is nothing unless ``to_one``; return what ``_walk.compare`` counts in them."""
+    if to_one:
+        for i in range(line.size):
+            line[i] = -abs(ONE - line[i])
+    return compare(line, own_score)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from recassay._kernel_cache import njit
-from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, products
+from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, score_and_count, score_of
 from recassay.models.incremental._walk import (
     Int32,
     StreamEvents,
@@ -17,7 +17,7 @@ from recassay.models.incremental._walk import (
     WalkOutput,
     clock,
     learned_before,
-    rank_among,
+    rank_counted,
 )
 
 ZERO, ONE = np.float32(0), np.float32(1)
@@ -36,34 +36,27 @@ def walk(
     items by last event.
     """
     row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
+    started = clock(output.clock_buffer)  # the end of one call is the beginning of the next: a reading takes 25 ns
     for query, until in enumerate(learned_before(events, queries)):
         for event in range(learned, until):
-            started = clock(output.clock_buffer)
             learn(
                 users[events.users[event]], items, events.items[event], rates, iterations, sequential, negatives, queue
             )
-            output.learn_ns[event] = clock(output.clock_buffer) - started
+            now = clock(output.clock_buffer)
+            output.learn_ns[event], started = now - started, now
         learned = until
         if query == queries.users.size:
             break
-        started = clock(output.clock_buffer)
-        score(users[queries.users[query]], items, queries.known[query], row)
-        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
-            row, queries.items[query], queries.known[query], queries.universe[query],
-            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        user = users[queries.users[query]]
+        item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
+        own_score = score_of(user, items, item, known, universe, True)
+        counts = score_and_count(user, items, known, True, own_score, row)
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
+            row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
+            queries.order, output.lists, query,
         )  # fmt: skip
-        output.answer_ns[query] = clock(output.clock_buffer) - started
-
-
-@njit(cache=True, nogil=True)
-def score(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Write to ``row`` the score of each of the first ``known`` items: minus the distance of a product from 1.
-
-    It is the product of the user's factors and the item's; ``items`` are the factors of all items.
-    """
-    products(user, items, known, row)
-    for item in range(known):
-        row[item] = -abs(ONE - row[item])
+        now = clock(output.clock_buffer)
+        output.answer_ns[query], started = now - started, now
 
 
 @njit(cache=True, nogil=True)

@@ -53,7 +53,7 @@ class GrowingLists:
         """Allocate memory so that a value can be appended to list k once for every time that k occurs in ``keys``."""
         if keys.size:
             self.grow(int(keys.max()) + 1)
-            self.values = _reserve(keys, self.start, self.length, self.capacity, self.pending, self.used, self.values)
+            self.values = make_room(keys, self.start, self.length, self.capacity, self.pending, self.used, self.values)
 
     def append(self, keys: Codes, values: Codes) -> None:
         """Append ``values[i]`` to the list of ``keys[i]``, for every i in order."""
@@ -82,7 +82,7 @@ def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32
 
 
 @njit(nogil=True, cache=True)
-def _reserve(
+def make_room(
     keys: Codes, start: Int64, length: Int64, capacity: Int64, pending: Int64, used: Int64, values: Int32
 ) -> Int32:  # fmt: skip
     """Make room to append one value to list k for each occurrence of k in ``keys``; return the array of values.

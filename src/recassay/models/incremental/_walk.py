@@ -47,6 +47,7 @@ __all__ = [
     "clock",
     "learned_before",
     "rank_among",
+    "rank_counted",
     "rank_item",
 ]  # what the walk of a model uses
 
@@ -151,10 +152,28 @@ def rank_among(
     """
     if known < universe:
         row[known:universe] = UNKNOWN_ITEM
+    own_score = row[item] if item < universe else row.dtype.type(np.nan)
+    counts = compare(row[:universe], own_score)
+    return rank_counted(row, item, own_score, counts, universe, universe, pool[begin:end], order, lists, query)
+
+
+@njit(cache=True, nogil=True)
+def rank_counted(
+    row: Scores, item: int, own_score: Any, counts: tuple[Any, Any, Any], known: int, universe: int, consumed: Int32,
+    order: Int32, lists: Int32, query: int,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Return what :func:`rank_among` does, from what :func:`compare` counted in the scores of the known items.
+
+    ``own_score`` is the score of the query's item, to which they were compared. A model that counts while it scores
+    calls it directly.
+    """
+    above, n_equal, n_nan = counts
+    if known < universe:
+        row[known:universe] = UNKNOWN_ITEM
+        more, equal, _ = compare(row[known:universe], own_score)
+        above, n_equal = above + more, n_equal + equal
     line = row[:universe]
-    own_score = line[item] if item < universe else row.dtype.type(np.nan)
-    above, n_equal, n_nan = compare(line, own_score)
-    above, n_equal, n_nan, n_consumed, excluded = mask(line, pool[begin:end], item, own_score, above, n_equal, n_nan)
+    above, n_equal, n_nan, n_consumed, excluded = mask(line, consumed, item, own_score, above, n_equal, n_nan)
     if lists.shape[1]:
         top_k(line, order, lists[query], np.empty(lists.shape[1], row.dtype))
     candidates = -1 if n_nan else universe - n_consumed

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _isgd
-from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK
+from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, score_and_count
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, initial_factors, no_queries, rows_needed
 from recassay.naming.grammar import Value
@@ -86,7 +86,7 @@ class LearningISGD:
         """Return a score of every item learned so far, by code."""
         self._grow(user + 1, 0)
         row: NDArray[np.float32] = np.empty(self.items.shape[0] * ITEMS_PER_BLOCK, np.float32)
-        _isgd.score(self.users[user], self.items, self.n_items, row)
+        score_and_count(self.users[user], self.items, self.n_items, True, np.float32(np.nan), row)
         return row[: self.n_items]
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
