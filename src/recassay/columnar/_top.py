@@ -1,7 +1,7 @@
 """The k highest scores of a row, in order: for whole score tables and for one row at a time.
 
-Tested against readable reference versions in ``tests/property/test_standings.py`` and
-``tests/property/test_streams.py``.
+Tested against sorting in ``tests/property/test_top.py``, and as a part of others in ``test_standings.py`` and
+``test_streams.py`` there.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ Score = Any  # one element of Scores
 Scores = NDArray[np.floating]  # single or double precision, whichever the system returns
 
 SPARE = 256  # buffer places beyond k for candidates; when the buffer is full, the best k are kept
-STRIDE = 64  # items tested together for one that reaches the threshold
-SHORT = 32  # lists up to this length are kept sorted while the row is read, in blocks of this many items
-LANES = 128  # width of the strided maxima from which a threshold is taken
+LANES = 64  # groups whose highest scores are found side by side
+GROUPS, FEWEST = 10, 256  # groups for each place in the list, and in all, if the row is long enough
+DEEPEST = 64  # positions in a group, at most
+SAMPLE = 64  # scores from which the first interval for a bar is taken
+HALVINGS = 20  # of that interval, at most
+FEW_TO_RANK = 1024  # more pairs than this are sorted; of fewer, each is compared with all others
+MANY_TIED = 32  # equal scores for which sorting is faster
 
 
 @njit(nogil=True, cache=True)
@@ -29,123 +33,155 @@ def top_k(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
     k is the size of ``items``. ``line`` are the scores of the row. Equal scores are in ascending order of ``ids``,
     which has a number per position. Unused places get the position -1 and the score minus infinity. NaN is never
-    listed, nor is minus infinity, which marks items that cannot be scored. A threshold estimated from a sample skips
-    most items. If fewer than k scores reach it, the row is read again without a threshold.
+    listed, nor is minus infinity, which marks items that cannot be scored.
+
+    The row is read once for the highest score of each small group. Only groups whose highest score is among the best
+    are read again.
     """
     k = items.size
-    if k <= SHORT:
-        top_few(line, ids, items, values)
-        return
-    places, scores = np.empty(k + SPARE, np.int32), np.empty(k + SPARE, line.dtype)
-    size = collect_best(line, ids, estimate_threshold(line, ids, k, places, scores), k, places, scores)
-    if size < k:
-        size = collect_best(line, ids, line.dtype.type(-np.inf), k, places, scores)
-    sort_pairs(places, scores, ids, size)
-    for place in range(k):
-        items[place] = places[place] if place < size else -1
-        values[place] = scores[place] if place < size else -np.inf
-
-
-@njit(nogil=True, cache=True)
-def top_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
-    """Write the positions and scores of the k highest scores of a row to ``items`` and ``values``, best first.
-
-    They are those of :func:`top_k`. The list is kept sorted while the row is read, which is faster for small k.
-    ``line`` are the scores of the row, and ``ids`` order equal scores.
-    """
-    k, size, bar = items.size, 0, score_reached_by(line, items.size)
     items[:] = -1
     values[:] = -np.inf
-    for begin in range(0, line.size, SHORT):
-        block = line[begin : begin + SHORT]
-        candidates = np.int32(0)
-        for place in range(block.size):
-            candidates = np.int32(candidates + np.int32(block[place] >= bar))
-        for place in range(begin, begin + block.size if candidates else begin):
-            score = line[place]
-            if not (score >= bar and score > -np.inf):
-                continue
-            if size == k and (values[-1] > score or (values[-1] == score and ids[items[-1]] < ids[place])):
-                continue
-            spot = min(size, k - 1)
-            while spot > 0 and (
-                values[spot - 1] < score or (values[spot - 1] == score and ids[items[spot - 1]] > ids[place])
-            ):
-                items[spot], values[spot] = items[spot - 1], values[spot - 1]
-                spot -= 1
-            items[spot], values[spot] = place, score
-            size = min(size + 1, k)
+    if k == 0:
+        return
+    depth = min(max(line.size // max(GROUPS * k, FEWEST), 1), DEEPEST)
+    highest = group_maxima(line, depth)
+    places, scores = np.empty(k + SPARE, np.int32), np.empty(k + SPARE, line.dtype)
+    size = collect_best(line, ids, highest, depth, k, places, scores)
+    if size <= FEW_TO_RANK and rank_pairs(places[:size], scores[:size], ids, items, values):
+        return
+    sort_pairs(places, scores, ids, size)
+    for place in range(min(k, size)):
+        items[place], values[place] = places[place], scores[place]
 
 
 @njit(nogil=True, cache=True)
-def score_reached_by(line: Scores, k: int) -> Score:
-    """Return a score that at least ``k`` scores of the row ``line`` reach; minus infinity if none is found.
+def group_maxima(line: Scores, depth: int) -> Scores:
+    """Return the highest score of each group of ``depth`` positions of ``line``, minus infinity if all are NaN.
 
-    The scores are dealt in turn to :data:`LANES` groups, without the last incomplete round. The result is the k-th
-    highest of the groups' maxima.
+    The row is cut into ranges of ``depth * LANES`` positions; group g of a range has every LANES-th position from g.
+    The positions behind the last whole range are in no group.
     """
-    low = line.dtype.type(-np.inf)
-    highest = np.full(LANES, low, line.dtype)
-    for number in range(line.size // LANES):
-        block = line[number * LANES : (number + 1) * LANES]
-        for lane in range(LANES):
-            highest[lane] = np.fmax(highest[lane], block[lane])  # fmax skips NaN
-    top = np.full(k, low, line.dtype)
-    for lane in range(LANES):
-        score, spot = highest[lane], k - 1
-        if score > top[spot]:
-            while spot > 0 and top[spot - 1] < score:
-                top[spot] = top[spot - 1]
-                spot -= 1
-            top[spot] = score
-    return top[k - 1]
+    highest = np.full(line.size // (LANES * depth) * LANES, -np.inf, line.dtype)
+    for begin in range(0, highest.size, LANES):
+        best = highest[begin : begin + LANES]
+        for start in range(begin * depth, (begin + LANES) * depth, LANES):
+            block = line[start : start + LANES]
+            for lane in range(LANES):
+                best[lane] = block[lane] if block[lane] > best[lane] else best[lane]
+    return highest
 
 
 @njit(nogil=True, cache=True)
-def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> Score:
-    """Return a score that probably more than ``k`` scores reach, estimated from a sample of the row ``line``.
-
-    It is minus infinity if the row is too short for a sample. ``ids`` has a number per position, which orders
-    equal scores; ``places`` and ``scores`` are scratch space.
-    """
-    step = line.size // SPARE
-    wanted = k / max(step, 1)
-    rank = int(wanted + 3 * np.sqrt(wanted) + 3)
-    if rank > SPARE // 2:
-        return line.dtype.type(-np.inf)
-    for place in range(SPARE):
-        score = line[place * step]
-        places[place] = place * step
-        scores[place] = score if score > -np.inf else line.dtype.type(-np.inf)
-    select_best(places, scores, ids, SPARE, rank)
-    return scores[:rank].min()
+def count_reaching(scores: Scores, bar: Score) -> int:
+    """Return how many of ``scores`` are at least ``bar``."""
+    reaching = np.int32(0)
+    for place in range(scores.size):
+        reaching = np.int32(reaching + np.int32(scores[place] >= bar))
+    return int(reaching)
 
 
 @njit(nogil=True, cache=True)
-def collect_best(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
-    """Write the best scores of at least ``bar``, at most k, and their positions to ``scores`` and ``places``.
+def score_reached_by(scores: Scores, k: int) -> Score:
+    """Return a score that at least ``k`` of ``scores`` reach, minus infinity if there is none.
 
-    Return their number. They come in any order. ``line`` are the scores of the row; of equal scores the lower entry in
-    ``ids`` wins. ``scores`` and ``places`` are a buffer for more than k entries, to which scores are appended without a
-    branch. When the buffer is full, the best k stay and the k-th becomes the new bar.
+    Usually few more reach it. ``scores`` has no NaN. An interval is halved, at first the range of a sample: to count
+    the scores that reach its middle takes no branches, unlike a selection.
     """
-    size, begin, floor = 0, 0, line.dtype.type(-np.inf)
-    while begin < line.size:
-        end = min(begin + STRIDE, line.size)
-        candidates = np.int32(0)
-        for place in range(begin, end):
-            candidates = np.int32(candidates + np.int32(line[place] >= bar))
-        for place in range(begin, end if candidates else begin):
+    lowest = scores.dtype.type(-np.inf)
+    if scores.size < k:
+        return lowest
+    low, high = scores[0], scores[0]
+    for place in range(0, scores.size, scores.size // SAMPLE + 1):
+        low, high = min(low, scores[place]), max(high, scores[place])
+    reaching = count_reaching(scores, low)
+    if reaching < k or low == -np.inf:
+        low = high
+        for score in scores:
+            low = min(low, score) if score > -np.inf else low
+        reaching = count_reaching(scores, low)
+    for _ in range(HALVINGS):
+        middle = low * scores.dtype.type(0.5) + high * scores.dtype.type(0.5)
+        if reaching <= k + k // 8 or not low < middle < high:
+            break
+        more = count_reaching(scores, middle)
+        if more >= k:
+            low, reaching = middle, more
+        else:
+            high = middle
+    return low if reaching >= k else lowest
+
+
+@njit(nogil=True, cache=True)
+def collect_best(line: Scores, ids: Int32, highest: Scores, depth: int, k: int, places: Int32, scores: Scores) -> int:
+    """Write the best scores of a row and their positions to ``scores`` and ``places``, in any order.
+
+    Return their number: at least k, unless fewer are above minus infinity. ``line`` are the scores of the row, and
+    ``highest`` those of its groups of ``depth`` positions (as in :func:`group_maxima`). Of equal scores the lower entry
+    in ``ids`` wins. ``scores`` and ``places`` are a buffer for more than k entries, to which scores are appended. When
+    it is full, the best k stay, and the score and id of the k-th become the new bar.
+    """
+    bar, bar_id, size, n_groups = score_reached_by(highest, k), np.int32(2**31 - 1), 0, 0
+    if bar == -np.inf:
+        bar_id = np.int32(-1)
+    groups = np.empty(highest.size + 1, np.int32)
+    for group in range(highest.size):
+        groups[n_groups] = group
+        n_groups += highest[group] >= bar
+    rest = highest.size * depth
+    for number in range(n_groups + (line.size - rest + LANES - 1) // LANES):
+        if number < n_groups:
+            group = groups[number]
+            begin, step = group // LANES * LANES * depth + group % LANES, LANES
+            end = begin + depth * LANES
+        else:
+            begin, step = rest + (number - n_groups) * LANES, 1
+            end = min(begin + LANES, line.size)
+        place = begin
+        while place < end:
             score = line[place]
             places[size], scores[size] = place, score
-            size += (score >= bar) & (score > floor)
-        begin = end
-        if size > k + SPARE - STRIDE - 1:
+            size += score > bar or (score == bar and ids[place] < bar_id)
+            place += step
+        if size > k + SPARE - LANES - 1:
             select_best(places, scores, ids, size, k)
-            size, bar = k, scores[:k].min()
-    if size > k:
-        select_best(places, scores, ids, size, k)
-    return min(size, k)
+            worst = find_worst(places, scores, ids, k)
+            size, bar, bar_id = k, scores[worst], ids[places[worst]]
+    return size
+
+
+@njit(nogil=True, cache=True)
+def find_worst(places: Int32, scores: Scores, ids: Int32, size: int) -> int:
+    """Return the number of the pair, among the first ``size``, with the lowest score; of equal ones the highest id."""
+    worst = 0
+    for pair in range(1, size):
+        low, score = scores[worst], scores[pair]
+        if score < low or (score == low and ids[places[pair]] > ids[places[worst]]):
+            worst = pair
+    return worst
+
+
+@njit(nogil=True, cache=True)
+def rank_pairs(places: Int32, scores: Scores, ids: Int32, items: Int32, values: Scores) -> bool:
+    """Write the best pairs of a position and a score to ``items`` and ``values``, best first, as many as fit.
+
+    Return whether that is done; it is not if many scores tie. ``items`` are -1 at first. Equal scores are ordered by
+    ``ids[place]``. A pair's number in the list is the number of scores above its own: to count them takes no branches,
+    unlike sorting.
+    """
+    for pair in range(places.size):
+        place, score, above = places[pair], scores[pair], np.int32(0)
+        for other in range(scores.size):
+            above = np.int32(above + np.int32(scores[other] > score))
+        spot = int(above)
+        while spot < items.size and items[spot] >= 0:  # tied with pairs that are there: those of higher ids move on
+            if ids[items[spot]] > ids[place]:
+                items[spot], place = place, items[spot]
+            spot += 1
+            if spot > above + MANY_TIED:
+                return False
+        if spot < items.size:
+            items[spot], values[spot] = place, score
+    return True
 
 
 @njit(nogil=True, cache=True)
