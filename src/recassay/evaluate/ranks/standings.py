@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from recassay.data.standings import RATED, BinnedStandings, Standings
 from recassay.designs._places import WIDTH
 from recassay.errors import InputError
 from recassay.evaluate.ranks import _kernels
-from recassay.evaluate.ranks.blocks import BLOCK_ROWS, EMPTY, query_blocks
+from recassay.evaluate.ranks.blocks import BLOCK_ROWS, EMPTY, alike_rows, query_blocks
 from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.context import vocabulary_ids
 from recassay.models.base.capabilities import HasFactors, MissesFactors
@@ -33,7 +34,27 @@ from recassay.threads import Progress, each_block, one_library_thread
 
 Int32 = NDArray[np.int32]
 Table = NDArray[np.floating]
-BlockScorer = Callable[[Int32], Table]  # from a block of queries to their scores
+
+FEW_QUERIES = 4_096  # from here on empty rows cost more than finding out which rows of a product are rounded alike
+
+
+@dataclass(frozen=True)
+class BlockScorer:
+    """A function from a block of queries to their scores, and labels of the rows of a block.
+
+    A query gets the same scores in all rows with one label; None if it may get others in any other row.
+    """
+
+    scores: Callable[[Int32], Table]
+    alike: NDArray[np.int64] | None = None
+
+    def __call__(self, queries: Int32) -> Table:
+        """Return a row of scores of all items for each query of a block."""
+        return self.scores(queries)
+
+    def blocks(self, rows: NDArray[np.int64]) -> Int32:
+        """Return blocks of all queries to be scored; ``rows`` has the row of each query in its block."""
+        return query_blocks(rows, self.alike)
 
 
 def compute_standings(
@@ -71,7 +92,7 @@ def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: 
 
     ``scorer`` scores a block of queries, and ``row`` is the row that each query has in its block.
     """
-    blocks = query_blocks(row[begin:end])
+    blocks = scorer.blocks(row[begin:end])
     blocks[blocks != EMPTY] += begin
     first = scorer(blocks[0])
     scores = np.empty((end - begin, first.shape[1]), first.dtype)
@@ -124,7 +145,7 @@ def _standings_and_top(
     weights = weight[task.item].astype(np.int32) if popularity else np.empty(0, np.int32)
     bins = np.array([*task.bins.values()], np.int32).reshape(-1, task.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
-    blocks = query_blocks(task.block_rows)
+    blocks = scorer.blocks(task.block_rows)
 
     def work(some_blocks: Int32, number: int, _: int) -> None:
         queries = some_blocks[number]
@@ -153,8 +174,6 @@ def _standings_and_top(
     def by_name(table: NDArray[np.integer], names: Iterable[str]) -> dict[str, NDArray[np.int64]]:
         return {name: table[:, columns.index(name)].astype(np.int64) for name in names}
 
-    pools = task.pools(np.ones_like(weight))
-    masses = task.pools(weight) if popularity else pools
     standings = Standings(
         name=name,
         queries=task.queries,
@@ -164,14 +183,14 @@ def _standings_and_top(
         tie_relevant=tie_relevant,
         above=by_name(above, (*task.bases, RATED)),
         tied=by_name(tied, (*task.bases, RATED)),
-        pool={**task.by_base(pools), RATED: np.diff(task.rated.offsets)},
+        pool={**task.by_base(task.pool_sizes), RATED: np.diff(task.rated.offsets)},
         mass_above=by_name(mass_above, task.bases) if popularity else {},
         mass_tied=by_name(mass_tied, task.bases) if popularity else {},
-        mass=task.by_base(masses) if popularity else {},
+        mass=task.by_base(task.pool_weights) if popularity else {},
         tied_masses=dict(zip(task.bases, tied_masses, strict=True)) if popularity else {},
         pool_masses=task.pool_masses if popularity else {},
         percentiles={
-            m: _binned_standings(task, m, relevant, pools, above[:, column], tied[:, column])
+            m: _binned_standings(task, m, relevant, above[:, column], tied[:, column])
             for column, m in enumerate(task.bins, start=n_bases)
         },
         others=task.others,
@@ -188,19 +207,17 @@ def _binned_standings(
     task: RankingTask,
     m: int,
     relevant: NDArray[np.int32],
-    pools: NDArray[np.int64],
     above: NDArray[np.int32],
     tied: NDArray[np.int32],
 ) -> BinnedStandings:
     """Return, for each relevant item, the numbers of candidates in its popularity bin, for ``m`` bins.
 
     They are the candidates above it, tied with it and in all. ``relevant`` is the position of each item in score rows.
-    ``pools`` (queries, cells) is the number of candidates of each query in each cell, a range of items of one bin.
     ``above`` and ``tied`` are the numbers of candidates in the item's bin that score above the item and equal to it.
     """
     bin_of_cell = task.bins[m]
     own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
-    of_bin = pools @ (bin_of_cell[:, None] == np.arange(m))
+    of_bin = task.pool_sizes @ (bin_of_cell[:, None] == np.arange(m))
     pool = of_bin[row_groups(task.relevant.offsets), own]
     return BinnedStandings(m, own, above.astype(np.int64), tied.astype(np.int64), pool)
 
@@ -242,7 +259,8 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
             table[filled] = np.where(missing_users[task.users[queries[filled]], None], -np.inf, table[filled])
         return table
 
-    return score
+    many = task.users.size >= FEW_QUERIES
+    return BlockScorer(score, alike_rows(users.shape[1], task.item.size) if many else None)
 
 
 def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
@@ -269,7 +287,7 @@ def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
         table = checked_scores(fitted.scores(block), (BLOCK_ROWS, task.item.size), name)
         return np.take(table, task.item, axis=1)
 
-    return score
+    return BlockScorer(score)
 
 
 def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
@@ -303,7 +321,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
         )  # a repeated item keeps its first place
         return table
 
-    return score
+    return BlockScorer(score, np.zeros(BLOCK_ROWS, np.int64))
 
 
 def _top_lists(task: RankingTask, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:

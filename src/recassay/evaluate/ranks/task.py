@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import readonly, row_groups
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import ALL, TEST
@@ -151,6 +151,16 @@ class RankingTask:
         Candidates are neither relevant nor in the user's training profile; ``weight`` is by item code.
         """
         return self._candidate_weight(weight).astype(np.int64)
+
+    @functools.cached_property
+    def pool_sizes(self) -> Int64:
+        """Return the number (queries, cells) of each query's candidates in each cell, a range of items."""
+        return readonly(self.pools(np.ones_like(self.weight)))
+
+    @functools.cached_property
+    def pool_weights(self) -> Int64:
+        """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items."""
+        return readonly(self.pools(self.weight))
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
         """Return the total weight (queries, cells), as doubles, of each query's candidates in each cell.
