@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from recassay.columnar import _kernels, layout
 from recassay.columnar.groups import GroupedRows
-from recassay.columnar.layout import mark_repeated, offsets_without, order_within, row_groups
+from recassay.columnar.layout import mark_repeated, offsets_without, row_groups, sorted_within
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import Vocabulary
 
 INT32 = np.iinfo(np.int32)
 codes = st.integers(INT32.min, INT32.max) | st.integers(-3, 6)
-numbers = st.sampled_from([-1.5, 0.0, 0.25, 3.0]) | st.floats(-9, 9)
+numbers = st.sampled_from([-1.5, -0.0, 0.0, 0.25, 3.0, -np.inf]) | st.floats(-9, 9)
 judged = st.tuples(codes, st.sampled_from([0.0, 1.0, 2.5]))
 stretches = st.lists(st.lists(codes, max_size=9), max_size=5)
 long_stretches = st.lists(st.lists(numbers, max_size=9) | st.lists(numbers, min_size=49, max_size=60), max_size=4)
@@ -72,20 +72,35 @@ def test_repeats_in_a_list_longer_than_the_first_table():
 
 
 @settings(deadline=None)
-@given(long_stretches, st.booleans(), st.sampled_from([1, 40, layout.SORTED_PER_BLOCK]))
-def test_order_within_is_a_stable_sort_of_each_stretch(lists, descending, per_block):
+@given(long_stretches, st.booleans(), st.sampled_from([1, 40, layout.SORTED_PER_BLOCK]), st.sampled_from([3, 64]))
+def test_sorted_within_is_a_stable_sort_of_each_stretch(lists, descending, per_block, alone):
     offsets, keys = laid_out(lists, np.float64)
+    rows = layout.readonly(np.arange(keys.size))
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(layout, "SORTED_PER_BLOCK", per_block)
-        order, tied = order_within(offsets, keys, descending=descending)
+        changed.setattr(layout, "SORTED_ALONE", alone)
+        columns, tied = sorted_within(offsets, keys, [rows, keys], descending=descending)
     sign = -1 if descending else 1
     wanted = [
         row for first, last in pairwise(offsets) for row in sorted(range(first, last), key=lambda row: sign * keys[row])
     ]
-    assert (list(range(keys.size)) if order is None else order.tolist()) == wanted
-    assert (order is None) == (wanted == list(range(keys.size)))
-    if any(len(set(one)) < len(one) for one in lists):
-        assert tied
+    assert columns[0].tolist() == wanted
+    assert columns[1].tolist() == keys[wanted].tolist()
+    assert (columns[0] is rows) == (wanted == rows.tolist())
+    ties = [place > first and keys[wanted[place]] == keys[wanted[place - 1]]
+            for first, last in pairwise(offsets) for place in range(first, last)]  # fmt: skip
+    assert (None if tied is None else tied.tolist()) == (ties if any(ties) else None)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-40, 40), min_size=1, max_size=300), st.booleans())
+def test_keys_that_differ_in_their_last_bits_are_sorted(steps, descending):
+    keys = (np.float64(0.3).view(np.int64) + np.array(steps)).view(np.float64)  # the 40 neighbours of 0.3 on each side
+    (found,), tied = sorted_within(np.array([0, keys.size]), keys, [np.arange(keys.size)], descending=descending)
+    wanted = np.argsort(-keys if descending else keys, kind="stable")
+    assert found.tolist() == wanted.tolist()
+    assert (tied is None) == (np.unique(keys).size == keys.size)
+    assert tied is None or tied.tolist() == [False, *(keys[wanted][1:] == keys[wanted][:-1])]
 
 
 @settings(deadline=None)

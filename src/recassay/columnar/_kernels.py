@@ -12,6 +12,7 @@ from recassay._kernel_cache import njit
 
 ONE, LOWER, UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
 LARGE_TABLE = 1 << 20  # slots; a larger table grows more slowly
+SIGN_BIT = np.int64(np.iinfo(np.int64).min)
 
 
 @njit(nogil=True, cache=True)
@@ -124,6 +125,50 @@ def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: flo
             elif (keys[row] < keys[row - 1]) == (sign > 0):
                 return 2
     return state
+
+
+@njit(nogil=True, cache=True)
+def pack_keys(
+    offsets: NDArray[np.int64], bits: NDArray[np.int64], descending: bool, place_bits: int
+) -> NDArray[np.int64]:
+    """Return integers that sort as the keys of each group do: the high bits of the key, then the place in the group.
+
+    ``bits`` are the bits of the keys, floats without NaN. ``place_bits`` is the number of low bits that hold the place.
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g; the result begins with the first row of group 0.
+    """
+    base, low = offsets[0], np.int64(-1) << np.int64(place_bits)
+    flip, rest = np.int64(-1 if descending else 0) & SIGN_BIT, ~SIGN_BIT
+    packed = np.empty(offsets[-1] - base, np.int64)
+    for group in range(offsets.size - 1):
+        first = offsets[group]
+        for row in range(first, offsets[group + 1]):
+            key = bits[row] ^ flip
+            key = np.int64(0) if key == SIGN_BIT else key  # -0.0 equals 0.0
+            key ^= (key >> np.int64(63)) & rest  # the order of floats becomes that of integers
+            packed[row - base] = (key & low) | (row - first)
+    return packed
+
+
+@njit(nogil=True, cache=True)
+def unpack_rows(
+    offsets: NDArray[np.int64], place_bits: int, packed: NDArray[np.int64], close: NDArray[np.bool_]
+) -> bool:
+    """Replace the integers of :func:`pack_keys`, sorted in each group, by the rows they stand for.
+
+    Rows count from the first row of group 0. Write to ``close`` which integers have the high bits of the one before in
+    their group, and return whether some have.
+    """
+    base, found = offsets[0], False
+    low = (np.int64(1) << np.int64(place_bits)) - np.int64(1)
+    for group in range(offsets.size - 1):
+        first, before = offsets[group] - base, np.int64(0)
+        for place in range(first, offsets[group + 1] - base):
+            high = packed[place] | low
+            close[place] = high == before and place > first
+            found |= close[place]
+            packed[place] = first + (packed[place] & low)
+            before = high
+    return found
 
 
 @njit(nogil=True, cache=True)

@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._kernels import mark_repeated_items, order_state
+from recassay.columnar._kernels import mark_repeated_items, order_state, pack_keys, unpack_rows
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
 TEXTS_PER_BLOCK = 1 << 16  # the second hash then finds the texts in the processor's cache
 SORTED_PER_BLOCK = 1 << 17  # numbers of groups that are sorted together, which fit the cache
-ROWS_PER_BLOCK = 1 << 18
+SORTED_ALONE = 64  # numbers of a group that is sorted by a call of its own
 
 
 def readonly(array: NDArray[Any]) -> NDArray[Any]:
@@ -94,83 +95,89 @@ def as_int32(values: pl.Series) -> NDArray[np.int32]:
     return out
 
 
-def order_within(
-    offsets: NDArray[np.int64], keys: NDArray[np.float64], *, descending: bool = False
-) -> tuple[NDArray[np.int64] | None, bool]:
-    """Return (stable row order that sorts ``keys`` inside every group, whether keys of a group may be equal).
+def sorted_within(
+    offsets: NDArray[np.int64],
+    keys: NDArray[np.float64],
+    columns: Sequence[NDArray[Any]],
+    *,
+    descending: bool = False,
+) -> tuple[Sequence[NDArray[Any]], NDArray[np.bool_] | None]:
+    """Return columns with the rows of every group in ascending order of ``keys``, and which rows have equal keys.
 
-    The order is None if the rows are sorted already. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+    Rows with equal keys keep their order. The second array marks the rows whose key equals that of the row before them
+    in their group; it is None if no keys are equal. If the rows are sorted already, ``columns`` themselves are
+    returned. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 
-    >>> order, tied = order_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0]))
-    >>> order.tolist(), tied
-    ([1, 0, 2, 3], True)
+    >>> columns, tied = sorted_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0]), [np.array([5, 6, 7, 8])])
+    >>> columns[0].tolist(), tied.tolist()
+    ([6, 5, 7, 8], [False, False, False, True])
     """
     sign, groups = -1.0 if descending else 1.0, offsets.size - 1
-    offsets, keys = readonly(offsets), readonly(keys)
+    offsets, keys = readonly(offsets), readonly(np.ascontiguousarray(keys))
     size = max(1, SORTED_PER_BLOCK * groups // max(1, keys.size))
     states = each_block(lambda begin, end: order_state(offsets, keys, sign, begin, end), groups, size=size)
     state = max(states, default=0)
-    if state < 2:
-        return None, state == 1
-    order = np.empty(keys.size, np.int64)
+    if state == 0:
+        return columns, None
+    ordered = [np.empty_like(column) for column in columns] if state == 2 else columns
+    moves = list(zip(columns, ordered, strict=True)) if state == 2 else []
+    tied = np.zeros(keys.size, np.bool_)
 
-    def fill(begin: int, end: int) -> None:
-        if states[begin // size] < 2:
-            order[offsets[begin] : offsets[end]] = np.arange(offsets[begin], offsets[end])
-        else:
-            _order_groups(offsets[begin : end + 1], keys, sign, order)
+    def fill(begin: int, end: int) -> bool:
+        rows = slice(offsets[begin], offsets[end])
+        if states[begin // size] == 0:
+            for column, out in moves:
+                out[rows] = column[rows]
+            return False
+        order, found = _order_groups(offsets[begin : end + 1], keys, sign, tied[rows])
+        for column, out in moves:
+            np.take(column[rows], order, out=out[rows], mode="clip")
+        return found
 
-    each_block(fill, groups, size=size)
-    return order, True  # ties are only visible after sorting; the caller checks for them
+    some_tied = any(each_block(fill, groups, size=size))
+    return ordered, tied if some_tied else None
 
 
-def _order_groups(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, order: NDArray[np.int64]) -> None:
-    """Write to ``order`` the rows of each group in ascending order of sign x key; equal keys keep their order.
+def _order_groups(
+    offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, tied: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], bool]:
+    """Return the order of rows that sorts each group by sign x key, and whether keys of a group are equal.
 
-    ``offsets[g]:offsets[g + 1]`` are the rows of group g. Groups of one length are sorted together, as the rows of a
-    matrix: NumPy's sort uses vector instructions, and is four to eight times as fast as a compiled loop over groups. It
-    is not stable, so a group with equal keys is sorted again by a stable sort.
+    Rows count from the first of these groups, in ``tied`` too, which is set for the rows whose key equals the one
+    before. NumPy's sort of 64-bit numbers uses vector instructions; it is three times as fast as its search for the
+    order that sorts them. So the low bits of each key are replaced by the row's place in its group. Rows whose keys
+    agree in all other bits are sorted again by the whole keys; where scores do not tie, there are usually none.
     """
     lengths = np.diff(offsets)
-    by_length = np.argsort(lengths, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(lengths[by_length])) + 1, lengths.size)
-    for first, last in zip(np.append(0, ends[:-1]), ends, strict=True):
-        groups = by_length[first:last]
-        length = int(lengths[groups[0]])
-        if length == 0:
-            continue
-        if groups.size == lengths.size:  # all groups: their rows need not be gathered
-            found = _row_order(sign * keys[offsets[0] : offsets[-1]].reshape(-1, length))
-            found += offsets[:-1, np.newaxis]
-            order[offsets[0] : offsets[-1]] = found.ravel()
-        else:
-            rows = offsets[groups, np.newaxis] + np.arange(length)
-            order[rows] = np.take_along_axis(rows, _row_order(sign * keys[rows]), axis=1)
+    place_bits = max(1, (int(lengths.max()) - 1).bit_length())
+    order = pack_keys(offsets, keys.view(np.int64), sign < 0, place_bits)
+    _sort_groups(offsets - offsets[0], lengths, order)
+    if not unpack_rows(offsets, place_bits, order, tied):
+        return order, False
+    places = np.flatnonzero(tied | np.append(tied[1:], False))
+    close, rows = tied[places], order[places]
+    values = sign * keys[offsets[0] : offsets[-1]][rows]
+    if (close[1:] & (values[1:] < values[:-1])).any():  # else they tie, and are in order already
+        again = np.lexsort((values, np.cumsum(~close)))  # stable
+        order[places], values = rows[again], values[again]
+    tied[places[1:]] &= values[1:] == values[:-1]
+    return order, bool(tied.any())
 
 
-def _row_order(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return, for each row of a matrix, the column indices that sort it; equal values keep their order."""
-    order = np.argsort(matrix, axis=1)
-    ordered = np.take_along_axis(matrix, order, axis=1)
-    tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if tied.any():
-        order[tied] = np.argsort(matrix[tied], axis=1, kind="stable")
-    return order
+def _sort_groups(begins: NDArray[np.int64], lengths: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    """Sort the values of each group in place; group g begins at ``begins[g]`` and has ``lengths[g]`` values.
 
-
-def take(values: NDArray[Any], rows: NDArray[np.integer]) -> NDArray[Any]:
-    """Return ``values[rows]``, on all threads.
-
-    >>> take(np.array([5, 6, 7]), np.array([2, 0])).tolist()
-    [7, 5]
+    Short groups of one length are sorted together, as the rows of a matrix: the call of NumPy's sort takes longer than
+    the sort of a short group.
     """
-    out = np.empty(rows.size, values.dtype)
-    each_block(
-        lambda begin, end: np.take(values, rows[begin:end], out=out[begin:end], mode="clip"),
-        rows.size,
-        size=ROWS_PER_BLOCK,
-    )
-    return out
+    if lengths.min() == lengths.max():
+        values.reshape(lengths.size, -1).sort(axis=1)
+        return
+    for group in np.flatnonzero(lengths >= SORTED_ALONE):
+        values[begins[group] : begins[group + 1]].sort()
+    for length in np.unique(lengths[(lengths > 1) & (lengths < SORTED_ALONE)]):
+        places = begins[:-1][lengths == length, np.newaxis] + np.arange(length)
+        values[places] = np.sort(values[places], axis=1)
 
 
 def mark_repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -37,12 +37,28 @@ class OrderSigns:
         return OrderSigns(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
-def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered: pl.Series) -> OrderSigns:
+def may_be_ranks(offsets: NDArray[np.int64], scores: pl.Series) -> bool:
+    """Return whether the first list of three items or more has, in any order, consecutive numbers from 0 or 1.
+
+    One list decides for nearly every run. ``offsets[q]:offsets[q + 1]`` are the rows of list q.
+
+    >>> may_be_ranks(np.array([0, 3]), pl.Series([2.0, 3, 1])), may_be_ranks(np.array([0, 3]), pl.Series([2.0, 3, 9]))
+    (True, False)
+    """
+    long = np.flatnonzero(np.diff(offsets) >= MIN_LENGTH)
+    if not long.size:
+        return False
+    values = np.sort(scores[int(offsets[long[0]]) : int(offsets[long[0] + 1])].to_numpy())[::-1]
+    return bool(_counts_down(values, values.size).all())
+
+
+def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered: pl.Series | None) -> OrderSigns:
     """Return how many lists have scores that look like ranks, and in how many of these the scores ascend.
 
-    ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list. Lists of
-    fewer than three items are not counted. No list is counted as rank-like if the first long one is not, or if all rows
-    are already in descending order of score (``ordered`` is the same object as ``given``).
+    ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list; they are
+    not read if :func:`may_be_ranks` is false. Lists of fewer than three items are not counted. No list is counted as
+    rank-like if the first long one is not, or if all rows are already in descending order of score (``ordered`` is the
+    same object as ``given``).
 
     >>> count_rank_like_scores(np.array([0, 3, 6]), pl.Series([1.0, 2, 3, 2, 0, 1]), pl.Series([3.0, 2, 1, 2, 1, 0]))
     OrderSigns(lists=2, rank_like=2, ascending=1, pairs=0, contrary=0, contrary_lists=0)
@@ -50,11 +66,7 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
     sizes = np.diff(offsets)
     long = sizes >= MIN_LENGTH
     lists = int(long.sum())
-    if not lists or ordered is given:
-        return OrderSigns(lists)
-    first = int(np.argmax(long))
-    begin, end = int(offsets[first]), int(offsets[first + 1])
-    if not _counts_down(ordered[begin:end].to_numpy(), end - begin).all():  # one list decides for nearly every run
+    if ordered is None or ordered is given or not may_be_ranks(offsets, given):
         return OrderSigns(lists)
     starts, values = offsets[:-1], ordered.to_numpy()
     lowest = values[offsets[1:] - 1]

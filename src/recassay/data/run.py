@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -15,14 +15,13 @@ from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.layout import (
     mark_repeated,
     offsets_without,
-    order_within,
     row_groups,
     rows_of_groups,
+    sorted_within,
     strictly_ordered,
-    take,
 )
 from recassay.columnar.vocabulary import Vocabulary
-from recassay.data.order_signs import OrderSigns, count_contrary_scores, count_rank_like_scores
+from recassay.data.order_signs import OrderSigns, count_contrary_scores, count_rank_like_scores, may_be_ranks
 from recassay.data.standings import Standings
 from recassay.errors import InputError, UsageError
 from recassay.naming import choices
@@ -96,18 +95,17 @@ class Run(Displayable):
         remarks = table.remarks if remarks is None else remarks
         vocabulary, items = table.encode("item_id")
         scores, nan_scores = _scores(table, nan, where) if "score" in table.columns else (None, 0)
-        kept = scores if keep_scores or order == "score" else None
-        run = cls(name, table.users, table.offsets, items, vocabulary, "row", kept, None, nan_scores, where, remarks)
+        reads = keep_scores or order == "rank" or (scores is not None and may_be_ranks(table.offsets, scores))
+        read = scores if reads else None  # scores that are not read again need not follow their rows
+        run = cls(name, table.users, table.offsets, items, vocabulary, "row", read, None, nan_scores, where, remarks)
         run = run if keep_rows else run.without_row_order()
         if order == "rank":
-            rows, run = run._ordered_by(_ranks(table, where), "rank")
-            if scores is not None:
-                ordered = scores if rows is None else pl.Series(take(scores.to_numpy(), rows))
-                run = replace(run, signs=count_contrary_scores(table.offsets, ordered))
+            run = run._ordered_by(_ranks(table, where), "rank")
+            if run.score_column is not None:
+                run = replace(run, signs=count_contrary_scores(table.offsets, run.score_column))
         elif order == "score":
             assert scores is not None
-            run = run.by_score()
-            assert run.score_column is not None
+            run = run._ordered_by(scores, "score")
             run = replace(run, signs=count_rank_like_scores(table.offsets, scores, run.score_column))
         return run if keep_scores else replace(run, score_column=None)
 
@@ -120,7 +118,7 @@ class Run(Displayable):
             return self
         if self.score_column is None:
             raise UsageError("U107", "the run has no score column to order by", where=self.origin)
-        return self._ordered_by(self.score_column, "score")[1]
+        return self._ordered_by(self.score_column, "score")
 
     def by_row(self) -> Run:
         """Return the same lists in their present order, without ties."""
@@ -131,25 +129,32 @@ class Run(Displayable):
         """Return the score of each row; None if the run has no scores."""
         return None if self.score_column is None else self.score_column.to_numpy()
 
-    def _ordered_by(self, column: pl.Series, order: Order) -> tuple[NDArray[np.int64] | None, Run]:
-        """Return (rows, run): the row order that sorts each list by ``column``, and the sorted run.
-
-        ``rows`` is None if all lists are sorted already.
-        """
+    def _ordered_by(self, column: pl.Series, order: Order) -> Run:
+        """Return the run with each list in the order of ``column``; lists that are sorted already are not copied."""
         if strictly_ordered(self.offsets, column, descending=order == "score"):
-            return None, replace(self, order=order, tied=None)
-        keys = column.cast(pl.Float64).to_numpy()
-        rows, may_tie = order_within(self.offsets, keys, descending=order == "score")
-        run = self if rows is None else self._rearranged(rows)
-        if rows is not None and may_tie:
-            keys = take(keys, rows)
-        return rows, replace(run, order=order, tied=_tied(self.offsets, keys) if may_tie else None)
+            return replace(self, order=order, tied=None)
+        given = self._columns
+        columns, tied = sorted_within(
+            self.offsets, column.cast(pl.Float64).to_numpy(), list(given.values()), descending=order == "score"
+        )
+        run = self if columns[0] is self.items else self._with_columns(dict(zip(given, columns, strict=True)))
+        return replace(run, order=order, tied=tied)
 
-    def _rearranged(self, rows: NDArray[np.int64]) -> Run:
-        """Return the run with its rows in the order ``rows``; each list stays in its range of rows."""
-        scores = None if self.score_column is None else pl.Series(take(self.score_column.to_numpy(), rows))
-        places = take(self.places, rows) if self.has_row_order else None
-        return replace(self, items=take(self.items, rows), score_column=scores, rows=places)
+    @property
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """Return by name the arrays that have a value per row and follow it to another place of its list."""
+        columns: dict[str, NDArray[Any]] = {"items": self.items}
+        if self.scores is not None:
+            columns["scores"] = self.scores
+        if self.has_row_order:
+            columns["places"] = self.places
+        return columns
+
+    def _with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Run:
+        """Return the run with these arrays in place of those of :attr:`_columns`."""
+        scores = columns.get("scores")
+        column = None if scores is None else pl.Series(scores)
+        return replace(self, items=columns["items"], score_column=column, rows=columns.get("places"))
 
     @property
     def places(self) -> NDArray[np.int32]:
@@ -185,9 +190,10 @@ class Run(Displayable):
         rows = np.flatnonzero(affected)
         key: NDArray[np.integer] = self.items[rows] if preference is None else preference[rows]
         order = rows[np.lexsort((key, group[rows]))]
-        everywhere = np.arange(self.items.size)
-        everywhere[rows] = order
-        return self._rearranged(everywhere)
+        columns = {name: column.copy() for name, column in self._columns.items()}
+        for column in columns.values():
+            column[rows] = column[order]
+        return self._with_columns(columns)
 
     def repeated(self) -> NDArray[np.bool_]:
         """Return a mask of the rows whose item occurs earlier in the same list."""

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import order_within
+from recassay.columnar.layout import sorted_within
 from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.interactions import Interactions
@@ -250,6 +250,5 @@ def by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.i
     numbers = np.arange(users.size + 1, dtype=np.int32 if users.size < INT32 else np.int64)
     table = scipy.sparse.csr_array((keys, users, numbers), shape=(users.size, int(users.max()) + 1))
     grouped = table.tocsc()  # a counting sort by user
-    within, _ = order_within(grouped.indptr.astype(np.int64), grouped.data)
-    order: NDArray[np.int32] = grouped.indices
-    return order if within is None else order[within]
+    (order,), _ = sorted_within(grouped.indptr.astype(np.int64), grouped.data, [grouped.indices])
+    return order
