@@ -1,5 +1,6 @@
 """Loops that lay tables out, held to twins made of Python lists and dicts."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -161,3 +162,14 @@ def test_recoding_of_ids_that_are_far_apart():
     table = pl.Series([-(2**40), -(10**9), 7, 10**9, 2**40])
     assert Recoding.between(vocabulary, table).table is None
     assert Recoding.between(vocabulary, table)(rows).tolist() == [2, 3, 1, -1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(list('07a,+ ;\n"')), max_size=300), st.sampled_from(",; "), st.integers(0, 300))
+def test_padded_numbers_are_found_in_either_part_of_a_text(letters, separator, middle):
+    text = "".join(letters)
+    begins = re.escape(separator) + '\n"'
+    wanted = re.search(rf"[{begins}](0[0-9]|[+{'' if separator == ' ' else ' '}].)", text, re.DOTALL) is not None
+    data = np.frombuffer(text.encode(), np.uint8)
+    parts = ((0, middle), (middle, len(text)))
+    assert any(_kernels.has_padded(data, ord(separator), *part) for part in parts) == wanted

@@ -240,17 +240,19 @@ def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) ->
     """Return whether some field of a text begins with a zero before another digit, with a plus, or with a blank.
 
     ``data`` are the bytes of the text, ``begin`` and ``end`` the range of bytes to look at, and ``separator`` is the
-    byte between fields. The loop has no branch and no early exit, so the compiler vectorises it.
+    byte between fields. The loop has no branch and no early exit, and holds bytes and truth values only, so that an
+    instruction treats 64 bytes; with an integer of 64 bits among them it treats eight.
     """
     newline, quote, zero, nine, plus, blank = 10, 34, 48, 57, 43, 32
+    between = np.uint8(separator)
     first, last = max(begin, 1), min(end, data.size - 1)
     if last <= first:
         return False
     before, here, after = data[first - 1 : last - 1], data[first:last], data[first + 1 : last + 1]
-    found = np.uint8(0)
+    found = False
     for place in range(here.size):
-        starts = (before[place] == separator) | (before[place] == newline) | (before[place] == quote)
+        starts = (before[place] == between) | (before[place] == newline) | (before[place] == quote)
         padded = (here[place] == zero) & (after[place] >= zero) & (after[place] <= nine)
-        signed = (here[place] == plus) | ((here[place] == blank) & (separator != blank))
-        found |= np.uint8(starts & (padded | signed))
-    return bool(found)
+        signed = (here[place] == plus) | ((here[place] == blank) & (between != blank))
+        found |= starts & (padded | signed)
+    return found
