@@ -1,6 +1,7 @@
 """One pass over a block of score rows: counts of items above every relevant item, and the top of each list.
 
-A slow, readable implementation in ``tests/property/test_standings.py`` must give the same results.
+Slow, readable implementations in ``test_standings.py`` and ``test_counting.py`` of ``tests/property`` must give the same
+results.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Float = NDArray[np.float64]
-Counts = NDArray[np.signedinteger]  # 32 bits for counts, 64 for weights
 Scores = NDArray[np.floating]  # single or double precision, as given by the system
 
 FEW = 256  # up to this many levels, compare the row with each (vectorised); with more, search the levels per item
 CHUNK = 1024  # weights are added in 32 bits over a chunk, then in 64 bits
+NEAR = 4096  # scores that the first cache holds
+SCORES = 64  # a multiple of what a vector loop reads in a round
 
 
 @njit(nogil=True, cache=True)
@@ -48,7 +50,7 @@ def read_block(
     relevant items tied with pair p, and ``bottom[p]`` whether its score is minus infinity. ``top`` receives a list per
     query, and ``top_scores`` its scores per row.
     """
-    n_cells = cells.size - 1
+    zones = find_zones(member)
     for row in range(scores.shape[0]):
         line, query = scores[row], queries[row]
         if query < 0:
@@ -64,35 +66,19 @@ def read_block(
         levels = line[relevant[first:last]]
         for pair in range(first, last):
             line[relevant[pair]] = np.nan
-        over, level_with = np.empty((levels.size, n_cells), np.int32), np.empty((levels.size, n_cells), np.int32)
-        for cell in range(n_cells):
-            count(line[cells[cell] : cells[cell + 1]], levels, over, level_with, cell)
-        add_up(over, level_with, cells, relevant[first:last], member, bins, above[first:last], tied[first:last])
-        if weight.size:
-            heavy, equal = np.empty((levels.size, n_cells), np.int64), np.empty((levels.size, n_cells), np.int64)
-            for cell in range(n_cells):
-                part = slice(cells[cell], cells[cell + 1])
-                for pair in range(levels.size):
-                    weigh(line[part], weight[part], levels[pair], heavy[pair], equal[pair], cell)
-            nothing = bins[:0]
-            add_up(
-                heavy,
-                equal,
-                cells,
-                relevant[first:last],
-                member,
-                nothing,
-                mass_above[first:last],
-                mass_tied[first:last],
-            )
-            for pair in range(first, last):
-                again = pair > first and levels[pair - first] == levels[pair - 1 - first]
-                for base in range(member.shape[0]):
-                    own = tied_masses[base, pair]
-                    if again:
-                        own[:] = tied_masses[base, pair - 1]
-                    elif mass_tied[pair, base]:
-                        list_masses(line, weight, levels[pair - first], cells, member[base], mass_tied[pair, base], own)
+        count_zones(
+            line, levels, weight, cells, zones, member, above[first:last], tied[first:last],
+            mass_above[first:last], mass_tied[first:last],
+        )  # fmt: skip
+        count_bins(line, levels, relevant[first:last], cells, bins, above[first:last], tied[first:last])
+        for pair in range(first, last if weight.size else first):
+            again = pair > first and levels[pair - first] == levels[pair - 1 - first]
+            for base in range(member.shape[0]):
+                own = tied_masses[base, pair]
+                if again:
+                    own[:] = tied_masses[base, pair - 1]
+                elif mass_tied[pair, base]:
+                    list_masses(line, weight, levels[pair - first], cells, member[base], mass_tied[pair, base], own)
         start = first
         for pair in range(first, last):
             level = levels[pair - first]
@@ -110,58 +96,115 @@ def read_block(
 
 
 @njit(nogil=True, cache=True)
-def add_up(
-    over: Counts, equal: Counts, cells: Int64, relevant: Int32, member: Bool, bins: Int32, above: Counts, tied: Counts
+def find_zones(member: Bool) -> Int64:
+    """Return the borders of ranges of cells that are in the same base sets, as numbers of cells.
+
+    A base set is a set of items that candidates come from: that of the cells with ``member[b, c]`` for base set b.
+    """
+    n_cells, size = member.shape[1], 0
+    borders = np.empty(n_cells + 1, np.int64)
+    for cell in range(n_cells):
+        if cell == 0 or (member[:, cell] != member[:, cell - 1]).any():
+            borders[size] = cell
+            size += 1
+    borders[size] = n_cells
+    return borders[: size + 1]
+
+
+@njit(nogil=True, cache=True)
+def count_zones(
+    line: Scores, levels: Scores, weight: Int32, cells: Int64, zones: Int64, member: Bool, above: Int32, tied: Int32,
+    mass_above: Int64, mass_tied: Int64,
+) -> None:  # fmt: skip
+    """Add to ``above`` and ``tied`` how many scores of each base set exceed, and equal, each level.
+
+    ``levels`` (descending) are the scores of relevant items, one per row of the outputs. There is a column for each
+    base set, a set of items. ``line`` has the scores of all items, and cell c those at ``cells[c]:cells[c + 1]``.
+    ``member[b, c]`` says whether the cell is in base set b. A zone is a range of cells that are in the same base sets:
+    zone z has the cells ``zones[z]:zones[z + 1]``. ``mass_above`` and ``mass_tied`` get the sums of the ``weight`` of
+    the counted items, unless ``weight`` is empty.
+    """
+    n, room = levels.size, (levels.size + 3) // 4 * 4
+    padded = np.full(room, np.inf, line.dtype)
+    padded[:n] = levels
+    over, equal = np.empty(room, np.int32), np.empty(room, np.int32)
+    heavy, heavy_equal = np.empty(room, np.int64), np.empty(room, np.int64)
+    for zone in range(zones.size - 1):
+        part = slice(cells[zones[zone]], cells[zones[zone + 1]])
+        over[:], equal[:], heavy[:], heavy_equal[:] = 0, 0, 0, 0
+        count(line[part], padded, n, over, equal)
+        for pair in range(0, n if weight.size else 0, 4):
+            weigh_four(line[part], weight[part], padded, pair, heavy)
+        for pair in range(n if weight.size else 0):
+            if equal[pair]:
+                heavy_equal[pair] = weigh_equal(line[part], weight[part], levels[pair])
+        for base in range(member.shape[0]):
+            for pair in range(n if member[base, zones[zone]] else 0):
+                above[pair, base] += over[pair]
+                tied[pair, base] += equal[pair]
+                if weight.size:
+                    mass_above[pair, base] += heavy[pair]
+                    mass_tied[pair, base] += heavy_equal[pair]
+
+
+@njit(nogil=True, cache=True)
+def count_bins(
+    line: Scores, levels: Scores, relevant: Int32, cells: Int64, bins: Int32, above: Int32, tied: Int32
 ) -> None:
-    """Sum the counts of items in cells over base sets and popularity bins; write the sums to ``above`` and ``tied``.
+    """Write to ``above`` and ``tied`` how many scores of the popularity bin of each relevant item exceed and equal it.
 
-    A cell is a range of items; a base set holds the items that candidates come from. ``over`` and ``equal`` (pairs,
-    cells) are the counts of items that score above the pair's item and equal to it. Cell c has the positions
-    ``cells[c]:cells[c + 1]`` of a score row, and ``relevant`` is the position of each pair's item. Column b of the
-    output sums the cells with ``member[b, c]`` (base set b). The columns after these, one per row of ``bins`` (the bin
-    of each cell), sum the cells in the same bin as the pair's item.
+    ``relevant`` is the position of each relevant item in the row of scores ``line``, and ``levels`` its score. Cell c
+    has the positions ``cells[c]:cells[c + 1]``, and ``bins[m, c]`` is its bin in the m-th way to cut the items. A bin
+    is a range of cells. The outputs have a column for each of these ways, behind others and before the last.
     """
-    for pair in range(relevant.size):
+    n_ways = bins.shape[0]
+    for pair in range(levels.size if n_ways else 0):
         own = np.searchsorted(cells, relevant[pair], side="right") - 1
-        for base in range(member.shape[0] + bins.shape[0]):
-            some, same = 0, 0
-            for cell in range(cells.size - 1):
-                if base < member.shape[0]:
-                    inside = member[base, cell]
-                else:
-                    inside = bins[base - member.shape[0], cell] == bins[base - member.shape[0], own]
-                some += over[pair, cell] if inside else 0
-                same += equal[pair, cell] if inside else 0
-            above[pair, base], tied[pair, base] = some, same
+        for way in range(n_ways):
+            low, high, column = own, own + 1, above.shape[1] - 1 - n_ways + way
+            while low > 0 and bins[way, low - 1] == bins[way, own]:
+                low -= 1
+            while high < cells.size - 1 and bins[way, high] == bins[way, own]:
+                high += 1
+            above[pair, column], tied[pair, column] = count_one(line[cells[low] : cells[high]], levels[pair])
 
 
 @njit(nogil=True, cache=True)
-def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write to column ``cell`` of ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each level.
+def count(line: Scores, levels: Scores, n: int, above: Int32, tied: Int32) -> None:
+    """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of the first ``n`` levels.
 
-    ``levels`` (descending) are the scores of relevant items, one per row of ``above`` and ``tied``; ``line`` has the
-    scores of a cell, a range of items.
+    ``levels`` (descending) are the scores of relevant items, one per entry of ``above`` and ``tied``. They are filled
+    up to a multiple of four; the counts of the added ones mean nothing.
     """
-    if levels.size > FEW:
-        count_all(line, levels, above, tied, cell)
+    if n > FEW:
+        count_all(line, levels[:n], above, tied)
         return
-    fours = levels.size - levels.size % 4
-    for pair in range(0, fours, 4):
-        count_four(line, levels[pair:], above[pair:], tied[pair:], cell)
-    for pair in range(fours, levels.size):
-        count_one(line, levels[pair], above[pair], tied[pair], cell)
+    whole, fours = line.size - line.size % SCORES, (n + 2) // 4 * 4
+    rest = np.full(SCORES, np.nan, line.dtype)  # so that the loops have no remainder, which is not vectorised
+    rest[: line.size - whole] = line[whole:]
+    for begin in range(0, whole, NEAR):
+        part = line[begin : min(begin + NEAR, whole)]
+        for pair in range(0, fours, 4):
+            count_four(part, levels, pair, above, tied)
+    for pair in range(0, fours if whole < line.size else 0, 4):
+        count_four(rest, levels, pair, above, tied)
+    if fours < n:
+        more, same = count_one(line, levels[fours])
+        above[fours] += more
+        tied[fours] += same
 
 
 @njit(nogil=True, cache=True)
-def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of the first four ``levels``.
+def count_four(line: Scores, levels: Scores, first: int, above: Int32, tied: Int32) -> None:
+    """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, four ``levels`` from ``first`` on.
 
-    Every score is read only once. Rows 0 to 3 of the outputs are for these levels, and ``cell`` is their column.
+    Every score is read only once. The size of ``line`` is a multiple of SCORES, and the loop says so: a loop without a
+    remainder is faster.
     """
-    a, b, c, d = levels[0], levels[1], levels[2], levels[3]
+    a, b, c, d = levels[first], levels[first + 1], levels[first + 2], levels[first + 3]
     over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
     reach_a, reach_b, reach_c, reach_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
-    for place in range(line.size):
+    for place in range(line.size // SCORES * SCORES):
         score = line[place]
         over_a = np.int32(over_a + np.int32(score > a))
         over_b = np.int32(over_b + np.int32(score > b))
@@ -171,15 +214,19 @@ def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: in
         reach_b = np.int32(reach_b + np.int32(score >= b))
         reach_c = np.int32(reach_c + np.int32(score >= c))
         reach_d = np.int32(reach_d + np.int32(score >= d))
-    above[0, cell], above[1, cell], above[2, cell], above[3, cell] = over_a, over_b, over_c, over_d
-    tied[0, cell], tied[1, cell], tied[2, cell], tied[3, cell] = (
-        reach_a - over_a, reach_b - over_b, reach_c - over_c, reach_d - over_d,
-    )  # fmt: skip
+    above[first] += over_a
+    above[first + 1] += over_b
+    above[first + 2] += over_c
+    above[first + 3] += over_d
+    tied[first] += reach_a - over_a
+    tied[first + 1] += reach_b - over_b
+    tied[first + 2] += reach_c - over_c
+    tied[first + 3] += reach_d - over_d
 
 
 @njit(nogil=True, cache=True)
-def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) -> None:
-    """Write to ``above[cell]`` and ``tied[cell]`` how many scores of ``line`` exceed ``level``, and how many equal it.
+def count_one(line: Scores, level: float) -> tuple[int, int]:
+    """Return how many scores of ``line`` exceed ``level``, and how many equal it.
 
     The sums have 32 bits so that the compiler can compare eight items at a time.
     """
@@ -187,19 +234,16 @@ def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) 
     for place in range(line.size):
         over = np.int32(over + np.int32(line[place] > level))
         reaching = np.int32(reaching + np.int32(line[place] >= level))
-    above[cell] = over
-    tied[cell] = reaching - over
+    return int(over), int(reaching - over)
 
 
 @njit(nogil=True, cache=True)
-def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
+def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32) -> None:
     """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of many ``levels``.
 
-    Levels descend; there is a row of the outputs for each, and ``cell`` is the column. For each score of ``line``, a
-    binary search finds the first level that is not above it.
+    Levels descend; there is an entry of the outputs, zeros at first, for each. For each score of ``line``, a binary
+    search finds the first level that is not above it.
     """
-    above[:, cell] = 0
-    tied[:, cell] = 0
     for place in range(line.size):
         score = line[place]
         if not score >= levels[-1]:
@@ -212,33 +256,51 @@ def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int
             else:
                 right = middle
         if levels[left] == score:
-            tied[left, cell] += 1
+            tied[left] += 1
         else:
-            above[left, cell] += 1
+            above[left] += 1
     for pair in range(1, levels.size):
         if levels[pair] == levels[pair - 1]:
-            above[pair, cell], tied[pair, cell] = above[pair - 1, cell], tied[pair - 1, cell]
+            above[pair], tied[pair] = above[pair - 1], tied[pair - 1]
         else:
-            above[pair, cell] += above[pair - 1, cell] + tied[pair - 1, cell]
+            above[pair] += above[pair - 1] + tied[pair - 1]
 
 
 @njit(nogil=True, cache=True)
-def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, cell: int) -> None:
-    """Write to ``above[cell]`` the total weight of items scored above ``level``, to ``tied[cell]`` that of items at it.
+def weigh_four(line: Scores, weight: Int32, levels: Scores, first: int, above: Int64) -> None:
+    """Write to ``above`` the total weight of the items scored above each of four ``levels`` from ``first`` on.
+
+    ``line`` has the scores of the items, and ``weight`` their weights. ``above`` has zeros at first.
+    """
+    a, b, c, d, zero = levels[first], levels[first + 1], levels[first + 2], levels[first + 3], np.int32(0)
+    for begin in range(0, line.size, CHUNK):
+        scores, weights = line[begin : begin + CHUNK], weight[begin : begin + CHUNK]
+        over_a, over_b, over_c, over_d = zero, zero, zero, zero
+        for place in range(scores.size):
+            score, own = scores[place], weights[place]
+            over_a = np.int32(over_a + (own if score > a else zero))
+            over_b = np.int32(over_b + (own if score > b else zero))
+            over_c = np.int32(over_c + (own if score > c else zero))
+            over_d = np.int32(over_d + (own if score > d else zero))
+        above[first] += over_a
+        above[first + 1] += over_b
+        above[first + 2] += over_c
+        above[first + 3] += over_d
+
+
+@njit(nogil=True, cache=True)
+def weigh_equal(line: Scores, weight: Int32, level: float) -> int:
+    """Return the total weight of the items with the score ``level``.
 
     ``line`` has the scores of the items, and ``weight`` their weights.
     """
-    over, reaching = 0, 0
+    total = 0
     for begin in range(0, line.size, CHUNK):
-        scores, weights = line[begin : begin + CHUNK], weight[begin : begin + CHUNK]
-        some, more = np.int32(0), np.int32(0)
+        scores, weights, some = line[begin : begin + CHUNK], weight[begin : begin + CHUNK], np.int32(0)
         for place in range(scores.size):
-            some = np.int32(some + (weights[place] if scores[place] > level else np.int32(0)))
-            more = np.int32(more + (weights[place] if scores[place] >= level else np.int32(0)))
-        over += int(some)
-        reaching += int(more)
-    above[cell] = over
-    tied[cell] = reaching - over
+            some = np.int32(some + (weights[place] if scores[place] == level else np.int32(0)))
+        total += int(some)
+    return total
 
 
 @njit(nogil=True, cache=True)

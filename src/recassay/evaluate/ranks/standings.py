@@ -146,16 +146,25 @@ def _standings_and_top(
     bins = np.array([*task.bins.values()], np.int32).reshape(-1, task.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
     blocks = scorer.blocks(task.block_rows)
+    before: list[NDArray[Any]] = [task.seen.offsets, task.seen.places, task.relevant.offsets]
+    behind: list[NDArray[Any]] = [
+        task.item,
+        task.cells,
+        task.member,
+        bins,
+        task.rated.offsets,
+        task.rated.places,
+        weights,
+    ]
+    before, behind = ([readonly(array) for array in arrays] for arrays in (before, behind))
+    kernels: Any = _kernels  # mypy does not see the parameters of compiled functions
 
     def work(some_blocks: Int32, number: int, _: int) -> None:
         queries = some_blocks[number]
         table = scorer(queries)
         best = np.empty((BLOCK_ROWS, k), table.dtype)
-        _kernels.read_block(
-            table, readonly(queries), readonly(task.seen.offsets), readonly(task.seen.places),
-            readonly(task.relevant.offsets), relevant, readonly(task.item), readonly(task.cells),
-            readonly(task.member), readonly(bins), readonly(task.rated.offsets),
-            readonly(task.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tied_masses,
+        kernels.read_block(
+            table, readonly(queries), *before, relevant, *behind, above, tied, mass_above, mass_tied, tied_masses,
             tie_relevant, bottom, places, best,
         )  # fmt: skip
         filled = queries != EMPTY
@@ -217,8 +226,7 @@ def _binned_standings(
     """
     bin_of_cell = task.bins[m]
     own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
-    of_bin = task.pool_sizes @ (bin_of_cell[:, None] == np.arange(m))
-    pool = of_bin[row_groups(task.relevant.offsets), own]
+    pool = task.bin_sizes[m][row_groups(task.relevant.offsets), own]
     return BinnedStandings(m, own, above.astype(np.int64), tied.astype(np.int64), pool)
 
 

@@ -158,6 +158,11 @@ class RankingTask:
         return readonly(self.pools(np.ones_like(self.weight)))
 
     @functools.cached_property
+    def bin_sizes(self) -> Mapping[int, Int64]:
+        """Return the number (queries, m) of each query's candidates in each popularity bin, by number of bins m."""
+        return {m: readonly(self.pool_sizes @ (bins[:, None] == np.arange(m))) for m, bins in self.bins.items()}
+
+    @functools.cached_property
     def pool_weights(self) -> Int64:
         """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items."""
         return readonly(self.pools(self.weight))
