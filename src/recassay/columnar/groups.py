@@ -69,9 +69,9 @@ class GroupedRows:
         if self._moves is None:
             return values
         if (values.dtype.is_integer() or values.dtype.is_float()) and not values.null_count():
-            array = values.to_numpy()
-            if array.dtype.itemsize in (4, 8):
-                return pl.Series(name, self._moves(array))
+            chunks = [chunk.to_numpy() for chunk in values.get_chunks()]
+            if chunks[0].dtype.itemsize in (4, 8):
+                return pl.Series(name, self._moves(*chunks))
         return values.gather(self._moves.order)
 
     def encode(self, name: str) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -113,10 +113,11 @@ class _Moves:
         moves = cls(codes, low, shift, offsets, before, codes)
         return moves if counts.shape[1] == 1 else cls(codes, low, shift, offsets, before, moves._into_partitions(codes))
 
-    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return a column of 32-bit or 64-bit numbers with its rows moved into groups."""
-        bits = readonly(np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}"))
-        bits = bits if self.starts.shape[1] == 1 else readonly(self._into_partitions(bits))
+    def __call__(self, *chunks: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of 32-bit or 64-bit numbers, given in chunks, with its rows moved into groups."""
+        dtype = chunks[0].dtype
+        given = [np.ascontiguousarray(chunk).view(f"u{dtype.itemsize}") for chunk in chunks]
+        bits = readonly(np.concatenate(given) if self.starts.shape[1] == 1 else self._into_partitions(*given))
         out, codes = np.empty_like(bits), readonly(self.partitioned)
 
         def fill(begin: int, end: int) -> None:
@@ -127,17 +128,23 @@ class _Moves:
                 scatter(codes, self.low + first, 0, *rows, self.offsets[first:last].copy(), bits, out)
 
         each_block(fill, self.starts.shape[1], size=PARTITIONS_PER_BLOCK)
-        return out.view(values.dtype)
+        return out.view(dtype)
 
-    def _into_partitions(self, values: NDArray[Any]) -> NDArray[Any]:
-        values = readonly(values)
-        out = np.empty_like(values)
+    def _into_partitions(self, *chunks: NDArray[Any]) -> NDArray[Any]:
+        """Return the chunks of a column as one array whose rows are in the order of their partitions."""
+        given = [readonly(chunk) for chunk in chunks]
+        firsts = np.append(0, np.cumsum([chunk.size for chunk in given])).tolist()
+        out = np.empty(self.codes.size, given[0].dtype)
 
         def fill(begin: int, end: int) -> None:
             places = self.starts[begin // ROWS_PER_BLOCK].copy()
-            scatter(self.codes, self.low, self.shift, begin, end, places, values, out)
+            for chunk, first in zip(given, firsts, strict=False):
+                low, high = max(begin, first), min(end, first + chunk.size)
+                if low < high:
+                    part = chunk[low - first : high - first]
+                    scatter(self.codes[low:high], self.low, self.shift, 0, part.size, places, part, out)
 
-        each_block(fill, values.size, size=ROWS_PER_BLOCK)
+        each_block(fill, out.size, size=ROWS_PER_BLOCK)
         return out
 
     @cached_property

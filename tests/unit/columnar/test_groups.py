@@ -1,5 +1,7 @@
 """Rows in groups: the same as a stable sort by user, whatever the type of the ids, and with partitions or without."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -51,6 +53,19 @@ def test_many_rows_in_blocks_and_partitions(kind, monkeypatch):
     numbers = np.random.default_rng(3).integers(0, 700, 9_500)
     numbers[:3_000] = 5  # one user has many rows
     held_to_a_stable_sort(of_users(kind, np.append(numbers, 699)))
+
+
+@pytest.mark.parametrize("rows_per_partition", [64, 1 << 15], ids=["partitions", "one partition"])
+@settings(deadline=None, max_examples=30)
+@given(numbers=st.lists(st.integers(0, 40), min_size=1, max_size=400), sizes=st.lists(st.integers(0, 150), max_size=6))
+def test_columns_in_chunks(rows_per_partition, numbers, sizes):
+    whole = of_users("integers", numbers)
+    bounds = [0, *np.minimum(np.cumsum([*sizes, len(numbers)]), len(numbers)).tolist()]
+    chunks = [whole.slice(begin, end - begin) for begin, end in pairwise(bounds)]
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(groups, "ROWS_PER_PARTITION", rows_per_partition)
+        changed.setattr(groups, "ROWS_PER_BLOCK", 100)
+        held_to_a_stable_sort(pl.concat(chunks, rechunk=False))
 
 
 def test_a_table_that_turns_out_to_be_shuffled_late(monkeypatch):
