@@ -15,8 +15,12 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InputError, UsageError
+from recassay.evaluate.lists.job import Job
 from recassay.metrics.align import Conventions, align
+from recassay.metrics.base import truth_statistics_for
+from recassay.metrics.context import Context
 from recassay.metrics.registry import parse_metric
+from recassay.metrics.ties import ARBITRARY
 
 from ..examples import examples
 
@@ -233,6 +237,38 @@ def test_the_mean_over_orders_lies_between_the_extremes_and_so_does_any_order(tr
             values = other.values("run", metric)
             assert not (values < low.values("run", metric) - 1e-12).any()
             assert not (values > high.values("run", metric) + 1e-12).any()
+
+
+@given(judgements, answers, st.sampled_from(sorted(ARBITRARY)), st.sampled_from(["first", "last"]))
+@settings(max_examples=60, deadline=None)
+def test_the_range_of_ties_equals_the_scores_under_the_policies_of_its_ends(truth, rows, ties, duplicates):
+    judged, run = frames(truth, rows)
+    judged, run = Truth.from_frame(judged), Run.from_frame(run, "run")
+    metrics = {text: parse_metric(text) for text in IN_ORDER}
+
+    def columns(policy):
+        job = Job(metrics, Conventions(ties=policy, duplicates=duplicates), Context(None, None))
+        return job.resolved(truth_statistics_for(metrics.values(), judged)).judge_part(run, judged, whole=True).columns
+
+    found = columns(ties)
+    for order in ("pessimistic", "optimistic"):
+        wanted = columns(order)
+        for text in metrics if (order, IN_ORDER[0]) in found else ():
+            np.testing.assert_array_equal(found[order, text], wanted["value", text])
+
+
+@given(answers, st.booleans(), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_tied_rows_are_in_the_order_of_ids_or_of_a_preference(rows, backwards, keep):
+    table = pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row")
+    run = Run.from_frame(table, "run", keep_scores=keep, keep_rows=keep)
+    settled = run.with_ties_broken(-run.items.astype(np.int64) if backwards else None)
+    order = sorted(range(len(rows)), key=lambda at: (rows[at][0], -rows[at][2], (-1) ** backwards * rows[at][1]))
+    assert settled.items.tolist() == [rows[at][1] for at in order]
+    assert settled.offsets is run.offsets
+    if keep:
+        assert settled.scores.tolist() == [rows[at][2] for at in order]
+        assert settled.places.tolist() == [sum(row[0] == rows[at][0] for row in rows[:at]) for at in order]
 
 
 @given(judgements, answers)

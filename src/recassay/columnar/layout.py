@@ -205,6 +205,15 @@ def offsets_without(offsets: NDArray[np.int64], dropped: NDArray[np.bool_]) -> N
     return np.asarray(kept_before[offsets])
 
 
+def count_groups_with(offsets: NDArray[np.int64], rows: NDArray[np.bool_]) -> int:
+    """Return the number of groups that have a row in the mask ``rows``.
+
+    >>> count_groups_with(np.array([0, 2, 2, 3]), np.array([True, True, False]))
+    1
+    """
+    return int((np.diff(np.append(0, np.cumsum(rows))[offsets]) > 0).sum())
+
+
 def row_groups(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the group number of each row; ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 

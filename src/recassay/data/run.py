@@ -184,15 +184,18 @@ class Run(Displayable):
         """
         if self.tied is None:
             return self
-        group = np.cumsum(~self.tied)
         affected = self.tied.copy()
         affected[:-1] |= self.tied[1:]
         rows = np.flatnonzero(affected)
-        key: NDArray[np.integer] = self.items[rows] if preference is None else preference[rows]
-        order = rows[np.lexsort((key, group[rows]))]
+        groups = np.append(np.flatnonzero(~self.tied[rows]), rows.size)  # the bounds of rows that tie with each other
+        keys = (self.items if preference is None else preference)[rows].astype(np.float64)
+        given = [column[rows] for column in self._columns.values()]
+        found, _ = sorted_within(groups, keys, given)
+        if found is given:
+            return self
         columns = {name: column.copy() for name, column in self._columns.items()}
-        for column in columns.values():
-            column[rows] = column[order]
+        for column, values in zip(columns.values(), found, strict=True):
+            column[rows] = values
         return self._with_columns(columns)
 
     def repeated(self) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import count_groups_with, readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError
@@ -355,11 +355,11 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     run = run.by_row() if conventions.order == "row" else run
     run = run.with_float32_ties() if conventions.precision == "single" else run
     tied_rows = 0 if run.tied is None else int(run.tied.sum())
-    tied_lists = 0 if run.tied is None else int(np.unique(row_groups(run.offsets)[run.tied]).size)
+    tied_lists = 0 if run.tied is None else count_groups_with(run.offsets, run.tied)
     run = with_tie_order(run, conventions.ties)
     listed = given if conventions.duplicates == "last" else run
     repeated = listed.repeated()
-    duplicate_lists = int(np.unique(row_groups(listed.offsets)[repeated]).size) if repeated.any() else 0
+    duplicate_lists = count_groups_with(listed.offsets, repeated) if repeated.any() else 0
     examples = _example(listed, repeated, "duplicate")
     if conventions.duplicates in ("first", "error"):  # an error is raised once all partitions are counted
         run = run.without(repeated)

@@ -29,7 +29,7 @@ from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import Exposure, exposure_of
 from recassay.metrics.context import Context, bind
 from recassay.metrics.refusals import SharedIds
-from recassay.metrics.ties import ARBITRARY
+from recassay.metrics.ties import ARBITRARY, tie_bounds
 from recassay.naming.grammar import parse
 from recassay.profiles.base import Exclusion
 from recassay.results.finding import Finding
@@ -299,8 +299,12 @@ class Job:
         ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}
         columns: dict[Column, Values] = {}
         orders: tuple[Order, ...] = ("pessimistic", "optimistic")
+        if self.conventions.ties != "id":  # under both orders, tied rows of a run ascend by id
+            alignment = align(run, truth, replace(self.conventions, ties=orders[0]), whole=alignment.whole)
+        first, last = tie_bounds(alignment.run)
         for order in orders:
-            other = align(run, truth, replace(self.conventions, ties=order), whole=alignment.whole)
+            conventions = replace(self.conventions, ties=order)
+            other = replace(alignment, conventions=conventions, tie_first=first, tie_last=last, bound={}, unmatched={})
             bind(ranked.values(), other, self.context)
             columns |= {(order, heading): column for heading, column in self._columns(other, ranked)[0].items()}
         return columns
