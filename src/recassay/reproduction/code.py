@@ -14,14 +14,19 @@ from recassay import models
 ROOT = Path(__file__).resolve().parents[1]
 # What conclusions from published tables depend on.
 TABLES = (
-    "comparison/across.py", "evaluate/finished", "portable", "reproduction/claims.py", "reproduction/sources.py",
-    "rng.py", "stats",
+    "comparison/across.py", "evaluate/finished", "portable", "reproduction/claims.py", "reproduction/over_time.py",
+    "reproduction/sources.py", "rng.py", "stats",
 )  # fmt: skip
 # What a study of ranked lists depends on too; its models are named by its lock.
 STUDIES = (
     "columnar", "comparison", "data", "designs", "evaluate/lists", "evaluate/ranks", "experiments", "metrics",
     "models/base", "protocols", "sampled", "split", "study/run",
 )  # fmt: skip
+# What studies with other protocols depend on too, by the protocol's name.
+PROTOCOLS = {
+    "prequential": ("drift", "evaluate/streams", "models/incremental"),
+    "sequence": ("evaluate/sequences", "models/neural", "models/sequence"),
+}
 
 
 def fingerprint(parts: Iterable[str]) -> dict[str, str]:
@@ -46,6 +51,18 @@ def model_folders(texts: Iterable[str]) -> list[str]:
     names = {text.partition("(")[0].strip() for text in texts}
     modules = {getattr(models, name).__module__ for name in names if hasattr(models, name)}
     return sorted({"/".join(one.split(".")[1:-1]) for one in modules if one.startswith("recassay.")})
+
+
+def study_modules(models: Iterable[str], protocols: Iterable[str]) -> list[str]:
+    """Return the files and folders that studies with these models and protocols depend on.
+
+    ``models`` are texts, and ``protocols`` names.
+
+    >>> "models/incremental" in study_modules(["StreamPopular"], ["prequential"])
+    True
+    """
+    of_protocols = [part for protocol in sorted(set(protocols)) for part in PROTOCOLS.get(protocol, ())]
+    return [*STUDIES, *of_protocols, *model_folders(models)]
 
 
 def changed(before: Mapping[str, str]) -> list[str]:

@@ -59,7 +59,23 @@ class SuddenDeathSource(ConfigSection):
     competitors: Annotated[list[str], Field(default_factory=list)]  # none: all systems
 
 
-KINDS = ("file", "study", "sql", "agreement", "conclude", "sudden_death")
+class OverTimeSource(ConfigSection):
+    """Signed McNemar between systems of a study of streams (``of``), over windows of several kinds, at several levels.
+
+    ``windows`` are sizes in scored events, ``fading`` factors of windows that fade, and ``levels`` those of the tests.
+    Systems are compared with the ``baseline``, or in all pairs.
+    """
+
+    of: str
+    metric: str
+    baseline: str | None = None
+    competitors: Annotated[list[str], Field(default_factory=list)]  # none: all systems
+    windows: Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=1)]
+    fading: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(default_factory=list)]
+    levels: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(default_factory=lambda: [0.01], min_length=1)]
+
+
+KINDS = ("file", "study", "sql", "agreement", "conclude", "sudden_death", "over_time")
 
 
 class PaperSource(ConfigSection):
@@ -78,6 +94,7 @@ class PaperSource(ConfigSection):
     agreement: AgreementSource | None = None
     conclude: Conclusions | None = None
     sudden_death: SuddenDeathSource | None = None
+    over_time: OverTimeSource | None = None
     quick: Made | None = None  # in place of ``file``
     keep: bool = False  # whether the table is part of the results that are committed
 

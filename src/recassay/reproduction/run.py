@@ -8,7 +8,7 @@ from pathlib import Path
 from recassay.report.figures.draw import panels
 from recassay.report.figures.export import standalone
 from recassay.reproduction.claims import verdict_on
-from recassay.reproduction.code import STUDIES, TABLES, fingerprint, model_folders
+from recassay.reproduction.code import TABLES, fingerprint, study_modules
 from recassay.reproduction.paper import Figure, PaperFile
 from recassay.reproduction.results import Reproduction, build_lock, write_reproduction
 from recassay.reproduction.sources import Sources
@@ -58,14 +58,15 @@ def _home(file: PaperFile, out: Path, data: Path | None, quick: bool) -> Path:
     studies = [file.path.parent / source.study for source in file.paper.sources.values() if source.study is not None]
     plans = [read_plan(path, data=data, quick=quick) for path in studies]
     models = [system.text for plan in plans for system in plan.systems]
-    return out / f"code-{digest_of(fingerprint([*TABLES, *STUDIES, *model_folders(models)]))[:12]}" if plans else out
+    parts = [*TABLES, *study_modules(models, [plan.protocol.name for plan in plans])]
+    return out / f"code-{digest_of(fingerprint(parts))[:12]}" if plans else out
 
 
 def _code(sources: Sources) -> list[str]:
     """Return the files and folders of the package that the results of a paper depend on."""
-    models = [text for lock in sources.locks.values() for text in lock.get("models", {}).values()]
-    studies = [*STUDIES, *model_folders(models)] if any("study" in lock for lock in sources.locks.values()) else []
-    return [*TABLES, *studies]
+    studies = [lock for lock in sources.locks.values() if "study" in lock]
+    models = [text for lock in studies for text in lock["models"].values()]
+    return [*TABLES, *(study_modules(models, [lock["protocol"] for lock in studies]) if studies else ())]
 
 
 def _picture(name: str, figure: Figure, sources: Sources) -> str:

@@ -24,6 +24,7 @@ from recassay.evaluate.finished.order_agreement import order_agreement
 from recassay.evaluate.finished.read import read_finished
 from recassay.evaluate.lists.score_sets import read_scores
 from recassay.report.folder.read import read_results
+from recassay.reproduction.over_time import over_time_tables
 from recassay.reproduction.paper import Made, PaperFile, PaperSource
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive
@@ -93,6 +94,8 @@ class Sources:
             options = SuddenDeathOptions(tuple(contest.at), competitors=tuple(contest.competitors))
             contests = sudden_deaths(scores, options, threads=self.threads)
             self.tables |= contest_tables(name, contests, contest.at)
+        elif (streams := source.over_time) is not None:
+            self.tables |= over_time_tables(name, self.place / "studies" / streams.of, streams)
 
     def _read(self, name: str, file: str, quick: Made, capture: Mapping[str, str]) -> pl.DataFrame:
         """Return the table in the data file ``file``; in a quick run generate it instead, as ``quick`` describes.
@@ -139,6 +142,7 @@ class Sources:
         self.locks[name] = {
             "study": path.name,
             "data": [{key: one[key] for key in kept if key in one} for one in content.lock["data"]],
+            "protocol": content.lock["protocol"]["name"],
             "models": {system: one["model"] for system, one in content.lock["models"].items() if "model" in one},
             "lock": digest_of(content.lock),
         }

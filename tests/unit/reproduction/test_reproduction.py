@@ -215,6 +215,73 @@ def test_sudden_death_between_systems_of_a_study(tmp_path):
     assert pairs["difference"] == pytest.approx(contest.share(pairs["a"], 5) - contest.share(pairs["b"], 5), abs=1e-12)
 
 
+STREAMS = """
+study: tiny
+data:
+  generate: "log(users=100, items=60, events=1500, seed=1)"
+  protocol: [prequential(at=5), "prequential(at=5, match='future', credit='share')"]
+protocol: prequential(at=5)
+models: {popular: StreamPopular, recent: Recent, random: StreamRandom}
+metrics: recall@5
+over_time: {detectors: []}
+quick: {judge: {interval: none}}
+"""
+
+
+def reproduced_streams(tmp_path, over_time):
+    sources = f"  scores:\n    study: tiny.yaml\n  ahead:\n    over_time: {over_time}\n"
+    text = SMALL.replace(SMALL[SMALL.index("  scores:") : SMALL.index("claims:")], sources)
+    claimed = "SELECT CONCAT(a, b, window) AS what, significant AS value FROM ahead WHERE level = 0.05"
+    text = text[: text.index("  tau:")].replace("SELECT system AS what, n AS value FROM counts", claimed)
+    (tmp_path / "small.yaml").write_text(text)
+    (tmp_path / "tiny.yaml").write_text(STREAMS)
+    file = read_paper(tmp_path / "small.yaml")
+    found = reproduce(file, tmp_path / "out", quick=True)
+    (place,) = (tmp_path / "out").glob("code-*")
+    sources = Sources(file, place, None, quick=True)
+    sources.make(str)
+    return found, sources.tables, place / "studies/scores"
+
+
+def test_signed_mcnemar_on_the_streams_of_a_study(tmp_path):
+    wanted = (
+        "{of: scores, metric: recall@5, baseline: popular, windows: [50, 5000], fading: [0.99], levels: [0.05, 0.2]}"
+    )
+    found, tables, folder = reproduced_streams(tmp_path, wanted)
+    assert len(found.verdicts[0].cases) == 6  # of the two protocols, the one with values of 0 and 1
+    assert found.lock["sources"]["scores"]["protocol"] == "prequential"
+    assert "evaluate/streams/play.py" in found.lock["code"]
+    paths = {path.stem: path for path in (folder / "runs").rglob("*.parquet") if "future" not in str(path)}
+    outcomes = {name: ra.Outcomes.read(paths[name]) for name in ("popular", "recent", "random")}
+    expected = ra.compare_over_time(outcomes, metric="recall@5", baseline="popular", window=50, alpha=0.2)
+    tests = tables["ahead_tests"].filter(pl.col("level") == 0.2)
+    assert tests.select("a", "b", "p_adjusted", "low").equals(expected.summary().select("a", "b", "p_adjusted", "low"))
+    full = expected.curve.filter(~pl.col("partial") & (pl.col("a") == "random"))
+    own = tables["ahead"].filter(a="random", level=0.2, window="the last 50 scored events").row(0, named=True)
+    assert own["windows"] == full.height
+    assert own["b_ahead"] == (full["better"] == "popular").sum() / full.height > 0
+    assert own["b_above"] == (full["mean_b"] > full["mean_a"]).mean()
+    differ = full.filter(pl.col("mean_a") != pl.col("mean_b"))
+    assert own["significant"] == differ["better"].is_not_null().mean()
+    long = tables["ahead"].filter(window="the last 5,000 scored events")
+    assert long["windows"].to_list() == [0] * 4
+    assert long["significant"].to_list() == [None] * 4
+    assert set(tables["ahead_curves"]["pair"]) == {"recent and popular", "random and popular"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ("{of: scores, metric: ndcg@5, windows: [50]}", "the study scores has no ndcg@5"),
+        ("{of: scores, metric: recall@5, competitors: [popular, gru], windows: [50]}", "the study scores has no gru"),
+    ],
+)
+def test_signed_mcnemar_of_what_a_study_lacks_is_refused(tmp_path, wanted, says):
+    with pytest.raises(UsageError, match=says) as error:
+        reproduced_streams(tmp_path, wanted)
+    assert error.value.code == "U263"
+
+
 def test_a_study_resumes_with_the_same_code_and_begins_again_with_another(tmp_path, monkeypatch):
     (tmp_path / "tiny.yaml").write_text(STUDY.replace("MODEL", "Random"))
     text = SMALL.replace(SMALL[SMALL.index("  scores:") : SMALL.index("claims:")], "  scores:\n    study: tiny.yaml\n")

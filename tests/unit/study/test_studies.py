@@ -12,6 +12,7 @@ FOUND = {
     "diversity.yaml": {"C005", "L002"},
     "first.yaml": {"B001", "B002", "B003", "L002"},
     "listening.yaml": {"B001", "B002", "B003", "L002", "T002"},
+    "prequential.yaml": set(),
     "sampled-metrics.yaml": {"B001", "B002", "L002"},
     "sequences.yaml": set(),
     "streams.yaml": {"V001", "V002"},
