@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.columnar._top import select_best
 from recassay.models.incremental._clock import clock
 from recassay.models.incremental._co_counts import BLOCK, NONE, Bools, CoCounts, count, row_for
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
@@ -21,6 +20,8 @@ Float = NDArray[np.float64]
 # Weights are whole multiples of 1 / ONE, so sums are exact up to 2^53 / ONE = 2^15. A weight is at most the square root
 # of a neighbour's number of items: that suffices for a hundred neighbours with a hundred thousand items each.
 ONE = 2.0**38
+EXACT = 2.0**52  # sums below it differ by more than a division can hide
+SLACK = 0.98  # of the last k-th similarity: others move away when they learn other items
 
 
 class NeighbourBuffers(NamedTuple):
@@ -35,6 +36,8 @@ class NeighbourBuffers(NamedTuple):
     threshold: Float  # a guess of the k-th closeness, from the last query: it saves sorting and never changes results
     found: Int32  # nearest users, ascending
     closeness: Float  # of each: first the value they are selected by, then their weight
+    ranked: Float  # memory for a selection
+    is_near: NDArray[np.uint8]  # of each user of a block, whether the guess is reached
 
 
 @njit(nogil=True, cache=True)
@@ -61,7 +64,10 @@ def walk(
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)
-        score(queries.users[query], k, buffers, common, row[: queries.known[query]])
+        scores = row[: queries.known[query]]
+        total = add_weights(queries.users[query], k, buffers, common, scores)
+        if total >= EXACT:
+            scores /= total
         output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
             row, queries.items[query], queries.known[query], queries.universe[query],
             queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
@@ -91,24 +97,47 @@ def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> i
     guess = buffers.threshold[user]
     found, enough = _users_within(guess, row, touched, buffers, common)
     if guess > 0 and enough < k:
+        buffers.threshold[user] = 0.0
         found, enough = _users_within(0.0, row, touched, buffers, common)
-    buffers.threshold[user] = 0.0
     if found <= k:
         return found
-    closest, places = buffers.closeness[:found].copy(), np.arange(found).astype(np.int32)
-    select_best(places, closest, buffers.found, found, k)
-    last, room = closest[:k].min(), k
+    closeness = buffers.closeness[:found]
+    buffers.ranked[:found] = closeness
+    last, room = kth_largest(buffers.ranked[:found], k), k
     for at in range(found):
-        room -= buffers.closeness[at] > last
+        room -= closeness[at] > last
     kept = 0
-    for at in range(found):
-        tied = buffers.closeness[at] == last
-        if buffers.closeness[at] > last or (tied and room > 0):
-            room -= tied
-            buffers.found[kept] = buffers.found[at]
-            kept += 1
-    buffers.threshold[user] = 0.95 * last  # lower: others move away when they learn other items
+    for at in range(found):  # branch-free: which of them are kept cannot be predicted
+        tied = closeness[at] == last
+        buffers.found[kept] = buffers.found[at]
+        kept += (closeness[at] > last) | (tied & (room > 0))
+        room -= tied
+    buffers.threshold[user] = SLACK * last
     return kept
+
+
+@njit(nogil=True, cache=True)
+def kth_largest(values: Float, k: int) -> float:
+    """Return the ``k``-th largest of the values, which are reordered (Hoare's selection)."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot, left, right = values[(low + high) // 2], low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if k - 1 <= right:
+            high = right
+        elif k - 1 >= left:
+            low = left
+        else:
+            break
+    return values[k - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -121,7 +150,7 @@ def _users_within(
     users go to ``buffers.found`` and their similarities to ``buffers.closeness``. Return the number of users written,
     and how many of them reach the guess.
     """
-    found, enough = 0, 0
+    found, enough, is_near = 0, 0, buffers.is_near
     bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through
     for block in range(touched.size):
         if not touched[block]:
@@ -129,10 +158,12 @@ def _users_within(
         shared, sizes = row[block * BLOCK : (block + 1) * BLOCK], common.sizes[block * BLOCK : (block + 1) * BLOCK]
         hits = np.int32(0)
         for at in range(BLOCK):
-            hits = np.int32(hits + np.int32(np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]))
+            near = np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]
+            is_near[at] = near
+            hits = np.int32(hits + np.int32(near))
         for at in range(BLOCK if hits else 0):  # branch-free
             buffers.found[found] = block * BLOCK + at
-            found += np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]
+            found += is_near[at]
     for at in range(found):
         other = buffers.found[at]
         buffers.closeness[at] = np.float64(row[other]) * row[other] / common.sizes[other]
@@ -144,7 +175,19 @@ def _users_within(
 def score(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> None:
     """Write to ``scores`` the share of a user's ``k`` neighbours, weighted by similarity, that have each known item.
 
-    Items of equally similar neighbours get bit-equal scores. Weights are roots of c^2 / |v|, which are equal for equal
+    A rank needs only the sums of :func:`add_weights`: sums below 2^52 are whole numbers, so different sums have
+    different shares, in the same order.
+    """
+    total = add_weights(user, k, buffers, common, scores)
+    if total > 0:
+        scores /= total
+
+
+@njit(nogil=True, cache=True)
+def add_weights(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> float:
+    """Write to ``scores`` the weight of a user's ``k`` neighbours that have each known item; return that of all.
+
+    Items of equally similar neighbours get bit-equal sums. Weights are roots of c^2 / |v|, which are equal for equal
     fractions, rounded to multiples of 1 / ONE, so sums are exact in any order. ``common`` has the co-counts of users.
     """
     scores[:] = 0.0
@@ -166,6 +209,4 @@ def score(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores
             common.features_start[other] : common.features_start[other] + common.features_length[other]
         ]:
             scores[np.uint32(item)] += weight
-    if total > 0:
-        for item in range(scores.size):
-            scores[item] /= total
+    return total

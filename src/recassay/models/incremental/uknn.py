@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _neighbours
-from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
+from recassay.models.incremental._co_counts import BLOCK, NONE, GrowingCoCounts
 from recassay.models.incremental._neighbours import NeighbourBuffers
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, no_queries, rows_needed
@@ -98,6 +98,8 @@ class LearningUKNN:
 
     def _buffers(self) -> NeighbourBuffers:
         """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
+        users = self.threshold.size
         return NeighbourBuffers(
-            self.kept, self.threshold, np.empty(self.threshold.size, np.int32), np.empty(self.threshold.size)
-        )
+            self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
+            np.empty(BLOCK, np.uint8),
+        )  # fmt: skip
