@@ -71,8 +71,11 @@ def ordered_keys(values: NDArray[Any]) -> Keys:
     True
     """
     if values.dtype.kind == "f":
-        bits = (values.astype(np.float64) + 0.0).view(np.uint64)
-        return np.where(bits & SIGN, ~bits, bits | SIGN)
+        bits = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
+        flipped = (bits.view(np.int64) >> 63).view(np.uint64)  # all bits of a negative number, none of another
+        flipped |= SIGN
+        bits ^= flipped
+        return bits
     if values.dtype.kind == "u":
         return values.astype(np.uint64)
     return values.astype(np.int64).view(np.uint64) ^ SIGN

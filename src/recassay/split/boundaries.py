@@ -26,6 +26,7 @@ from recassay.split.draws import draw_ranks
 from recassay.split.partitions import PartitionedLog, Rows, WholeLog
 
 DIGIT = 16  # bits of a key that search pass over the log counts
+CHUNK = 1 << 18  # keys whose digits are counted together, in the cache of the processor
 FEW = 1 << 16  # at most this many keys are collected and sorted instead of counted
 
 KeyFunction = Callable[[Interactions], Keys]
@@ -126,10 +127,16 @@ def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactio
 
     ``heads`` are leading bits, and ``shift`` is the number of bits of a key after those 16.
     """
-    digits = keys(log) >> np.uint64(shift)
-    begins = digits >> np.uint64(DIGIT)
-    rows = (digits[begins == np.uint64(head)] & np.uint64((1 << DIGIT) - 1) for head in heads)
-    return np.array([np.bincount(row.astype(np.int64), minlength=1 << DIGIT) for row in rows])
+    found, counts = keys(log), np.zeros((len(heads), 1 << DIGIT), np.int64)
+    for begin in range(0, found.size, CHUNK):
+        digits = found[begin : begin + CHUNK] >> np.uint64(shift)
+        begins = digits >> np.uint64(DIGIT)
+        for head, count in zip(heads, counts, strict=True):
+            rows = np.flatnonzero(begins == np.uint64(head))
+            if rows.size:
+                last = (digits if rows.size == digits.size else digits[rows]) & np.uint64((1 << DIGIT) - 1)
+                count += np.bincount(last.view(np.int64), minlength=1 << DIGIT)
+    return counts
 
 
 def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:

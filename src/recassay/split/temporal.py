@@ -108,7 +108,7 @@ def _times_before(at: float, log: Interactions) -> Keys:
 
 
 def _clock(log: Interactions) -> Keys:
-    return ordered_keys(row_times(log).astype(np.float64))
+    return ordered_keys(row_times(log).astype(np.float64, copy=False))
 
 
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
