@@ -1,6 +1,6 @@
 """One pass over a block of score rows: counts of items above every relevant item, and the top of each list.
 
-Slow, readable implementations in ``test_standings.py`` and ``test_counting.py`` of ``tests/property`` must give the same
+Slow, readable implementations in ``tests/property`` (``test_standings.py`` and ``test_counting.py``) must give the same
 results.
 """
 
@@ -125,14 +125,14 @@ def count_zones(
     the counted items, unless ``weight`` is empty.
     """
     n, room = levels.size, (levels.size + 3) // 4 * 4
-    padded = np.full(room, np.inf, line.dtype)
+    padded, rest = np.full(room, np.inf, line.dtype), np.empty(SCORES, line.dtype)
     padded[:n] = levels
-    over, equal = np.empty(room, np.int32), np.empty(room, np.int32)
-    heavy, heavy_equal = np.empty(room, np.int64), np.empty(room, np.int64)
+    sums = np.empty((4, room), np.int64)
+    over, equal, heavy, heavy_equal = sums[0], sums[1], sums[2], sums[3]
     for zone in range(zones.size - 1):
         part = slice(cells[zones[zone]], cells[zones[zone + 1]])
-        over[:], equal[:], heavy[:], heavy_equal[:] = 0, 0, 0, 0
-        count(line[part], padded, n, over, equal)
+        sums[:] = 0
+        count(line[part], padded, n, rest, over, equal)
         for pair in range(0, n if weight.size else 0, 4):
             weigh_four(line[part], weight[part], padded, pair, heavy)
         for pair in range(n if weight.size else 0):
@@ -170,22 +170,23 @@ def count_bins(
 
 
 @njit(nogil=True, cache=True)
-def count(line: Scores, levels: Scores, n: int, above: Int32, tied: Int32) -> None:
+def count(line: Scores, levels: Scores, n: int, rest: Scores, above: Int64, tied: Int64) -> None:
     """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of the first ``n`` levels.
 
     ``levels`` (descending) are the scores of relevant items, one per entry of ``above`` and ``tied``. They are filled
-    up to a multiple of four; the counts of the added ones mean nothing.
+    up to a multiple of four; the counts of the added ones mean nothing. ``rest`` is scratch space.
     """
     if n > FEW:
         count_all(line, levels[:n], above, tied)
         return
     whole, fours = line.size - line.size % SCORES, (n + 2) // 4 * 4
-    rest = np.full(SCORES, np.nan, line.dtype)  # so that the loops have no remainder, which is not vectorised
-    rest[: line.size - whole] = line[whole:]
     for begin in range(0, whole, NEAR):
         part = line[begin : min(begin + NEAR, whole)]
         for pair in range(0, fours, 4):
             count_four(part, levels, pair, above, tied)
+    if whole < line.size:  # filled up, because the remainder of a vector loop is slow
+        rest[:] = np.nan
+        rest[: line.size - whole] = line[whole:]
     for pair in range(0, fours if whole < line.size else 0, 4):
         count_four(rest, levels, pair, above, tied)
     if fours < n:
@@ -195,7 +196,7 @@ def count(line: Scores, levels: Scores, n: int, above: Int32, tied: Int32) -> No
 
 
 @njit(nogil=True, cache=True)
-def count_four(line: Scores, levels: Scores, first: int, above: Int32, tied: Int32) -> None:
+def count_four(line: Scores, levels: Scores, first: int, above: Int64, tied: Int64) -> None:
     """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, four ``levels`` from ``first`` on.
 
     Every score is read only once. The size of ``line`` is a multiple of SCORES, and the loop says so: a loop without a
@@ -238,7 +239,7 @@ def count_one(line: Scores, level: float) -> tuple[int, int]:
 
 
 @njit(nogil=True, cache=True)
-def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32) -> None:
+def count_all(line: Scores, levels: Scores, above: Int64, tied: Int64) -> None:
     """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of many ``levels``.
 
     Levels descend; there is an entry of the outputs, zeros at first, for each. For each score of ``line``, a binary

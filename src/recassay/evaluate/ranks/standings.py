@@ -146,16 +146,8 @@ def _standings_and_top(
     bins = np.array([*task.bins.values()], np.int32).reshape(-1, task.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
     blocks = scorer.blocks(task.block_rows)
-    before: list[NDArray[Any]] = [task.seen.offsets, task.seen.places, task.relevant.offsets]
-    behind: list[NDArray[Any]] = [
-        task.item,
-        task.cells,
-        task.member,
-        bins,
-        task.rated.offsets,
-        task.rated.places,
-        weights,
-    ]
+    before: list[Any] = [task.seen.offsets, task.seen.places, task.relevant.offsets]
+    behind: list[Any] = [task.item, task.cells, task.member, bins, task.rated.offsets, task.rated.places, weights]
     before, behind = ([readonly(array) for array in arrays] for arrays in (before, behind))
     kernels: Any = _kernels  # mypy does not see the parameters of compiled functions
 
