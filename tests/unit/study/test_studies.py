@@ -15,6 +15,8 @@ FOUND = {
     "prequential.yaml": set(),
     "sampled-metrics.yaml": {"B001", "B002", "L002"},
     "sequences.yaml": set(),
+    "sequeval-validation.yaml": set(),
+    "sequeval.yaml": set(),
     "streams.yaml": {"V001", "V002"},
     "sudden-death-toys.yaml": {"C005", "C010", "L002"},
     "sudden-death.yaml": {"C005", "L002"},
