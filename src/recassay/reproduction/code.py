@@ -65,18 +65,6 @@ def study_modules(models: Iterable[str], protocols: Iterable[str]) -> list[str]:
     return [*STUDIES, *of_protocols, *model_folders(models)]
 
 
-def study_modules(models: Iterable[str], protocols: Iterable[str]) -> list[str]:
-    """Return the files and folders that studies with these models and protocols depend on.
-
-    ``models`` are texts, and ``protocols`` names.
-
-    >>> "models/incremental" in study_modules(["StreamPopular"], ["prequential"])
-    True
-    """
-    of_protocols = [part for protocol in sorted(set(protocols)) for part in PROTOCOLS.get(protocol, ())]
-    return [*STUDIES, *of_protocols, *model_modules(models)]
-
-
 def changed(before: Mapping[str, str]) -> list[str]:
     """Return the modules of a stored fingerprint whose code is different now, or gone."""
     return [path for path, known in before.items() if _digest_now(path) != known]

@@ -131,11 +131,11 @@ def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactio
     for begin in range(0, found.size, CHUNK):
         digits = found[begin : begin + CHUNK] >> np.uint64(shift)
         begins = digits >> np.uint64(DIGIT)
-        for head, count in zip(heads, counts, strict=True):
+        for row, head in enumerate(heads):
             rows = np.flatnonzero(begins == np.uint64(head))
             if rows.size:
                 last = (digits if rows.size == digits.size else digits[rows]) & np.uint64((1 << DIGIT) - 1)
-                count += np.bincount(last.view(np.int64), minlength=1 << DIGIT)
+                counts[row] += np.bincount(last.view(np.int64), minlength=1 << DIGIT)
     return counts
 
 
