@@ -71,7 +71,7 @@ def ordered_keys(values: NDArray[Any]) -> Keys:
     True
     """
     if values.dtype.kind == "f":
-        bits = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
+        bits: Keys = np.add(values, 0.0, dtype=np.float64).view(np.uint64)
         flipped = (bits.view(np.int64) >> 63).view(np.uint64)  # all bits of a negative number, none of another
         flipped |= SIGN
         bits ^= flipped

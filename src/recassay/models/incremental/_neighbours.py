@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> i
 
 
 @njit(nogil=True, cache=True)
-def kth_largest(values: Float, k: int) -> float:
+def kth_largest(values: Float, k: int) -> Any:
     """Return the ``k``-th largest of the values, which are reordered (Hoare's selection)."""
     low, high = 0, values.size - 1
     while low < high:
