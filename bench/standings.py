@@ -2,12 +2,14 @@
 
     python bench/standings.py [--quick]
 
-Everything runs in one process, in turn, on generated factors; times are medians of five, ratios are to the product.
-Writes its section of bench/RESULTS.md.
+Everything runs in one process, in turn, on generated factors. Times are medians of five (three of the largest size), in
+seconds of processor time of all threads, which other work on the machine changes less than wall time; ratios are to the
+product. Writes its section of bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -65,15 +67,15 @@ def product(question: RankingTask, factors: SimpleNamespace) -> None:
 
 
 def medians(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, float]:
-    """Seconds of each, run in turn."""
+    """Return the median seconds of processor time of each function; the functions run in turn."""
     for run in runs.values():
         run()
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(times):
         for name, run in runs.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             run()
-            found[name].append(time.perf_counter() - begin)
+            found[name].append(time.process_time() - begin)
     return {name: statistics.median(seconds) for name, seconds in found.items()}
 
 
@@ -88,7 +90,8 @@ def passes(sizes: tuple[tuple[int, int, int, int], ...]) -> list[str]:
                 "plain": lambda q=question, f=factors: compute_standings(q, f, "x", popularity=False),
                 "mass": lambda q=question, f=factors: compute_standings(q, f, "x"),
                 "top": lambda q=question, f=factors: compute_standings(q, f, "x", k=100, popularity=False),
-            }
+            },
+            times=5 if users * items < 10**9 else 3,
         )
         ratios = " | ".join(f"{found[name] / found['product']:.2f} x" for name in ("plain", "mass", "top"))
         lines.append(f"| {users:,} x {items:,}, {relevant} | {found['product']:.3f} | {ratios} |")
@@ -136,11 +139,14 @@ def memory(quick: bool) -> list[str]:
 
 def main() -> None:
     quick = "--quick" in sys.argv
+    load = os.getloadavg()[0]
+    shared = f" Other work shared the machine (load {load:.0f})." if load > available() else ""
     lines = [
         "## Standings",
         "",
         f"`python bench/standings.py`: rank-{RANK} factors, {available()} threads, seen items masked, counts for all "
-        "items, test items, ten popularity bins and what was rated low in one pass. Times the matrix product alone.",
+        "items, test items, ten popularity bins and what was rated low in one pass. Seconds of processor time of all "
+        f"threads; standings as multiples of the matrix product alone.{shared}",
         "",
         *passes(QUICK if quick else SIZES),
         "",
@@ -159,8 +165,10 @@ def main() -> None:
 def write_section(title: str, text: str) -> None:
     """Put a section into RESULTS.md in the place of its last version, or at the end."""
     parts = RESULTS.read_text().split("\n## ")
-    kept = [part for part in parts if part.partition("\n")[0] != title]
-    RESULTS.write_text("\n## ".join(part.rstrip() + "\n" for part in [*kept, text.removeprefix("## ")]))
+    titles = [part.partition("\n")[0] for part in parts]
+    place = titles.index(title) if title in titles else len(parts)
+    parts[place : place + 1] = [text.removeprefix("## ")]
+    RESULTS.write_text("\n## ".join(part.rstrip() + "\n" for part in parts))
 
 
 if __name__ == "__main__":
