@@ -82,7 +82,7 @@ def count_reaching(scores: Scores, bar: Score) -> int:
 
 @njit(nogil=True, cache=True)
 def score_reached_by(scores: Scores, k: int) -> Score:
-    """Return a score that at least ``k`` of ``scores`` reach, minus infinity if there is none.
+    """Return a score that at least ``k`` of ``scores`` reach; return minus infinity if no other one is found.
 
     Usually few more reach it. ``scores`` has no NaN. An interval is halved, at first the range of a sample: to count
     the scores that reach its middle takes no branches, unlike a selection.

@@ -65,7 +65,8 @@ def score_and_count(
 def score_of(user: Float32, items: Float32, item: int, known: int, universe: int, to_one: bool) -> Any:
     """Return the score of one item, as :func:`score_and_count` writes it if the item is one of the ``known`` first.
 
-    It is ``UNKNOWN_ITEM`` for other candidates, and NaN for an item that is none (from ``universe`` on).
+    Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An item from ``universe`` on
+    cannot, and scores NaN.
     """
     if item >= known:
         return UNKNOWN_ITEM if item < universe else np.float32(np.nan)
