@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recassay.columnar.layout import readonly
 from recassay.evaluate.ranks._kernels import FEW, NEAR, find_zones, read_block
 
 from ..examples import examples
@@ -73,9 +74,11 @@ def check(rng, n, n_relevant, grid, dtype, heavy):
     mass_above, mass_tied = (np.zeros((relevant.size if heavy else 0, 2), np.int64) for _ in range(2))
     tie_relevant, bottom = np.zeros(relevant.size, np.int32), np.zeros(relevant.size, bool)
     ranked = relevant.copy()
+    rows, codes = np.zeros(1, np.int32), np.arange(n, dtype=np.int32)
+    read = map(readonly, (rows, sizes[0], seen, sizes[1]))
+    also_read = map(readonly, (codes, cells, MEMBER, BINS, sizes[2], rated, weight))
     read_block(
-        line[None].copy(), np.zeros(1, np.int32), sizes[0], seen, sizes[1], ranked, np.arange(n, dtype=np.int32), cells,
-        MEMBER, BINS, sizes[2], rated, weight, above, tied, mass_above, mass_tied,
+        line[None].copy(), *read, ranked, *also_read, above, tied, mass_above, mass_tied,
         np.zeros((2, relevant.size if heavy else 0, 8)), tie_relevant, bottom, np.empty((1, 0), np.int32),
         np.empty((1, 0), dtype),
     )  # fmt: skip
@@ -90,6 +93,6 @@ def check(rng, n, n_relevant, grid, dtype, heavy):
 
 
 def test_zones_are_ranges_of_cells_in_the_same_base_sets():
-    assert find_zones(MEMBER).tolist() == [0, 5, 7]
-    assert find_zones(np.ones((2, 3), bool)).tolist() == [0, 3]
-    assert find_zones(np.ones((2, 0), bool)).tolist() == [0]
+    assert find_zones(readonly(MEMBER)).tolist() == [0, 5, 7]
+    assert find_zones(readonly(np.ones((2, 3), bool))).tolist() == [0, 3]
+    assert find_zones(readonly(np.ones((2, 0), bool))).tolist() == [0]

@@ -15,7 +15,7 @@ def test_they_hold_what_was_appended_in_its_order(batches):
     lists, plain = GrowingLists(), [[] for _ in range(13)]
     lists.reserve(np.arange(13))
     for batch in batches:
-        keys, values = np.array(batch, np.int64).reshape(-1, 2).T
+        keys, values = np.array(batch, np.int64).reshape(-1, 2).T.copy()
         lists.append(keys, values)
         for key, value in batch:
             plain[key].append(value)
@@ -28,7 +28,7 @@ def test_they_hold_what_was_appended_in_its_order(batches):
 def test_memory_is_linear_in_what_they_hold(batches):
     lists, held = GrowingLists(), 0
     for batch in batches:
-        keys, values = np.array(batch, np.int64).reshape(-1, 2).T
+        keys, values = np.array(batch, np.int64).reshape(-1, 2).T.copy()
         lists.append(keys, values)
         held += len(batch)
     assert lists.values.size <= 12 * held

@@ -230,7 +230,7 @@ def test_a_walk_shows_what_asking_and_telling_show(model, events, block, late, e
         while learnt < end:
             plain.learn(int(users[learnt]), int(items[learnt]))
             learnt += 1
-        columns = np.array(rows).T
+        columns = np.array(rows).T.copy()
         narrow = [column.astype(np.int32) for column in columns[:2]]
         queries = StreamQueries(*narrow, *columns[2:], np.array(pool, np.int32), order)
         shown = WalkOutput.empty(end - begin, end - begin, 0)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recassay.columnar.layout import readonly
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
@@ -239,9 +240,8 @@ def test_find_marks(lists, judged, depth, data):
     end = data.draw(st.integers(begin + 1, len(judged)))
     start, capacity = np.empty(end - begin + 1, np.int64), 12 * len(judged)
     rank, found = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
-    count = _kernels.find_marks(
-        offsets, items, match, truth_offsets, truth_items, begin, end, depth, start, rank, found
-    )
+    read = map(readonly, (offsets, items, match, truth_offsets, truth_items))
+    count = _kernels.find_marks(*read, begin, end, depth, start, rank, found)
     wanted_start, wanted = [0], []
     for query in range(begin, end):
         shown = lists[match[query]][:depth] if match[query] >= 0 else []

@@ -38,14 +38,16 @@ def test_intern_numbers_pairs_in_order_of_arrival(pairs):
             number[pair] = len(number)
             first.append(row)
     keys, checks = (np.array([pair[part] for pair in pairs], np.uint64) for part in (0, 1))
-    found, first_row = _kernels.intern(keys, checks << np.uint64(32) | np.uint64(7))  # the lower half does not count
+    found, first_row = _kernels.intern(
+        layout.readonly(keys), layout.readonly(checks << np.uint64(32) | np.uint64(7))
+    )  # the lower half does not count
     assert found.tolist() == [number[pair] for pair in pairs]
     assert first_row.tolist() == first
 
 
 def test_intern_grows():
     keys = (np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000)
-    found, first_row = _kernels.intern(keys, keys)
+    found, first_row = _kernels.intern(layout.readonly(keys), layout.readonly(keys))
     distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     arrival = np.argsort(np.argsort(wanted_first))
     assert found.tolist() == arrival[inverse].tolist()
@@ -62,9 +64,8 @@ def test_repeats(lists, data):
     if lists:
         begin = data.draw(st.integers(0, len(lists) - 1))
         end = data.draw(st.integers(begin + 1, len(lists)))
-        assert (
-            _kernels.mark_repeated_items(offsets, items, begin, end).tolist() == wanted[offsets[begin] : offsets[end]]
-        )
+        found = _kernels.mark_repeated_items(layout.readonly(offsets), layout.readonly(items), begin, end)
+        assert found.tolist() == wanted[offsets[begin] : offsets[end]]
 
 
 def test_repeats_in_a_list_longer_than_the_first_table():
@@ -110,7 +111,7 @@ def test_sort_judged(lists):
     offsets, items = laid_out([[item for item, _ in one] for one in lists], np.int32)
     _, gains = laid_out([[gain for _, gain in one] for one in lists], np.float64)
     wanted = [pair for one in lists for pair in sorted(one, key=lambda pair: (-pair[1], pair[0]))]
-    _kernels.sort_by_gain(offsets, items, gains, 0, len(lists))
+    _kernels.sort_by_gain(layout.readonly(offsets), items, gains, 0, len(lists))
     assert list(zip(items.tolist(), gains.tolist(), strict=True)) == wanted
 
 

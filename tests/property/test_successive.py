@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
+from recassay.columnar.layout import readonly
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.sampled._successive import successive_probabilities
@@ -33,7 +34,8 @@ def enumerated(above, level, below, q):
 
 def law_of(above, level, below, q, size=None):
     law = np.zeros(q + 1 if size is None else size)
-    successive_probabilities(*(np.sort(np.array(weights, float)) for weights in (above, level, below)), q, law)
+    weights = (readonly(np.sort(np.array(some, float))) for some in (above, level, below))
+    successive_probabilities(*weights, q, law)
     return law
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import text_hashes
+from recassay.columnar.layout import readonly, text_hashes
 from recassay.live._kernels import ABSENT, Keys, Whole, rebuild, visit
 
 SMALLEST = 1024
@@ -56,7 +56,7 @@ class KeyMap:
         """
         self._reserve(int(put.sum()), floor)
         found = np.empty(keys.size, np.int64)
-        self.count += visit(self.slots, self.values, keys, checks, put, stamps, span, found)
+        self.count += visit(self.slots, self.values, keys, checks, put, readonly(stamps), span, found)
         return found
 
     def _reserve(self, more: int, floor: int) -> None:

@@ -63,7 +63,9 @@ class Miner:
 
         ``users`` are codes in the log; -1 is an unknown user, who has no subprofiles.
         """
-        return Subprofiles(*_kernels.mine(self.offsets, self.liked, self.near, readonly(users)), self.close)
+        return Subprofiles(
+            *_kernels.mine(*(readonly(one) for one in (self.offsets, self.liked, self.near, users))), self.close
+        )
 
 
 @dataclass(frozen=True, eq=False)

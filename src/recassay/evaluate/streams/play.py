@@ -40,7 +40,7 @@ from recassay.evaluate.streams.values import ERROR, RecentLists, StreamMetrics, 
 from recassay.metrics.registry import Metrics
 from recassay.models.base.capabilities import ScoresItems
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import WalksStream, no_queries
+from recassay.models.incremental.base import WalksStream, without_queries
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
 from recassay.split.draws import uniform
@@ -142,7 +142,7 @@ class Player:
 
     def _learn(self, events: StreamEvents, learn_after: Int64, event_number: Callable[[int], int]) -> None:
         """Let the learner learn events after the last query; ``event_number`` gives their numbers, for errors."""
-        queries, output = no_queries(events.users.size)
+        _, queries, output = without_queries(*events)
         try:
             run_learner(self.learner, self.name, events, learn_after, queries, output, recommend)
         except LearnerFailure as failure:

@@ -213,7 +213,7 @@ def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
     if why:
         raise unusable(why)
     known = np.ones(fold.n_items, np.bool_)
-    own = np.asarray(given.diagonal(), np.float64)
+    own = np.ascontiguousarray(given.diagonal(), np.float64)
     if not issparse(given):
         return Similarity(own, known, lambda low, high: np.asarray(given[low, high]))
     stored = csr_array((np.ones(given.data.size), given.indices, given.indptr), given.shape)

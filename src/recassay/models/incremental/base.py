@@ -88,12 +88,17 @@ def rows_needed(events: StreamEvents, queries: StreamQueries) -> tuple[int, int,
     return users, max(learned, int(queries.universe.max(initial=0))), learned
 
 
-def no_queries(n_events: int) -> tuple[StreamQueries, WalkOutput]:
-    """Return (queries, output) without a query, for a block whose ``n_events`` events are only learned."""
+def without_queries(
+    users: Int32, items: Int32, values: NDArray[np.float64]
+) -> tuple[StreamEvents, StreamQueries, WalkOutput]:
+    """Return (events, queries, output) of a block whose events are only learned.
+
+    Its arrays are contiguous, whatever is given, so that one compiled walk serves all of them.
+    """
+    events = StreamEvents(*map(np.ascontiguousarray, (users, items, values)))
     int64, int32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return StreamQueries(int32, int32, int64, int64, int64, int64, int64, int32, int32), WalkOutput.empty(
-        0, n_events, 0
-    )
+    queries = StreamQueries(int32, int32, int64, int64, int64, int64, int64, int32, int32)
+    return events, queries, WalkOutput.empty(0, users.size, 0)
 
 
 def distinct_by_appearance(codes: Int32, size: int) -> Int32:

@@ -19,8 +19,8 @@ from recassay.models.incremental.base import (
     Incremental,
     grown,
     initial_factors,
-    no_queries,
     rows_needed,
+    without_queries,
 )
 
 Float = NDArray[np.float64]
@@ -82,7 +82,7 @@ class LearningBiasedMF:
 
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
         """Learn events in order; ``values`` are their ratings."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+        self.walk(*without_queries(users, items, values))
 
     def predict(self, user: int, item: int) -> float:
         """Return the predicted rating; NaN before the first event."""

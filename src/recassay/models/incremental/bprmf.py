@@ -15,7 +15,7 @@ from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
 from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK
 from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, initial_factors, no_queries, rows_needed
+from recassay.models.incremental.base import Incremental, grown, initial_factors, rows_needed, without_queries
 from recassay.naming.grammar import Value
 from recassay.rng import derive_seed
 
@@ -105,7 +105,7 @@ class LearningBPRMF:
         """
         if negatives is not None:
             negatives = self._checked(np.asarray(negatives), items)
-        self._walk(StreamEvents(users, items, values), *no_queries(users.size), negatives)
+        self._walk(*without_queries(users, items, values), negatives)
 
     def scores(self, user: int) -> NDArray[np.float32]:
         """Return a score of every item learned so far, by code."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recassay.models.incremental import _controls
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, no_queries, rows_needed
+from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
 from recassay.rng import derive_seed
 
 
@@ -62,7 +62,7 @@ class LearningControl:
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; their users and ratings (``values``) are ignored."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+        self.walk(*without_queries(users, items, values))
 
     def scores(self, user: int) -> NDArray[np.float64]:
         """Return a score of every item learned so far, by code."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recassay.models.incremental import _isgd
 from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, score_and_count
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, initial_factors, no_queries, rows_needed
+from recassay.models.incremental.base import Incremental, grown, initial_factors, rows_needed, without_queries
 from recassay.naming.grammar import Value
 
 
@@ -80,7 +80,7 @@ class LearningISGD:
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order: each moves the factors of its user and item; ratings are ignored."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+        self.walk(*without_queries(users, items, values))
 
     def scores(self, user: int) -> NDArray[np.float32]:
         """Return a score of every item learned so far, by code."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recassay.models.incremental import _item_knn
 from recassay.models.incremental._co_counts import GrowingCoCounts
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, no_queries, rows_needed
+from recassay.models.incremental.base import Incremental, rows_needed, without_queries
 
 LEAST_ROWS = 64  # items whose co-counts with all others are cached at least
 ROW_CELLS = 1 << 24  # co-counts cached in all, if that is more rows: 64 MiB
@@ -62,7 +62,7 @@ class LearningItemKNN:
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; their ratings (``values``) are ignored."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+        self.walk(*without_queries(users, items, values))
 
     def scores(self, user: int) -> NDArray[np.float64]:
         """Return a score of every item learned so far, by code."""

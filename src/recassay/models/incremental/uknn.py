@@ -12,7 +12,7 @@ from recassay.models.incremental import _neighbours
 from recassay.models.incremental._co_counts import BLOCK, NONE, GrowingCoCounts
 from recassay.models.incremental._neighbours import NeighbourBuffers
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, no_queries, rows_needed
+from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
 
 LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 
@@ -69,7 +69,7 @@ class LearningUKNN:
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; their ratings (``values``) are ignored."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+        self.walk(*without_queries(users, items, values))
 
     def scores(self, user: int) -> NDArray[np.float64]:
         """Return a score of every item learned so far, by code."""

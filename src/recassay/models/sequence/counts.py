@@ -193,6 +193,12 @@ class FittedCounts:
             float(smoothing),
         )
 
+    @property
+    def table(self) -> tuple[Int64, Int32, Int64, float, int]:
+        """Return the counts as kernels take them; arrays of a model that was stored may be written to."""
+        arrays = readonly(self.offsets), readonly(self.columns), readonly(self.cumulative)
+        return (*arrays, self.smoothing, self.n_items)
+
     def rows(self, last: Int32) -> Int64:
         """Return, for each history, the row of the longest context that ends the history and occurs in training.
 
@@ -219,8 +225,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(uniforms.size, np.int32)
-        table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
-        _kernels.draw(*table, readonly(self.rows(last)), readonly(uniforms), found)
+        _kernels.draw(*self.table, readonly(self.rows(last)), readonly(uniforms), found)
         return found
 
     def likeliest(self, last: Int32, steps: Int64) -> Int32:
@@ -229,7 +234,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(steps.size, np.int32)
-        _kernels.likeliest(self.offsets, self.columns, self.cumulative, readonly(self.rows(last)), found)
+        _kernels.likeliest(*self.table[:3], readonly(self.rows(last)), found)
         return found
 
     def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
@@ -238,8 +243,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(items.size)
-        table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
-        _kernels.probability(*table, readonly(self.rows(last)), readonly(items), found)
+        _kernels.probability(*self.table, readonly(self.rows(last)), readonly(items), found)
         return found
 
     def next_probabilities(self, histories: Histories) -> Float:
