@@ -158,7 +158,6 @@ class Figure(ConfigSection):
     y: str
     kind: Literal["line", "point", "bar", "dot", "heat"] = "line"
     series: str | None = None
-    facet: str | None = None
     low: str | None = None
     high: str | None = None
     value: str | None = None
@@ -192,9 +191,12 @@ class PaperFile:
 
 
 def paper_files() -> list[Path]:
-    """Return the files of all papers: in ``reproductions`` of the working directory, or else of the source tree."""
-    source = Path(__file__).resolve().parents[3]
-    for home in (Path.cwd(), source):
+    """Return the files of all papers, from the first of three places that has a folder ``reproductions``.
+
+    These are the working directory, the source tree, and the installed package.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for home in (Path.cwd(), package.parents[1], package):
         if found := sorted((home / FOLDER).glob("*.yaml")):
             return found
     return []
@@ -209,7 +211,7 @@ def find_paper(name: str) -> PaperFile:
         raise UsageError(
             "U261",
             f"there is no paper '{name}'",
-            hint=suggest(name, files) if files else f"run this in a copy of the sources, which has {FOLDER}/",
+            hint=suggest(name, files) if files else f"run this in a copy of the sources or of the wheel, which have {FOLDER}/",
         )
     return read_paper(files[name])
 
