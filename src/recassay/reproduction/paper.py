@@ -211,7 +211,9 @@ def find_paper(name: str) -> PaperFile:
         raise UsageError(
             "U261",
             f"there is no paper '{name}'",
-            hint=suggest(name, files) if files else f"run this in a copy of the sources or of the wheel, which have {FOLDER}/",
+            hint=suggest(name, files)
+            if files
+            else f"run this in a copy of the sources, or install a wheel: both have {FOLDER}/",
         )
     return read_paper(files[name])
 
