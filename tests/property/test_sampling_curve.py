@@ -352,3 +352,11 @@ class TestCurve:
         curve = ra.sampling_curve(RUNS, [1, 4, 7], metric="hit@10", replace=(False, True), resamples=20)
         assert (curve.points.drop_nulls("size")["mean"] == 1).all()
         assert (curve.orders["tau_a"] == 0).all()
+
+
+def test_systems_that_never_swap_have_exhibits():
+    runs = {"one": standings([0, 2, 3], 40), "other": standings([15, 18, 30], 40)}
+    curve = ra.sampling_curve(runs, [20, 30], "uniform", "hit@10", replace=False, resamples=20)
+    assert curve.orders["swaps"].to_list() == [[], []]
+    assert len(curve.exhibits()) > 0
+    assert "hit@10" in str(curve)

@@ -8,6 +8,7 @@ and time is linear in the number of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups, scatter
 from recassay.columnar.columns import LazyColumns
-from recassay.columnar.layout import compare_neighbours, readonly
+from recassay.columnar.layout import compare_neighbours, narrowed, readonly
 from recassay.columnar.vocabulary import SPARSE, Vocabulary
 from recassay.threads import blocks, each_block
 
@@ -54,9 +55,11 @@ class GroupedRows:
             self.users, self.offsets = heads, np.append(starts, values.len())
         else:
             runs = None if starts is None else np.append(starts, values.len())
-            self.users, codes, low, counts = _codes_of(heads, runs)
-            self._moves = _Moves.of(codes, low, np.append(0, np.cumsum(counts)))
-            self.offsets = np.append(0, np.cumsum(counts[counts > 0]))
+            ids, codes, low, groups = _codes_of(heads)
+            self._moves = _Moves.of(codes if runs is None else np.repeat(codes, np.diff(runs)), low, groups)
+            used = np.diff(self._moves.offsets) > 0
+            self.users = pl.Series(low + np.flatnonzero(used)) if ids is None else ids
+            self.offsets = np.append(0, self._moves.offsets[1:][used])
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
 
     @property
@@ -97,28 +100,40 @@ class _Moves:
     partitioned: NDArray[np.int32]
 
     @classmethod
-    def of(cls, codes: NDArray[np.int32], low: int, offsets: NDArray[np.int64]) -> _Moves:
-        groups, rows = offsets.size - 1, codes.size
+    def of(cls, codes: NDArray[np.int32], low: int, groups: int) -> _Moves:
+        rows, codes = codes.size, readonly(codes)
         wanted = min(MOST_PARTITIONS, max(1, rows // ROWS_PER_PARTITION))
         shift = max(0, (groups - 1).bit_length() - (wanted - 1).bit_length())
         bounds = list(blocks(rows, ROWS_PER_BLOCK))
         counts = np.zeros((len(bounds), ((groups - 1) >> shift) + 1), np.int64)
-        codes = readonly(codes)
         each_block(
             lambda begin, end: count_groups(codes, low, shift, begin, end, counts[begin // ROWS_PER_BLOCK]),
             rows,
             size=ROWS_PER_BLOCK,
         )
-        before = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
-        moves = cls(codes, low, shift, offsets, before, codes)
-        return moves if counts.shape[1] == 1 else cls(codes, low, shift, offsets, before, moves._into_partitions(codes))
+        starts = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
+        several = starts.shape[1] > 1
+        partitioned = readonly(_into_partitions((codes,), codes, low, shift, starts)) if several else codes
+        ends, sizes = np.append(starts[0], rows).tolist(), np.zeros(groups, np.int64)
+
+        def count(begin: int, end: int) -> None:
+            for partition in range(begin, end):
+                first = partition << shift
+                count_groups(partitioned, low + first, 0, ends[partition], ends[partition + 1], sizes[first:])
+
+        each_block(count, starts.shape[1], size=PARTITIONS_PER_BLOCK)
+        return cls(codes, low, shift, np.append(0, np.cumsum(sizes)), starts, partitioned)
 
     def __call__(self, *chunks: NDArray[Any]) -> NDArray[Any]:
         """Return a column of 32-bit or 64-bit numbers, given in chunks, with its rows moved into groups."""
         dtype = chunks[0].dtype
         given = [np.ascontiguousarray(chunk).view(f"u{dtype.itemsize}") for chunk in chunks]
-        bits = readonly(np.concatenate(given) if self.starts.shape[1] == 1 else self._into_partitions(*given))
-        out, codes = np.empty_like(bits), readonly(self.partitioned)
+        several = self.starts.shape[1] > 1
+        bits = (
+            _into_partitions(given, self.codes, self.low, self.shift, self.starts) if several else np.concatenate(given)
+        )
+        bits, codes = readonly(bits), self.partitioned
+        out = np.empty_like(bits)
 
         def fill(begin: int, end: int) -> None:
             for partition in range(begin, end):
@@ -130,27 +145,30 @@ class _Moves:
         each_block(fill, self.starts.shape[1], size=PARTITIONS_PER_BLOCK)
         return out.view(dtype)
 
-    def _into_partitions(self, *chunks: NDArray[Any]) -> NDArray[Any]:
-        """Return the chunks of a column as one array whose rows are in the order of their partitions."""
-        given = [readonly(chunk) for chunk in chunks]
-        firsts = np.append(0, np.cumsum([chunk.size for chunk in given])).tolist()
-        out = np.empty(self.codes.size, given[0].dtype)
-
-        def fill(begin: int, end: int) -> None:
-            places = self.starts[begin // ROWS_PER_BLOCK].copy()
-            for chunk, first in zip(given, firsts, strict=False):
-                low, high = max(begin, first), min(end, first + chunk.size)
-                if low < high:
-                    part = chunk[low - first : high - first]
-                    scatter(self.codes[low:high], self.low, self.shift, 0, part.size, places, part, out)
-
-        each_block(fill, out.size, size=ROWS_PER_BLOCK)
-        return out
-
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """Return the original row number of each row in the grouped order, used to gather non-numeric columns."""
         return self(np.arange(self.codes.size))
+
+
+def _into_partitions(
+    chunks: Sequence[NDArray[Any]], codes: NDArray[np.int32], low: int, shift: int, starts: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the chunks of a column as one array whose rows are in the order of their partitions (see ``_Moves``)."""
+    given = [readonly(chunk) for chunk in chunks]
+    firsts = np.append(0, np.cumsum([chunk.size for chunk in given])).tolist()
+    out = np.empty(codes.size, given[0].dtype)
+
+    def fill(begin: int, end: int) -> None:
+        places = starts[begin // ROWS_PER_BLOCK].copy()
+        for chunk, first in zip(given, firsts, strict=False):
+            left, right = max(begin, first), min(end, first + chunk.size)
+            if left < right:
+                part = chunk[left - first : right - first]
+                scatter(codes[left:right], low, shift, 0, part.size, places, part, out)
+
+    each_block(fill, out.size, size=ROWS_PER_BLOCK)
+    return out
 
 
 def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
@@ -170,33 +188,16 @@ def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
     return starts
 
 
-def _codes_of(
-    values: pl.Series, runs: NDArray[np.int64] | None
-) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
-    """Return (distinct values, ascending; code of each row; lowest code; number of rows of each code).
+def _codes_of(values: pl.Series) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
+    """Return (distinct values, ascending; code of each value; lowest code; number of codes).
 
-    ``values[v]`` is the value of the rows ``runs[v]:runs[v + 1]``, or of row v if ``runs`` is None. 32-bit integers
-    that are close together are their own codes; the counts then begin at the lowest code, and some are 0. All other
-    values get the codes 0, 1, ... without gaps.
+    32-bit integers that are close together are their own codes, from the lowest value to the highest. Some of these may
+    not occur, so the distinct values are None. All other values get the codes 0, 1, ... without gaps.
     """
-    vocabulary, codes = Vocabulary.encode(values)
-    if vocabulary.ids is None:
-        low, high = int(codes.min()), int(codes.max())
+    if values.dtype.is_integer() and values.len() and (found := narrowed(values)) is not None:
+        codes, low, high = found
         if high - low < SPARSE * codes.size:
-            codes = _repeated(codes, runs)
-            counts = _count(codes, low, high - low + 1)
-            return pl.Series(low + np.flatnonzero(counts)), codes, low, counts
-        vocabulary, codes = Vocabulary.dense(values)
+            return None, codes, low, high - low + 1
+    vocabulary, codes = Vocabulary.dense(values)
     assert vocabulary.ids is not None
-    codes = _repeated(codes, runs)
-    return vocabulary.ids, codes, 0, _count(codes, 0, vocabulary.ids.len())
-
-
-def _repeated(codes: NDArray[np.int32], runs: NDArray[np.int64] | None) -> NDArray[np.int32]:
-    return codes if runs is None else np.repeat(codes, np.diff(runs))
-
-
-def _count(codes: NDArray[np.int32], low: int, groups: int) -> NDArray[np.int64]:
-    counts = np.zeros(groups, np.int64)
-    count_groups(readonly(codes), low, 0, 0, codes.size, counts)
-    return counts
+    return vocabulary.ids, codes, 0, vocabulary.ids.len()

@@ -17,6 +17,8 @@ from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
 TEXTS_PER_BLOCK = 1 << 16  # the second hash then finds the texts in the processor's cache
+INT32 = np.iinfo(np.int32)
+INTEGERS_PER_BLOCK = 1 << 18  # so that a block is still in the cache when its highest follows its lowest
 SORTED_PER_BLOCK = 1 << 17  # numbers of groups that are sorted together, which fit the cache
 SORTED_ALONE = 64  # numbers of a group that is sorted by a call of its own
 
@@ -84,15 +86,34 @@ def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descendin
     return bool(ordered.all())
 
 
-def as_int32(values: pl.Series) -> NDArray[np.int32]:
-    """Return integers that fit 32 bits as an int32 array; chunked columns are converted chunk by chunk."""
-    if values.dtype == pl.Int32 and values.n_chunks() == 1:
-        return values.to_numpy()
-    out, done = np.empty(values.len(), np.int32), 0
-    for chunk in values.get_chunks():
-        np.copyto(out[done : done + chunk.len()], chunk.to_numpy(), casting="unsafe")
-        done += chunk.len()
-    return out
+def narrowed(values: pl.Series) -> tuple[NDArray[np.int32], int, int] | None:
+    """Return integers as (an int32 array, the lowest, the highest); None if one of them is not a 32-bit id.
+
+    There must be at least one. ``INT32.min`` is not an id. A column of one chunk of 32-bit integers is not copied.
+
+    >>> narrowed(pl.Series([7, 5]))[1:], narrowed(pl.Series([1 << 40]))
+    ((5, 7), None)
+    """
+    chunks = [chunk.to_numpy() for chunk in values.get_chunks() if chunk.len()]
+    same = len(chunks) == 1 and chunks[0].dtype == np.int32
+    out = chunks[0] if same else np.empty(values.len(), np.int32)
+    firsts = np.append(0, np.cumsum([chunk.size for chunk in chunks])).tolist()
+
+    def fill(begin: int, end: int) -> tuple[int, int]:
+        """Copy some rows and return their lowest and highest value."""
+        found = []
+        for chunk, first in zip(chunks, firsts, strict=False):
+            low, high = max(begin, first), min(end, first + chunk.size)
+            if low < high:
+                part = chunk[low - first : high - first]
+                if not same:
+                    np.copyto(out[low:high], part, casting="unsafe")
+                found.append((int(part.min()), int(part.max())))
+        return min(low for low, _ in found), max(high for _, high in found)
+
+    bounds = each_block(fill, values.len(), size=INTEGERS_PER_BLOCK)
+    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+    return (out, low, high) if INT32.min < low and high <= INT32.max else None
 
 
 def sorted_within(

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.vocabulary import INT32, Vocabulary, as_int64, id_types_differ, rows_in_table
+from recassay.columnar.layout import INT32
+from recassay.columnar.vocabulary import Vocabulary, as_int64, id_types_differ, rows_in_table
 from recassay.errors import InputError
 from recassay.threads import blocks
 

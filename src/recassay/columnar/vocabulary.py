@@ -14,11 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import intern
-from recassay.columnar.layout import as_int32, readonly, text_hashes
+from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
-INT32 = np.iinfo(np.int32)
 ROWS_PER_BLOCK = 1 << 20
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
@@ -44,9 +43,8 @@ class Vocabulary:
         if ids.dtype.is_integer():
             if ids.len() == 0:
                 return cls(None), np.empty(0, np.int32)
-            low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]
-            if INT32.min < low and high <= INT32.max:
-                return cls(None), as_int32(ids)
+            if (found := narrowed(ids)) is not None:
+                return cls(None), found[0]
         return cls.dense(ids)
 
     @classmethod

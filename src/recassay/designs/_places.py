@@ -4,10 +4,11 @@ Tied items are in random order. Each item has one position, and a candidate draw
 there. So the distribution of the draws above a relevant item is a mean over its positions. With k of the tied
 candidates above it, each draw hits them with probability equal to their share of the mass.
 
-Candidates of equal mass form a class. A position is the number of candidates above of each class, and all positions are
-visited. If there are very many, the distribution is evaluated at a few nodes of each small range of mass. One large
-class is visited in blocks. Over a block the distribution is a polynomial of low degree in the position, and the
-eight-node Gauss rule for sums over equally spaced points adds it up to rounding.
+Candidates of equal mass form a class. A position is the number of candidates above of each class. Few positions are all
+visited. One large class is visited in blocks: over a block the distribution is nearly a polynomial of low degree in the
+position, and the eight-node Gauss rule for sums over equally spaced points adds it up to rounding. Of two large
+classes, all candidates together are visited in blocks, and how many of them are of the smaller class one by one; the
+distribution is then evaluated at a few nodes of each small range of mass.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import exp
+from recassay.portable._kernels import exp, log_gamma
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -26,7 +27,8 @@ WIDTH = FEW + 1  # columns of a row of masses: their number, then the masses or 
 POWERS = 4  # sums of powers 1..4 of the masses
 NODES, SMALLEST, SIZES = 8, 16, 16  # nodes of a block; the block sizes are 16, 32, .., 16 * 2^15
 UNSEEN = 46.0  # minus the log of a probability that does not matter
-MANY = 2_000  # positions above which the distribution is evaluated at nodes
+MANY = 2_000  # positions of two classes above which their sum is visited in blocks
+NEGLIGIBLE = 1e-17  # a probability that does not matter
 EQUAL = 1e-9  # relative variance of masses below which they count as equal
 
 
@@ -155,10 +157,10 @@ def masses_above(
     points = 1
     for c in range(number.size):
         points *= number[c] + 1
-    cells = points > MANY
-    room = NODES * (q + 1) if cells else points
-    gaps, chances = np.zeros(room), np.zeros(room)
-    at, filled, width = np.zeros(number.size, np.int64), 0, pool / max(q, 1)
+    if points > MANY:  # more than FEW masses, so two classes
+        return masses_above_in_two_classes(number, mass, above, i, m, q, pool, most, logs)
+    gaps, chances = np.zeros(points), np.zeros(points)
+    at, filled = np.zeros(number.size, np.int64), 0
     base = logs[m] - logs[i - 1] - logs[m - i] - logs[n + m]
     for c in range(number.size):
         base += logs[number[c]]
@@ -171,8 +173,6 @@ def masses_above(
         log += logs[k + i - 1] + logs[n - k + m - i]
         if is_out_of_reach(gap, pool, q, most):
             at[0] = number[0]  # positions with more of the first class above are out of reach too
-        elif log > -UNSEEN and cells:
-            spread_over_nodes(gap / width, exp(log), chances)
         elif log > -UNSEEN:
             gaps[filled], chances[filled] = gap, exp(log)
             filled += 1
@@ -181,9 +181,50 @@ def masses_above(
             if at[c] > number[c]:
                 at[c] = 0
                 at[c + 1] += 1
-    if not cells:
-        return gaps[:filled], chances[:filled]
-    for place in range(room):
+    return gaps[:filled], chances[:filled]
+
+
+@njit(nogil=True, cache=True)
+def masses_above_in_two_classes(
+    number: Int64, mass: Float, above: float, i: int, m: int, q: int, pool: float, most: int, logs: Float
+) -> tuple[Float, Float]:
+    """Return the possible masses above a relevant item among candidates of two classes, with probabilities.
+
+    The parameters are those of ``masses_above``. Of k candidates above, the most likely number a of the smaller class
+    gets its probability (hypergeometric) from factorials, and its neighbours from the ratio of neighbours. Between
+    whole k, these probabilities are the polynomials in k through those of whole k.
+    """
+    more, fewer = (0, 1) if number[0] >= number[1] else (1, 0)
+    large, small = int(number[more]), int(number[fewer])
+    n, width, each = large + small, pool / max(q, 1), (large * mass[more] + small * mass[fewer]) / (large + small)
+    chances, rest = np.zeros(NODES * (q + 1)), np.ones(NODES)
+    base = logs[large] + logs[small] - logs[n]
+    largest = largest_block(3.0 / (q * each / pool + (m + 1.0) / n))
+    start = 0
+    while start <= n and not is_out_of_reach(above + start * min(mass[0], mass[1]), pool, q, most):
+        rule = block_within(largest, n + 1 - start)
+        for node in range(NODES if rule >= 0 else 1):
+            k = start + (BLOCK_NODES[rule, node] if rule >= 0 else 0.0)
+            weight = position_probability(k, n, i, m) * (BLOCK_WEIGHTS[rule, node] if rule >= 0 else 1.0)
+            likely = int(small * k / n)
+            log = base + log_gamma(k + 1) + log_gamma(n - k + 1) - logs[likely] - logs[small - likely]
+            here = weight * exp(log - log_gamma(k - likely + 1) - log_gamma(large - k + likely + 1))
+            gap = above + k * mass[more]
+            a, chance = likely, here
+            while abs(chance) > NEGLIGIBLE:
+                spread_over_nodes((gap + a * (mass[fewer] - mass[more])) / width, chance, rest, chances)
+                if a == small:
+                    break
+                chance *= (small - a) * (k - a) / ((a + 1) * (large - k + a + 1))
+                a += 1
+            a, chance = likely, here
+            while a > 0 and abs(chance) > NEGLIGIBLE:
+                a -= 1
+                chance *= (a + 1) * (large - k + a + 1) / ((small - a) * (k - a))
+                spread_over_nodes((gap + a * (mass[fewer] - mass[more])) / width, chance, rest, chances)
+        start += SMALLEST << rule if rule >= 0 else 1
+    gaps, filled = np.zeros(chances.size), 0
+    for place in range(chances.size):
         if chances[place] != 0:
             gaps[filled], chances[filled] = width * (place // NODES + UNIT_NODES[place % NODES]), chances[place]
             filled += 1
@@ -191,23 +232,41 @@ def masses_above(
 
 
 @njit(nogil=True, cache=True)
-def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
+def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) -> None:
     """Add ``chance``, the probability that the mass above an item is ``where``, to the NODES fixed masses around it.
 
     The mass above an item is the sum of the weights (in a draw) of the candidates above it. For q draws, the masses
     from 0 to that of all candidates are divided into q equal intervals, and ``where`` is in units of one interval.
     ``chances`` has NODES entries ("nodes") per interval, to which parts of ``chance`` are added. The mean of any
     polynomial of the mass up to degree 7 stays the same. Over one interval, the distribution of the number of draws
-    above the item is such a polynomial with an error below 1e-6.
+    above the item is such a polynomial with an error below 1e-6. ``rest`` (NODES) ends with 1; the rest is overwritten.
     """
-    cell = min(int(where), chances.size // NODES - 1)
-    inside = where - cell
+    cell = max(0, min(int(where), chances.size // NODES - 1))
+    inside, first = where - cell, NODES * cell
+    for node in range(NODES - 1, 0, -1):  # the product over the nodes after
+        rest[node - 1] = rest[node] * (inside - UNIT_NODES[node])
+    before = chance  # the product over the nodes before
     for node in range(NODES):
-        part = UNIT_SCALE[node]
-        for other in range(NODES):
-            if other != node:
-                part *= inside - UNIT_NODES[other]
-        chances[NODES * cell + node] += chance * part
+        chances[first + node] += UNIT_SCALE[node] * before * rest[node]
+        before *= inside - UNIT_NODES[node]
+
+
+@njit(nogil=True, cache=True)
+def largest_block(smooth: float) -> int:
+    """Return the number of the largest block size that is at most ``smooth``, a number of positions; -1 for none."""
+    largest = -1
+    while largest + 1 < SIZES and (SMALLEST << (largest + 1)) <= smooth:
+        largest += 1
+    return largest
+
+
+@njit(nogil=True, cache=True)
+def block_within(largest: int, left: int) -> int:
+    """Return the number of the largest block size, up to ``largest``, that ``left`` positions can fill; -1 for none."""
+    rule = largest
+    while rule >= 0 and (SMALLEST << rule) > left:
+        rule -= 1
+    return rule
 
 
 @njit(nogil=True, cache=True)
@@ -220,15 +279,10 @@ def masses_above_in_one_class(
     ``above`` the mass above all tied items. ``q`` draws are made from the mass ``pool``, and ``most`` is the largest
     number of hits above that matters.
     """
-    size = 1.0 / (q * mass / pool + (m + 1.0) / n)  # number of positions over which the distribution is smooth
-    largest = -1
-    while largest + 1 < SIZES and (SMALLEST << (largest + 1)) <= size:
-        largest += 1
+    largest = largest_block(1.0 / (q * mass / pool + (m + 1.0) / n))  # over so many positions it is smooth
     gaps, chances, filled, start = np.empty(n + 1), np.empty(n + 1), 0, 0
     while start <= n and not is_out_of_reach(above + start * mass, pool, q, most):
-        rule = largest
-        while rule >= 0 and (SMALLEST << rule) > n + 1 - start:
-            rule -= 1
+        rule = block_within(largest, n + 1 - start)
         for node in range(NODES if rule >= 0 else 1):
             k = start + (BLOCK_NODES[rule, node] if rule >= 0 else 0.0)
             chance = position_probability(k, n, i, m) * (BLOCK_WEIGHTS[rule, node] if rule >= 0 else 1.0)

@@ -150,7 +150,8 @@ def _source(found: Reproduction, name: str) -> str:
         logs = ", ".join(
             f"{one['name']} ({one['events']:,} events, `{one['fingerprint'][:12]}`)" for one in lock["data"]
         )
-        return f"`studies/{lock['study']}` on {logs}"
+        failed = f"; without {', '.join(lock['failed'])}, which failed" if "failed" in lock else ""
+        return f"`studies/{lock['study']}` on {logs}{failed}"
     return "generated"
 
 

@@ -90,6 +90,7 @@ class PaperSource(ConfigSection):
     # column of text: regular expression whose named groups become columns
     capture: Annotated[dict[str, str], Field(default_factory=dict)]
     study: str | None = None  # a study file, relative to the paper's file
+    may_fail: Annotated[list[str], Field(default_factory=list)]  # systems of the study that no claim needs
     sql: str | None = None  # of the tables above it
     agreement: AgreementSource | None = None
     conclude: Conclusions | None = None
@@ -109,6 +110,8 @@ class PaperSource(ConfigSection):
             raise ValueError(f"needs exactly one of {', '.join(KINDS)}")
         if (self.quick is not None) != (self.file is not None):
             raise ValueError("quick goes with file: it is generated in its place")
+        if self.may_fail and self.study is None:
+            raise ValueError("may_fail goes with study: it names its systems")
         return self
 
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class Sources:
         if source.file is not None and source.quick is not None:
             self.tables[name] = self._read(name, source.file, source.quick, source.capture)
         elif source.study is not None:
-            self._run_study(name, source.study)
+            self._run_study(name, source.study, source.may_fail)
         elif source.sql is not None:
             self.tables[name] = self.query(f"sources.{name}", source.sql)
         elif (wanted := source.agreement) is not None:
@@ -117,16 +117,15 @@ class Sources:
             table = table.with_columns(groups.alias("captured")).unnest("captured")
         return table
 
-    def _run_study(self, name: str, study: str) -> None:
+    def _run_study(self, name: str, study: str, may_fail: Sequence[str]) -> None:
         """Run a study file, or resume it, and add tables: its summary, and its comparisons and exhibits with a suffix.
 
-        ``name`` is the first one's name. Raise U264 if a model failed.
+        ``name`` is the first one's name. Raise U264 if a system failed that is not in ``may_fail``.
         """
         path = (self.file.path.parent / study).resolve()
         folder = self.place / "studies" / name
         found = run_study(path, folder, data=self.data, quick=self.quick, threads=self.threads, wait=True)
-        if found.failures:
-            first = found.failures[0]
+        for first in (one for one in found.failures if one["system"] not in may_fail):
             raise UsageError(
                 "U264",
                 f"{first['system']} failed in the study {path.stem}: {first['message']}",
@@ -146,6 +145,8 @@ class Sources:
             "models": {system: one["model"] for system, one in content.lock["models"].items() if "model" in one},
             "lock": digest_of(content.lock),
         }
+        if found.failures:
+            self.locks[name]["failed"] = sorted({f"{one['system']} on {one['dataset']}" for one in found.failures})
 
 
 def plain_table(rows: Any) -> pl.DataFrame:

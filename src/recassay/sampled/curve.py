@@ -115,7 +115,7 @@ def sampling_curve(
         systems=tuple(systems),
         metrics=tuple(metrics),
         points=_table(points),
-        orders=_table(orders),
+        orders=_table(orders).cast({"swaps": pl.List(pl.String)}),  # also if no pair ever swaps
         stable=_table(stable),
         settings={
             "base": base,

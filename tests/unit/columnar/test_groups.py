@@ -84,7 +84,7 @@ def test_ascending_users_are_not_moved():
 def test_users_in_long_runs_are_numbered_run_by_run(kind, second, monkeypatch):
     monkeypatch.setattr(groups, "FIRST_LOOK", 8)
     encoded = []
-    real = groups.Vocabulary.encode
-    monkeypatch.setattr(groups.Vocabulary, "encode", lambda ids: encoded.append(ids.len()) or real(ids))
+    real = groups._codes_of
+    monkeypatch.setattr(groups, "_codes_of", lambda ids: encoded.append(ids.len()) or real(ids))
     held_to_a_stable_sort(of_users(kind, np.repeat([9, 2, 5, *second], 6)))
     assert encoded[0] == 3 + len(second)

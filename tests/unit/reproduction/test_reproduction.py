@@ -309,6 +309,20 @@ def test_a_failed_study_is_an_error(small, tmp_path, monkeypatch):
     assert error.value.code == "U264"
 
 
+def test_a_system_that_may_fail_is_named_on_the_page(tmp_path):
+    text = STUDY.replace("other: MODEL", "other: Random, linear: EASE(max_items=3)")
+    (tmp_path / "tiny.yaml").write_text(text)
+    text = SMALL.replace(
+        SMALL[SMALL.index("  scores:") : SMALL.index("claims:")],
+        "  scores:\n    study: tiny.yaml\n    may_fail: [linear]\n",
+    )
+    text = text[: text.index("  tau:")].replace("SELECT system AS what, n AS value FROM counts", "SELECT 6 AS value")
+    (tmp_path / "small.yaml").write_text(text)
+    found = reproduce(read_paper(tmp_path / "small.yaml"), tmp_path / "out", quick=True)
+    assert [one.partition(" on ")[0] for one in found.lock["sources"]["scores"]["failed"]] == ["linear"]
+    assert "; without linear on generated, which failed" in gallery_page(found)
+
+
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_every_paper_runs_on_generated_data(path, tmp_path):
     file = read_paper(path)

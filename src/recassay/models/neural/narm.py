@@ -16,6 +16,8 @@ from recassay.threads import blocks
 
 PLACES_PER_CHUNK = 8  # places that attend together: each needs (n, t, h) numbers
 
+AUTHORS: Mapping[str, Value] = {"batch": 512, "loss": "softmax"}
+
 
 @dataclass(frozen=True, repr=False)
 class NARM(Neural):
@@ -33,14 +35,13 @@ class NARM(Neural):
 
     name: ClassVar[str] = "NARM"
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
-        "ml-1m": {"length": 200, "loss": "softmax"},
-        "ml-20m": {"length": 200, "loss": "softmax"},
-        "beauty": {"loss": "softmax"},
-        "games": {"loss": "softmax"},
-        "steam": {"loss": "softmax"},
+        "ml-1m": {"length": 200, **AUTHORS},
+        "ml-20m": {"length": 200, **AUTHORS},
+        "beauty": {**AUTHORS},
+        "games": {**AUTHORS},
+        "steam": {**AUTHORS},
     }
 
-    batch: int = 512
     hidden: int = 100
     dropout_states: float = 0.5
 
