@@ -60,11 +60,18 @@ def claims_digest(file: PaperFile) -> str:
     )
 
 
-def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, str], *, quick: bool) -> dict[str, Any]:
+def build_lock(
+    file: PaperFile,
+    sources: Mapping[str, Any],
+    code: Mapping[str, str],
+    tables: Mapping[str, pl.DataFrame],
+    *,
+    quick: bool,
+) -> dict[str, Any]:
     """Return what the results of a paper depend on, as plain values.
 
     These are versions, a digest of the claims, what each source was made from (``sources``), and a digest of each
-    module (``code``).
+    module (``code``). A digest of each of its ``tables`` says whether another run found the same numbers.
     """
     return {
         "paper": file.name,
@@ -74,7 +81,15 @@ def build_lock(file: PaperFile, sources: Mapping[str, Any], code: Mapping[str, s
         | {library: version(library) for library in LIBRARIES},
         "sources": dict(sources),
         "code": dict(code),
+        "tables": {name: digest_of(table.write_json()) for name, table in tables.items()},
     }
+
+
+def code_of(found: Reproduction) -> dict[str, str]:
+    """Return the digest of each module of the last code that is known to give these results, by the module's path."""
+    later = found.lock.get("later", {"code": {}, "gone": []})
+    code = {**found.lock["code"], **later["code"]}
+    return {path: digest for path, digest in code.items() if path not in later["gone"]}
 
 
 def write_reproduction(
@@ -92,7 +107,12 @@ def write_reproduction(
     for name, picture in figures.items():
         write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
     write_json(found.to_dict(), home / VERDICTS)
-    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+    write_lock(found, home)
+
+
+def write_lock(found: Reproduction, folder: Path) -> None:
+    """Write the lock of results into their folder."""
+    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", folder / LOCK)
 
 
 def _require_small(name: str, table: pl.DataFrame) -> None:
@@ -125,7 +145,7 @@ def outdated(found: Reproduction) -> list[str]:
     The list is empty if they do not differ.
     """
     why = [] if found.lock["claims"] == claims_digest(found.file) else ["the sources or claims in its file changed"]
-    modules = changed(found.lock["code"])
+    modules = changed(code_of(found))
     if modules:
         more = f" and {len(modules) - 3} more" if len(modules) > 3 else ""
         why.append(f"code changed: {', '.join(modules[:3])}{more}")

@@ -42,7 +42,7 @@ def reproduce(
         verdict_on(name, claim, None if claim.value is None else sources.query(f"claims.{name}", claim.value))
         for name, claim in paper.claims.items()
     )
-    lock = build_lock(file, sources.locks, fingerprint(_code(sources)), quick=quick)
+    lock = build_lock(file, sources.locks, fingerprint(_code(sources)), sources.tables, quick=quick)
     found = Reproduction(file, verdicts, sources.seconds, lock)
     kept = {name: sources.tables[name] for name, source in paper.sources.items() if source.keep}
     drawn = {name: _picture(name, figure, sources) for name, figure in paper.figures.items()}
