@@ -111,8 +111,19 @@ def test_sort_judged(lists):
     offsets, items = laid_out([[item for item, _ in one] for one in lists], np.int32)
     _, gains = laid_out([[gain for _, gain in one] for one in lists], np.float64)
     wanted = [pair for one in lists for pair in sorted(one, key=lambda pair: (-pair[1], pair[0]))]
-    _kernels.sort_by_gain(layout.readonly(offsets), items, gains, 0, len(lists))
+    repeats = _kernels.sort_by_gain(layout.readonly(offsets), items, gains, 0, len(lists))
     assert list(zip(items.tolist(), gains.tolist(), strict=True)) == wanted
+    placed = [sorted(one, key=lambda pair: (-pair[1], pair[0])) for one in lists]
+    assert repeats == any(above[0] == below[0] for one in placed for above, below in pairwise(one))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(-4, 4) | st.sampled_from([INT32.max, INT32.min + 1]), max_size=40), max_size=6))
+def test_sort_items_of_equal_gain(lists):
+    offsets, items = laid_out(lists, np.int32)
+    repeats = _kernels.sort_by_gain(layout.readonly(offsets), items, np.empty(0), 0, len(lists))
+    assert items.tolist() == [item for one in lists for item in sorted(one)]
+    assert repeats == any(len(set(one)) < len(one) for one in lists)
 
 
 @settings(deadline=None)

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._kernels import intern
+from recassay.columnar._kernels import count_groups, intern
 from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
@@ -143,8 +143,7 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     if high - low >= SPARSE * codes.size + 4096:
         return np.unique(codes, return_counts=True)
     counts = np.zeros(high - low + 1, np.int64)
-    for begin, end in blocks(codes.size, ROWS_PER_BLOCK):  # blocks, because bincount needs a copy in 64 bits
-        counts += np.bincount(codes[begin:end].astype(np.int64) - low, minlength=counts.size)
+    count_groups(readonly(codes), low, 0, 0, codes.size, counts)
     found = np.flatnonzero(counts)
     return (found + low).astype(np.int32), counts[found]
 

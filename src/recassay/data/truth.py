@@ -73,10 +73,10 @@ class Truth(Displayable):
         queries, offsets = rows.users, rows.offsets
         vocabulary, items = rows.encode("item_id")
         gains = _gains(rows, negative, origin, items.size)
-        items, gains = _best_first(offsets, items, gains)
-        again = mark_repeated(offsets, items)
-        merged, conflicting = int(again.sum()), 0
-        if merged:
+        items, gains, may_repeat = _best_first(offsets, items, gains)
+        merged = conflicting = 0
+        if may_repeat and (again := mark_repeated(offsets, items)).any():
+            merged = int(again.sum())
             conflicting = _conflicts(offsets, items, gains, again)
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
         return cls(
@@ -203,18 +203,19 @@ def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDA
 
 def _best_first(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.float64], bool]:
     """Return the judged items and their gains with the rows of each query sorted: gain descending, then item.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of query q.
+    ``offsets[q]:offsets[q + 1]`` are the rows of query q. Also return whether a query may have an item twice: if all
+    gains are equal, such rows are neighbours now; else they may be apart.
     """
     offsets, items = readonly(offsets), _writable(items)
     graded = gains.strides != (0,)
     keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
-    each_block(
+    repeats = each_block(
         lambda begin, end: sort_by_gain(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
     )
-    return items, keys if graded else gains
+    return items, keys if graded else gains, graded or any(repeats)
 
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:

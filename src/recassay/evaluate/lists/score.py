@@ -40,7 +40,7 @@ from recassay.results.settings import DeferredSettings
 from recassay.stats.intervals import Uncertainty
 
 NO_GROUPS = GroupOptions()
-MOST_DEFERRED = 1_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
+MOST_DEFERRED = 20_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
 
 
 @runtime_checkable

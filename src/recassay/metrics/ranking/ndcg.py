@@ -171,9 +171,12 @@ class NDCG(DCG):
             truth = lists.truth
             most = int(np.diff(lists.truth_offsets).max(initial=1))
             depth = most if self.k is None else min(self.k, most)
+            weight = discounts(self.discount, depth)
+            if truth.gains.strides == (0,):  # one gain for all rows, broadcast: the ideal depends on their number alone
+                best = np.append(0.0, np.cumsum(self.gains(truth.gains[:1]) * weight))
+                return np.asarray(best[np.minimum(np.diff(lists.truth_offsets), depth)])
             out = np.empty(lists.size)
             value = self.gains(truth.gains[lists.truth_rows])
-            weight = discounts(self.discount, depth)
             _kernels.top_sum(truth.offsets, value, weight, lists.begin, lists.end, depth, out)
             return out
 
