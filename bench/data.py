@@ -19,18 +19,25 @@ MILLION = 1_000_000  # different users of a table in part files
 PART = 250_000  # users of a part file
 
 
-def make(folder: Path, users: int, length: int, *, strings: bool = False, seed: int = 7) -> tuple[Path, Path]:
-    """Paths of a run (user_id, item_id, rank, score) and a truth (user_id, item_id), made if they are not there."""
+def make(
+    folder: Path, users: int, length: int, *, strings: bool = False, shuffled: bool = False, seed: int = 7
+) -> tuple[Path, Path]:
+    """Paths of a run (user_id, item_id, rank, score) and a truth (user_id, item_id), made if they are not there.
+
+    With ``shuffled`` the rows of both are in any order.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    kind = "strings" if strings else "integers"
+    kind = ("strings" if strings else "integers") + ("-shuffled" if shuffled else "")
     run, truth = folder / f"run-{users}x{length}-{kind}.parquet", folder / f"truth-{users}x{length}-{kind}.parquet"
     if not (run.exists() and truth.exists()):
         parts = [_chunk(begin, min(begin + CHUNK, users), length, seed) for begin in range(0, users, CHUNK)]
         for path, frames in ((run, [part[0] for part in parts]), (truth, [part[1] for part in parts])):
             frame = pl.concat(frames)
+            frame = frame.sample(fraction=1.0, shuffle=True, seed=seed) if shuffled else frame
+            query = frame.lazy()
             if strings:
-                frame = frame.with_columns(_text("user_id", "user-"), _text("item_id", "item-"))
-            frame.write_parquet(path)
+                query = query.with_columns(text_ids("user_id"), text_ids("item_id"))
+            query.sink_parquet(path)  # texts of a hundred million rows do not fit into memory
     return run, truth
 
 
@@ -98,8 +105,9 @@ def _distinct(users: np.ndarray, items: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"user_id": users, "item_id": items}).unique(maintain_order=True)
 
 
-def _text(column: str, prefix: str) -> pl.Expr:
-    return (pl.lit(prefix) + pl.col(column).cast(pl.String).str.zfill(8)).alias(column)
+def text_ids(column: str) -> pl.Expr:
+    """A column of whole numbers as ids such as ``user-00000017``."""
+    return (pl.lit(f"{column[:4]}-") + pl.col(column).cast(pl.String).str.zfill(8)).alias(column)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Six metrics on the inputs that people have (shuffled, text ids, frames, dicts, CSV), beside Polars by hand.
 
     python bench/inputs.py [--share 0.1] [--repeats 5] [--threads 2] [ROW ...]
+    python bench/inputs.py --growth [--repeats 2]
 
 Each way runs in a process of its own, and the ways of a row take turns, so that other work on the machine meets all of
 them. Building frames and dicts is not timed. ``--share`` makes fewer users, for a short trial; words choose the rows
 whose names hold them. The hand-written Polars, kept in ``by_hand``, checks nothing and has no intervals; its means
-agree with recassay's to 1e-12, or the row fails.
+agree with recassay's to 1e-12, or the row fails. ``--growth`` scores shuffled lists of ten with text ids, of up to ten
+million users, with recassay alone.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,8 +79,11 @@ ROWS = (
         aim=0.7,
         interval=None,
     ),
-    Row("short: 10 items a list, by user and rank", 1_000_000, 10, "by_rank"),
+    Row("short: 10 items a list, by user and rank", 1_000_000, 10, "by_rank", others=("numba", "polars"), aim=1.2),
 )
+
+
+GROWTH = (100_000, 1_000_000, 10_000_000)  # users with ten items each
 
 
 def by_hand(run: pl.LazyFrame, truth: pl.LazyFrame) -> pl.DataFrame:
@@ -127,6 +132,14 @@ def with_polars(run: Any, truth: Any) -> dict[str, float]:
     return dict(zip(found.columns, found.mean().row(0), strict=True))
 
 
+def with_numba(run: Path, truth: Path) -> dict[str, float]:
+    """Score sorted files with integer ids as the loop does that checks nothing and has no intervals."""
+    sys.path.insert(0, str(FILES.parent / "peers"))
+    import handwritten
+
+    return handwritten.compute(handwritten.load(str(run), str(truth)))
+
+
 def with_read_csv(run: Path, truth: Path) -> dict[str, float]:
     """Read the files alone."""
     pl.read_csv(run)
@@ -152,7 +165,7 @@ def _lazy(table: Any) -> pl.LazyFrame:
 
 
 WAYS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
-    "polars": with_polars, "read_csv": with_read_csv, "pytrec_eval": with_pytrec_eval,
+    "polars": with_polars, "read_csv": with_read_csv, "pytrec_eval": with_pytrec_eval, "numba": with_numba,
 }  # fmt: skip
 
 
@@ -165,23 +178,21 @@ def frames(row: Row) -> tuple[pl.DataFrame, pl.DataFrame]:
         run = run.with_columns(pl.col("score").shuffle(1).over("user_id"))
     if row.order == "shuffled":
         run, truth = (frame.sample(fraction=1.0, shuffle=True, seed=1) for frame in (run, truth))
-    if row.ids != "integers":
+    if row.ids == "text":
+        run, truth = (frame.with_columns(map(data.text_ids, ("user_id", "item_id"))) for frame in (run, truth))
+    if row.ids == "uuid":
         run, truth = (
-            frame.with_columns(_text(frame[name], row.ids) for name in ("user_id", "item_id")) for frame in (run, truth)
+            frame.with_columns(_uuids(frame[name]) for name in ("user_id", "item_id")) for frame in (run, truth)
         )
     return run, truth
 
 
-def _text(ids: pl.Series, kind: str) -> pl.Series:
-    """Return ids as text: ``user-00000017``, or 36 characters made of two hashes."""
+def _uuids(ids: pl.Series) -> pl.Series:
+    """Return ids as 36 characters made of two hashes."""
     distinct = ids.unique()
-    name = distinct.name
-    if kind == "text":
-        text = pl.Series(name, [f"{name[:4]}-{value:08}" for value in distinct.to_list()])
-    else:
-        halves = zip(distinct.hash(1).to_list(), distinct.hash(2).to_list(), strict=True)
-        digits = (f"{one:016x}{two:016x}" for one, two in halves)
-        text = pl.Series(name, [f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
+    halves = zip(distinct.hash(1).to_list(), distinct.hash(2).to_list(), strict=True)
+    digits = (f"{one:016x}{two:016x}" for one, two in halves)
+    text = pl.Series(distinct.name, [f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
     return ids.replace_strict(distinct, text)
 
 
@@ -230,13 +241,12 @@ def _nested(frame: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
     return {user: dict(zip(items, values, strict=True)) for user, items, values in lists.iter_rows()}
 
 
-def serve(way: str, row: Row) -> None:
-    """Run one way whenever a line comes, and answer with seconds, processor seconds, the peak and the means."""
-    run, truth = held(row)
+def serve(score: Callable[[], dict[str, float]]) -> None:
+    """Call ``score`` whenever a line comes, and answer with seconds, processor seconds, the peak and the means."""
     for _ in sys.stdin:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
         wall, processor = time.perf_counter(), time.process_time()
-        means = with_recassay(run, truth, row.interval) if way == "recassay" else WAYS[way](run, truth)
+        means = score()
         seconds = time.perf_counter() - wall, time.process_time() - processor
         print(json.dumps([*seconds, _peak(), means]), flush=True)
 
@@ -261,8 +271,20 @@ def measured(row: Row, repeats: int, threads: int) -> str:
         )
         for way in ways
     }  # fmt: skip
-    answers: dict[str, list[Any]] = {way: [] for way in ways}
-    for _ in range(repeats + 1):
+    answers = _answers(servers, repeats + 1)
+    for way in row.others:
+        _agree(row, answers["recassay"][-1][3], answers[way][-1][3], 1e-12 if way == "polars" else 1e-6)
+    cells = [_cell(answers[way]) for way in ways]
+    ratios = [_ratio(answers["recassay"], answers[way]) for way in row.others]
+    beside = "; ".join(f"{way} {cell}" for way, cell in zip(row.others, cells[1:], strict=True))
+    aim = "" if row.aim is None else f"{row.aim}"
+    return f"| {row.name} | {row.users:,} x {row.length:,} | {cells[0]} | {beside} | {', '.join(ratios)} | {aim} |"
+
+
+def _answers(servers: Mapping[str, subprocess.Popen[str]], rounds: int) -> dict[str, list[Any]]:
+    """Return what each process answered in each round; they take turns, and end."""
+    answers: dict[str, list[Any]] = {way: [] for way in servers}
+    for _ in range(rounds):
         for way, server in servers.items():
             assert server.stdin
             assert server.stdout
@@ -270,16 +292,37 @@ def measured(row: Row, repeats: int, threads: int) -> str:
             answers[way].append(json.loads(server.stdout.readline()))
     for server in servers.values():
         server.communicate()
-    for way in row.others:
-        _agree(row, answers["recassay"][-1][3], answers[way][-1][3], 1e-12 if way == "polars" else 1e-6)
-    cells = []
-    for way in ways:
-        wall, processor, peak = (statistics.median(answer[place] for answer in answers[way][1:]) for place in range(3))
-        cells.append(f"{wall:.2f} ({processor:.2f}), {peak / 1e6:,.0f} MB")
-    ratios = [_ratio(answers["recassay"], answers[way]) for way in row.others]
-    beside = "; ".join(f"{way} {cell}" for way, cell in zip(row.others, cells[1:], strict=True))
-    aim = "" if row.aim is None else f"{row.aim}"
-    return f"| {row.name} | {row.users:,} x {row.length:,} | {cells[0]} | {beside} | {', '.join(ratios)} | {aim} |"
+    return answers
+
+
+def _cell(answers: list[Any]) -> str:
+    """Return the medians of the rounds but the first: seconds, processor seconds and peak memory."""
+    wall, processor, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in range(3))
+    return f"{wall:.2f} ({processor:.2f}), {peak / 1e6:,.0f} MB"
+
+
+def growth(repeats: int) -> None:
+    """Print seconds and memory of shuffled lists of ten with text ids, beside the memory of their columns."""
+    print(
+        "| users x 10 | recassay: s (processor s), peak | s a million users | columns in memory, MB | peak / columns |"
+    )
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    for users in GROWTH:
+        paths = data.make(FILES, users, 10, strings=True, shuffled=True)
+        command = [sys.executable, __file__, "--serve-files", *map(str, paths)]
+        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        (answers,) = _answers({"recassay": server}, repeats + 1).values()
+        wall, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in (0, 2))
+        columns = sum(_bytes_of_texts(path) for path in paths)
+        cells = [f"{users:,}", _cell(answers), f"{wall / users * 1e6:.2f}", f"{columns / 1e6:,.0f}"]
+        print(f"| {' | '.join(cells)} | {peak / columns:.1f} |", flush=True)
+
+
+def _bytes_of_texts(path: Path) -> int:
+    """Return what the columns of a file take in memory: 8 bytes for a score, 16 and the characters for a text."""
+    rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+    texts = pl.read_parquet(path, columns=["user_id", "item_id"], n_rows=1_000).row(0)
+    return int(rows * (sum(16 + len(text) for text in texts) + (8 if path.name.startswith("run") else 0)))
 
 
 def _ratio(ours: list[Any], theirs: list[Any]) -> str:
@@ -302,10 +345,20 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the users of each row")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--growth", action="store_true", help="up to ten million users with text ids")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--serve-files", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve_files:
+        serve(lambda: with_recassay(*map(Path, options.serve_files), "abc"))
+        return
     if options.serve:
-        serve(options.serve[0], Row(**json.loads(options.serve[1])))
+        way, row = options.serve[0], Row(**json.loads(options.serve[1]))
+        run, truth = held(row)
+        serve(lambda: with_recassay(run, truth, row.interval) if way == "recassay" else WAYS[way](run, truth))
+        return
+    if options.growth:
+        growth(options.repeats)
         return
     print("| input | users x items | recassay: s (processor s), peak | others | ratio of s / processor s | aim |")
     print("| --- | --- | --- | --- | --- | --- |")

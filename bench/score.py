@@ -1,9 +1,10 @@
-"""Six metrics from Parquet files to values per user, beside the peers, in one run: writes bench/RESULTS.md.
+"""Six metrics from Parquet files to values per user, beside the peers, in one run.
 
     python bench/score.py [--quick] [--skip-peers]
 
-Every library runs in a process of its own, in turn, on the same files (``bench/data``, generated). A warm-up on a small
-slice comes first, so compilation is not counted; it is measured by itself further down. Times are medians.
+Writes its sections of bench/RESULTS.md. Every library runs in a process of its own, in turn, on the same files
+(``bench/data``, generated). A warm-up on a small slice comes first, so compilation is not counted; it is measured by
+itself further down. Times are medians.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import data
+from standings import write_section
 
 HERE = Path(__file__).resolve().parent
 FILES = HERE / "data"
@@ -63,6 +67,7 @@ PEERS = (
     Peer("RePlay (polars)", "with_replay.py", "numpy2"),
     Peer("RecTools", "with_rectools.py", "rectools"),
 )
+ON_TEXTS = (*PEERS[1:], Peer("ir_measures", "with_ir_measures.py", "numpy2"))
 # users x list length, and how often the quick and the slow libraries run
 SIZES = (("a", 1_000_000, 10, 7, 1), ("b", 100_000, 100, 7, 1), ("c", 6_040, 100, 15, 3))
 
@@ -70,18 +75,23 @@ SIZES = (("a", 1_000_000, 10, 7, 1), ("b", 100_000, 100, 7, 1), ("c", 6_040, 100
 def main(arguments: list[str]) -> None:
     sizes = SIZES[-1:] if "--quick" in arguments else SIZES
     peers = PEERS[:2] if "--skip-peers" in arguments else PEERS
-    sections = [header()]
+    sections: dict[str, Callable[[], str]] = {"Scoring files": header}
     for label, users, length, often, seldom in sizes:
-        sections.append(compared(label, users, length, often, seldom, peers))
+        title = f"({label}) {users:,} users x {length}"
+        sections[title] = partial(compared, data.make(FILES, users, length), often, seldom, peers)
     if "--quick" not in arguments:
-        sections += [kernels(), strings(), growth()]
-    sections.append(processes())
-    text = "\n\n".join(sections) + "\n"
-    if "--quick" in arguments or "--skip-peers" in arguments:
-        print(text)
-        return
-    (HERE / "RESULTS.md").write_text(text)
-    print(f"written: {HERE / 'RESULTS.md'}")
+        if "--skip-peers" not in arguments:
+            files = data.make(FILES, 100_000, 100, strings=True, shuffled=True)
+            sections["Shuffled rows with text ids"] = partial(compared, files, 5, 1, ON_TEXTS)
+        sections |= {"Threads": kernels, "String ids": strings, "Growth": growth}
+    sections["Whole processes"] = processes
+    for title, make in sections.items():
+        print(title, file=sys.stderr, flush=True)
+        text = f"## {title}\n\n{make()}"
+        if "--quick" in arguments or "--skip-peers" in arguments:
+            print(text)
+        else:
+            write_section(title, text)
 
 
 def header() -> str:
@@ -92,11 +102,12 @@ def header() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
     return (
-        "# Scoring run files: recassay beside the peers\n\n"
-        "Written by `python bench/score.py` (`make bench`). Six metrics (nDCG@10, MAP, MRR, recall@10, precision@10,\n"
-        "hit@10) with values per user kept, from Parquet files with integer ids, 50,000 items, 10 relevant items a\n"
-        f"user on average. Medians of warm runs, each library in a process of its own. {machine}.\n\n"
-        "The hand-written loop is the bound: a loop for exactly these six metrics, that checks nothing."
+        "The sections up to *Whole processes* are written by `python bench/score.py` (`make bench`). Six metrics\n"
+        "(nDCG@10, MAP, MRR, recall@10, precision@10, hit@10) with values per user kept, from Parquet files, sorted\n"
+        "and with integer ids where nothing else is said, 50,000 items, 10 relevant items a user on average. Medians\n"
+        f"of warm runs, each library in a process of its own. {machine}.\n\n"
+        "The hand-written loop is the bound: a loop for exactly these six metrics, that reads two columns of four\n"
+        "and checks nothing."
     )
 
 
@@ -111,16 +122,13 @@ def measured(peer: Peer, run: Path, truth: Path, repeats: int) -> dict[str, Any]
     return answer
 
 
-def compared(label: str, users: int, length: int, often: int, seldom: int, peers: tuple[Peer, ...]) -> str:
-    print(f"({label}) {users:,} x {length}", file=sys.stderr, flush=True)
-    run, truth = data.make(FILES, users, length)
+def compared(files: tuple[Path, Path], often: int, seldom: int, peers: tuple[Peer, ...]) -> str:
+    run, truth = files
     answers = {}
     for peer in peers:
         answers[peer.name] = measured(peer, run, truth, often if peer.environment is None else seldom)
     ours = answers[OURS]
     lines = [
-        f"## ({label}) {users:,} users x {length}",
-        "",
         "| library | version | load s | compute s | whole s | whole / recassay | peak MB |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -160,8 +168,8 @@ def kernels() -> str:
     one, two, four = (float(line) for line in done.stdout.split())
     bound = measured(PEERS[0], run, truth, 7)
     return (
-        "## Threads\n\n`ra.score` on runs in memory, 1,000,000 x 10 (matching users, duplicates, ties, metrics,\n"
-        "means, counts, findings), seconds.\n\n| 1 thread | 2 threads | 4 threads | hand-written loop, 4 threads |\n"
+        "`ra.score` on runs in memory, 1,000,000 x 10 (matching users, duplicates, ties, metrics,\n"
+        "means, counts, findings), seconds.\n\n| 1 thread | 2 threads | 4 threads | hand-written loop, all cores |\n"
         "| --- | --- | --- | --- |\n"
         f"| {one:.3f} | {two:.3f} | {four:.3f} | {statistics.median(bound['compute']):.3f} |"
     )
@@ -171,14 +179,14 @@ def strings() -> str:
     answers = [measured(PEERS[1], *data.make(FILES, 1_000_000, 10, strings=text), 5) for text in (False, True)]
     integers, text = (answer["total"] for answer in answers)
     return (
-        "## String ids\n\n1,000,000 x 10, ids such as `user-00000017` and `item-00004711`.\n\n"
+        "1,000,000 x 10, ids such as `user-00000017` and `item-00004711`.\n\n"
         "| integer ids s | string ids s | ratio |\n| --- | --- | --- |\n"
         f"| {integers:.3f} | {text:.3f} | {text / integers:.2f} |"
     )
 
 
 def growth() -> str:
-    lines = ["## Growth", "", "| users x 10 | whole s | s per million users | peak MB |", "| --- | --- | --- | --- |"]
+    lines = ["| users x 10 | whole s | s per million users | peak MB |", "| --- | --- | --- | --- |"]
     for users in (100_000, 1_000_000, 3_000_000, 10_000_000):
         answer = measured(PEERS[1], *data.make(FILES, users, 10), 3)
         lines.append(
@@ -199,7 +207,7 @@ def processes() -> str:
         ("`recassay score` on (c), the first run after installation: kernels are compiled", first),
         ("`recassay score` on (c), every later run, with bootstrap intervals", clock(score, {}, 7)),
     ]
-    lines = ["## Whole processes", "", "| command | s |", "| --- | --- |"]
+    lines = ["| command | s |", "| --- | --- |"]
     return "\n".join([*lines, *(f"| {what} | {seconds:.2f} |" for what, seconds in rows)])
 
 

@@ -5,6 +5,7 @@ Parquet columns become a table of int32 with a row per user and a compressed tru
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from typing import Any
@@ -14,7 +15,7 @@ import polars as pl
 import timing
 from numba import njit
 
-K, THREADS, BLOCK = 10, 4, 16_384
+K, THREADS, BLOCK = 10, len(os.sched_getaffinity(0)), 16_384
 DISCOUNT = 1.0 / np.log2(np.arange(2, 1002))
 IDEAL = np.append(0.0, np.cumsum(DISCOUNT))
 
@@ -63,4 +64,5 @@ def compute(ready: Any) -> dict[str, float]:
     return dict(zip(names, out.mean(axis=1).tolist(), strict=True))
 
 
-timing.main("hand-written loop", f"numba {metadata.version('numba')}", load, compute)
+if __name__ == "__main__":
+    timing.main("hand-written loop", f"numba {metadata.version('numba')}", load, compute)

@@ -260,8 +260,8 @@ def _sort_few(items: NDArray[np.int32], first: int, last: int, few: NDArray[np.i
     instruction compares many items, and none waits for a wrongly predicted branch as in insertion sort.
     """
     size = last - first
-    for place in range(COUNTED):
-        few[place] = items[first + place] if place < size else NO_ITEM
+    for other in range(COUNTED):
+        few[other] = items[first + other] if other < size else NO_ITEM
     for row in range(size):
         item, place = few[row], np.int32(0)
         for other in range(COUNTED):
