@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.columnar.layout import readonly
-from recassay.evaluate.ranks._kernels import FEW, NEAR, find_zones, read_block
+from recassay.evaluate.ranks._kernels import NEAR, find_zones, read_block
 
 from ..examples import examples
 
@@ -53,10 +53,14 @@ def test_counts_and_masses_of_long_rows(seed, n, n_relevant, grid, dtype, heavy)
 
 @pytest.mark.parametrize("grid", [None, 0.5])
 def test_counts_of_many_relevant_items(grid):
-    check(np.random.default_rng(5), 5_000, FEW + 3, grid, np.float32, True)
+    check(np.random.default_rng(5), 5_000, 259, grid, np.float32, True)
 
 
-def check(rng, n, n_relevant, grid, dtype, heavy):
+def test_masses_that_exceed_32_bits():
+    check(np.random.default_rng(6), 2 * NEAR, 5, None, np.float32, True, heaviest=2**24)
+
+
+def check(rng, n, n_relevant, grid, dtype, heavy, heaviest=1_000):
     """Compare one row; a ``grid`` makes scores tie, and some scores are infinite."""
     line = rng.standard_normal(n)
     if grid is not None:
@@ -68,26 +72,27 @@ def check(rng, n, n_relevant, grid, dtype, heavy):
     relevant, rest = order[: min(n_relevant, n)], order[min(n_relevant, n) :]
     seen, rated = np.sort(rest[: split[0] // 4]), rest[split[0] // 4 : split[0] // 4 + 5].copy()
     cells = np.concatenate([[0], np.sort(rng.integers(0, n + 1, 6)), [n]]).astype(np.int64)
-    weight = rng.integers(0, 1_000, n if heavy else 0).astype(np.int32)
+    weight = rng.integers(0, heaviest, n if heavy else 0).astype(np.int32)
     sizes = [np.array([0, some.size]) for some in (seen, relevant, rated)]
-    above, tied = (np.zeros((relevant.size, 5), np.int32) for _ in range(2))
-    mass_above, mass_tied = (np.zeros((relevant.size if heavy else 0, 2), np.int64) for _ in range(2))
+    above, tied = (np.zeros((5, relevant.size), np.int64) for _ in range(2))
+    mass_above, mass_tied = (np.zeros((2, relevant.size if heavy else 0), np.int64) for _ in range(2))
     tie_relevant, bottom = np.zeros(relevant.size, np.int32), np.zeros(relevant.size, bool)
     ranked = relevant.copy()
     rows, codes = np.zeros(1, np.int32), np.arange(n, dtype=np.int32)
     read = map(readonly, (rows, sizes[0], seen, sizes[1]))
     also_read = map(readonly, (codes, cells, MEMBER, BINS, sizes[2], rated, weight))
+    table = line[None].copy()
     read_block(
-        line[None].copy(), *read, ranked, *also_read, above, tied, mass_above, mass_tied,
+        table, table.view(f"u{table.itemsize}"), *read, ranked, *also_read, above, tied, mass_above, mass_tied,
         np.zeros((2, relevant.size if heavy else 0, 8)), tie_relevant, bottom, np.empty((1, 0), np.int32),
-        np.empty((1, 0), dtype),
+        np.empty((1, 0)),
     )  # fmt: skip
     assert ranked.tolist() == sorted(relevant.tolist(), key=lambda item: (-line[item], item))
     weights = weight if heavy else np.zeros(n, np.int64)
     found = wanted(line, ranked, seen, rated, cells, weights)
-    assert (above.tolist(), tied.tolist()) == found[:2]
+    assert (above.T.tolist(), tied.T.tolist()) == found[:2]
     if heavy:
-        assert (mass_above.tolist(), mass_tied.tolist()) == found[2:]
+        assert (mass_above.T.tolist(), mass_tied.T.tolist()) == found[2:]
     assert tie_relevant.tolist() == [int((line[ranked] == line[item]).sum()) - 1 for item in ranked]
     assert bottom.tolist() == (line[ranked] == -np.inf).tolist()
 

@@ -19,80 +19,75 @@ Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Float = NDArray[np.float64]
 Scores = NDArray[np.floating]  # single or double precision, as given by the system
+Bits = NDArray[np.unsignedinteger]  # the bits of scores, as whole numbers
 
-FEW = 256  # up to this many levels, compare the row with each (vectorised); with more, search the levels per item
-CHUNK = 1024  # weights are added in 32 bits over a chunk, then in 64 bits
 NEAR = 4096  # scores that the first cache holds
-SCORES = 64  # a multiple of what a vector loop reads in a round
+LARGEST = 2**31 - 1  # total weight of so many items: weights are added in 32 bits, then in 64 bits
 
 
 @njit(nogil=True, cache=True)
 def read_block(
-    scores: Scores, queries: Int32, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
-    cells: Int64, member: Bool, bins: Int32, rated_offsets: Int64, rated: Int32, weight: Int32, above: Int32,
-    tied: Int32, mass_above: Int64, mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
-    top: Int32, top_scores: Scores,
+    scores: Scores, bits: Bits, queries: Int32, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32,
+    ids: Int32, cells: Int64, member: Bool, bins: Int32, rated_offsets: Int64, rated: Int32, weight: Int32,
+    above: Int64, tied: Int64, mass_above: Int64, mass_tied: Int64, tied_masses: Float, tie_relevant: Int32,
+    bottom: Bool, top: Int32, top_scores: Float,
 ) -> None:  # fmt: skip
     """Count the items above and tied with each relevant item of the ``queries`` of a block; write their top lists.
 
-    Row i of ``scores`` (overwritten) is for query ``queries[i]``; a negative number marks an empty row. Items are
-    numbered by their position in a row, and ``ids`` of the items order equal scores. A pair is a query with one of its
-    relevant items: ``relevant[offsets[q]:offsets[q + 1]]`` are those of query q, sorted here by descending score, then
-    id. Likewise ``seen`` (with ``seen_offsets``) are the items to leave out, and ``rated`` (with ``rated_offsets``) the
-    items with a low test rating. Cell c is the group of items at the positions ``cells[c]:cells[c + 1]``.
+    Row i of ``scores`` (overwritten) is for query ``queries[i]``; a negative number marks an empty row. ``bits`` is the
+    same memory read as whole numbers. Items are numbered by their position in a row, and ``ids`` of the items order
+    equal scores. A pair is a query with one of its relevant items: ``relevant[offsets[q]:offsets[q + 1]]`` are those of
+    query q, sorted here by descending score, then id. Likewise ``seen`` (with ``seen_offsets``) are the items to leave
+    out, and ``rated`` (with ``rated_offsets``) the items with a low test rating. Cell c is the group of items at the
+    positions ``cells[c]:cells[c + 1]``.
 
-    ``above`` and ``tied`` (pairs, columns) receive the numbers of items that score above the pair's item and equal to
-    it, neither relevant nor seen. The columns are: one per base set b (the items a design can take candidates from: the
-    cells with ``member[b, c]``), one per row of ``bins`` (the cells in the same popularity bin as the pair's item), and
-    one for the ``rated`` items. ``mass_above`` and ``mass_tied`` (pairs, base sets) receive the sums of the ``weight``
-    of these items; an empty ``weight`` leaves them out. ``tied_masses[b, p]``, zeros at first, receives the weights of
-    the candidates tied with pair p (as in ``Standings.tied_masses``). ``tie_relevant[p]`` is the number of other
-    relevant items tied with pair p, and ``bottom[p]`` whether its score is minus infinity. ``top`` receives a list per
-    query, and ``top_scores`` its scores per row.
+    ``above`` and ``tied`` (rows, pairs), zeros at first, receive the numbers of items that score above the pair's item
+    and equal to it, neither relevant nor seen. The rows are: one per base set b (the items a design can take candidates
+    from: the cells with ``member[b, c]``; the first has all cells), one per row of ``bins`` (the cells in the same
+    popularity bin as the pair's item), and one for the ``rated`` items. ``mass_above`` and ``mass_tied`` (base sets,
+    pairs) receive the sums of the ``weight`` of these items; an empty ``weight`` leaves them out. ``tied_masses[b, p]``
+    receives the weights of the candidates tied with pair p (as in ``Standings.tied_masses``; zeros at first).
+    ``tie_relevant[p]`` is the number of other relevant items tied with pair p, and ``bottom[p]`` whether its score is
+    minus infinity. ``top`` and ``top_scores`` receive a list per query.
+
+    Functions get whole arrays and ranges rather than slices: a slice counts references, and a count takes 5 ns.
     """
-    zones = find_zones(member)
+    zones, most, near = find_zones(member), 0, NEAR
+    if weight.size:
+        near = min(NEAR, LARGEST // max(weight.max(), 1))
+    for query in queries:
+        most = max(most, offsets[query + 1] - offsets[query] if query >= 0 else 0)
+    levels, sums = np.empty((most + 3) // 4 * 4, scores.dtype), np.empty((4, (most + 3) // 4 * 4), np.int64)
+    level_bits = levels.view(bits.dtype)
     for row in range(scores.shape[0]):
-        line, query = scores[row], queries[row]
+        query = queries[row]
         if query < 0:
             continue
         first, last = offsets[query], offsets[query + 1]
         for place in range(seen_offsets[query], seen_offsets[query + 1]):
-            line[seen[place]] = np.nan  # NaN is neither above nor equal to anything
+            scores[row, seen[place]] = np.nan  # NaN is neither above nor equal to anything
         if top.shape[1]:
-            top_k(line, ids, top[query], top_scores[row])
-        if first == last:
-            continue
-        sort_by_score(line, ids, relevant, first, last)
-        levels = line[relevant[first:last]]
+            top_k(scores[row], ids, top[query], top_scores[query])
+        sort_by_score(scores, row, ids, relevant, first, last)
+        levels[last - first :] = np.inf
         for pair in range(first, last):
-            line[relevant[pair]] = np.nan
-        count_zones(
-            line, levels, weight, cells, zones, member, above[first:last], tied[first:last],
-            mass_above[first:last], mass_tied[first:last],
-        )  # fmt: skip
-        count_bins(line, levels, relevant[first:last], cells, bins, above[first:last], tied[first:last])
-        for pair in range(first, last if weight.size else first):
-            again = pair > first and levels[pair - first] == levels[pair - 1 - first]
+            levels[pair - first] = scores[row, relevant[pair]]
+            scores[row, relevant[pair]] = np.nan
+        for zone in range(zones.size - 1 if first < last else 0):
+            begin, end = cells[zones[zone]], cells[zones[zone + 1]]
+            count(scores, bits, row, begin, end, weight, near, levels, level_bits, last - first, sums)
             for base in range(member.shape[0]):
-                own = tied_masses[base, pair]
-                if again:
-                    own[:] = tied_masses[base, pair - 1]
-                elif mass_tied[pair, base]:
-                    list_masses(line, weight, levels[pair - first], cells, member[base], mass_tied[pair, base], own)
-        start = first
-        for pair in range(first, last):
-            level = levels[pair - first]
-            start = start if level == levels[start - first] else pair
-            tie_relevant[start] = pair - start
-            bottom[pair] = level == -np.inf
-            more, same = 0, 0
-            for other in range(rated_offsets[query], rated_offsets[query + 1]):
-                more += line[rated[other]] > level
-                same += line[rated[other]] == level
-            above[pair, -1], tied[pair, -1] = more, same
-        for pair in range(first + 1, last):
-            if levels[pair - first] == levels[pair - 1 - first]:
-                tie_relevant[pair] = tie_relevant[pair - 1]
+                for pair in range(first, last if member[base, zones[zone]] else first):
+                    above[base, pair] += sums[0, pair - first]
+                    tied[base, pair] += sums[1, pair - first]
+                    if weight.size:
+                        mass_above[base, pair] += sums[2, pair - first]
+                        mass_tied[base, pair] += sums[3, pair - first]
+        count_bins(scores, row, levels, relevant, first, last, cells, bins, above, tied)
+        count_rated(scores, row, levels, first, last, rated, rated_offsets, query, above, tied)
+        describe_ties(
+            scores, row, levels, weight, first, last, cells, member, mass_tied, tied_masses, tie_relevant, bottom
+        )
 
 
 @njit(nogil=True, cache=True)
@@ -112,196 +107,172 @@ def find_zones(member: Bool) -> Int64:
 
 
 @njit(nogil=True, cache=True)
-def count_zones(
-    line: Scores, levels: Scores, weight: Int32, cells: Int64, zones: Int64, member: Bool, above: Int32, tied: Int32,
-    mass_above: Int64, mass_tied: Int64,
+def count(
+    scores: Scores, bits: Bits, row: int, begin: int, end: int, weight: Int32, near: int, levels: Scores,
+    level_bits: Bits, n: int, sums: Int64,
 ) -> None:  # fmt: skip
-    """Add to ``above`` and ``tied`` how many scores of each base set exceed, and equal, each level.
+    """Write to ``sums`` how many scores of ``scores[row, begin:end]`` exceed, and equal, each of the first n levels.
 
-    ``levels`` (descending) are the scores of relevant items, one per row of the outputs. There is a column for each
-    base set, a set of items. ``line`` has the scores of all items, and cell c those at ``cells[c]:cells[c + 1]``.
-    ``member[b, c]`` says whether the cell is in base set b. A zone is a range of cells that are in the same base sets:
-    zone z has the cells ``zones[z]:zones[z + 1]``. ``mass_above`` and ``mass_tied`` get the sums of the ``weight`` of
-    the counted items, unless ``weight`` is empty.
+    The rows of ``sums`` are: the number of scores above the level, the number of those equal to it, and the totals of
+    the ``weight`` of both, unless ``weight`` is empty. Weights are added in 32 bits over ``near`` items each. ``bits``
+    and ``level_bits`` are the bits of scores and levels. Levels are filled up with infinity to a multiple of four; what
+    ``sums`` has for the added ones means nothing.
     """
-    n, room = levels.size, (levels.size + 3) // 4 * 4
-    padded, rest = np.full(room, np.inf, line.dtype), np.empty(SCORES, line.dtype)
-    padded[:n] = levels
-    sums = np.empty((4, room), np.int64)
-    over, equal, heavy, heavy_equal = sums[0], sums[1], sums[2], sums[3]
-    for zone in range(zones.size - 1):
-        part = slice(cells[zones[zone]], cells[zones[zone + 1]])
-        sums[:] = 0
-        count(line[part], padded, n, rest, over, equal)
-        for pair in range(0, n if weight.size else 0, 4):
-            weigh_four(line[part], weight[part], padded, pair, heavy)
-        for pair in range(n if weight.size else 0):
-            if equal[pair]:
-                heavy_equal[pair] = weigh_equal(line[part], weight[part], levels[pair])
-        for base in range(member.shape[0]):
-            for pair in range(n if member[base, zones[zone]] else 0):
-                above[pair, base] += over[pair]
-                tied[pair, base] += equal[pair]
+    sums[:] = 0
+    fours = (n + 3) // 4 * 4 if weight.size else (n + 2) // 4 * 4
+    for start in range(begin, end, near):
+        stop = min(start + near, end)
+        for first in range(0, fours, 4):
+            if weight.size:
+                may_tie = count_four(scores, bits, row, start, stop, weight, levels, level_bits, first, sums)
+            else:
+                may_tie = count_four(scores, bits, row, start, stop, None, levels, level_bits, first, sums)
+            for pair in range(first, min(first + 4, n) if may_tie else first):
                 if weight.size:
-                    mass_above[pair, base] += heavy[pair]
-                    mass_tied[pair, base] += heavy_equal[pair]
+                    number, mass = count_equal(scores, row, start, stop, weight, levels[pair])
+                else:
+                    number, mass = count_equal(scores, row, start, stop, None, levels[pair])
+                sums[1, pair] += number
+                sums[3, pair] += mass
+        if fours < n:
+            sums[0, fours] += count_above(scores, row, start, stop, levels[fours])
+            sums[1, fours] += count_equal(scores, row, start, stop, None, levels[fours])[0]
+
+
+@njit(nogil=True, cache=True)
+def count_four(
+    scores: Scores, bits: Bits, row: int, begin: int, end: int, weight: Int32 | None, levels: Scores, level_bits: Bits,
+    first: int, sums: Int64,
+) -> bool:  # fmt: skip
+    """Add to ``sums`` how many of ``scores[row, begin:end]`` exceed each of four ``levels`` from ``first`` on.
+
+    Their total ``weight`` is added too, unless it is None. Return whether a score may equal one of the levels, which is
+    rare: scores differ from all levels if their bits do, or if a level is zero, which has two patterns of bits.
+    """
+    line, line_bits = scores[row, begin:end], bits[row, begin:end]
+    a, b, c, d = levels[first], levels[first + 1], levels[first + 2], levels[first + 3]
+    bits_a, bits_b, bits_c = level_bits[first], level_bits[first + 1], level_bits[first + 2]
+    bits_d = level_bits[first + 3]
+    if weight is not None:
+        weights = weight[begin:end]
+    kind, zero = bits.dtype.type, np.int32(0)
+    one = np.int32(sums.shape[0] // 4)  # adding an unknown number where a score exceeds a level is one instruction
+    over_a, over_b, over_c, over_d, mass_a, mass_b, mass_c, mass_d = zero, zero, zero, zero, zero, zero, zero, zero
+    nearest = kind(~kind(0))
+    for place in range(line.size):
+        score, score_bits = line[place], line_bits[place]
+        over_a = np.int32(over_a + (one if score > a else zero))
+        over_b = np.int32(over_b + (one if score > b else zero))
+        over_c = np.int32(over_c + (one if score > c else zero))
+        over_d = np.int32(over_d + (one if score > d else zero))
+        if weight is not None:
+            own = weights[place]
+            mass_a = np.int32(mass_a + (own if score > a else zero))
+            mass_b = np.int32(mass_b + (own if score > b else zero))
+            mass_c = np.int32(mass_c + (own if score > c else zero))
+            mass_d = np.int32(mass_d + (own if score > d else zero))
+        near_ab = min(kind(score_bits ^ bits_a), kind(score_bits ^ bits_b))
+        near_cd = min(kind(score_bits ^ bits_c), kind(score_bits ^ bits_d))
+        nearest = min(nearest, near_ab, near_cd)
+    for pair, over in enumerate((over_a, over_b, over_c, over_d)):
+        sums[0, first + pair] += over
+    for pair, mass in enumerate((mass_a, mass_b, mass_c, mass_d)):
+        sums[2, first + pair] += mass
+    return nearest == 0 or a == 0 or b == 0 or c == 0 or d == 0
+
+
+@njit(nogil=True, cache=True)
+def count_above(scores: Scores, row: int, begin: int, end: int, level: float) -> int:
+    """Return how many of ``scores[row, begin:end]`` exceed ``level``.
+
+    The sum has 32 bits so that the compiler can compare as many scores at a time as it can.
+    """
+    line, over = scores[row, begin:end], np.int32(0)
+    for place in range(line.size):
+        over = np.int32(over + np.int32(line[place] > level))
+    return int(over)
+
+
+@njit(nogil=True, cache=True)
+def count_equal(scores: Scores, row: int, begin: int, end: int, weight: Int32 | None, level: float) -> tuple[int, int]:
+    """Return how many of ``scores[row, begin:end]`` equal ``level``, and their total ``weight``, 0 if it is None."""
+    line, number, mass = scores[row, begin:end], np.int32(0), np.int32(0)
+    if weight is not None:
+        weights = weight[begin:end]
+    for place in range(line.size):
+        equal = line[place] == level
+        number = np.int32(number + np.int32(equal))
+        if weight is not None:
+            own = weights[place]
+            mass = np.int32(mass + (own if equal else np.int32(0)))
+    return int(number), int(mass)
 
 
 @njit(nogil=True, cache=True)
 def count_bins(
-    line: Scores, levels: Scores, relevant: Int32, cells: Int64, bins: Int32, above: Int32, tied: Int32
-) -> None:
+    scores: Scores, row: int, levels: Scores, relevant: Int32, first: int, last: int, cells: Int64, bins: Int32,
+    above: Int64, tied: Int64,
+) -> None:  # fmt: skip
     """Write to ``above`` and ``tied`` how many scores of the popularity bin of each relevant item exceed and equal it.
 
-    ``relevant`` is the position of each relevant item in the row of scores ``line``, and ``levels`` its score. Cell c
-    has the positions ``cells[c]:cells[c + 1]``, and ``bins[m, c]`` is its bin in the m-th way to cut the items. A bin
-    is a range of cells. The outputs have a column for each of these ways, behind others and before the last.
+    ``relevant[first:last]`` are the positions of the relevant items in ``scores[row]``, and ``levels`` their scores.
+    Cell c has the positions ``cells[c]:cells[c + 1]``, and ``bins[m, c]`` is its bin in the m-th way to cut the items.
+    A bin is a range of cells. The outputs have a row for each of these ways, behind others and before the last; their
+    first row is for all items and filled already.
     """
     n_ways = bins.shape[0]
-    for pair in range(levels.size if n_ways else 0):
-        own = np.searchsorted(cells, relevant[pair], side="right") - 1
+    for pair in range(first, last if n_ways else first):
+        own, level = np.searchsorted(cells, relevant[pair], side="right") - 1, levels[pair - first]
         for way in range(n_ways):
-            low, high, column = own, own + 1, above.shape[1] - 1 - n_ways + way
+            low, high, output = own, own + 1, above.shape[0] - 1 - n_ways + way
             while low > 0 and bins[way, low - 1] == bins[way, own]:
                 low -= 1
             while high < cells.size - 1 and bins[way, high] == bins[way, own]:
                 high += 1
-            above[pair, column], tied[pair, column] = count_one(line[cells[low] : cells[high]], levels[pair])
+            above[output, pair] = count_above(scores, row, cells[low], cells[high], level)
+            if tied[0, pair]:
+                tied[output, pair] = count_equal(scores, row, cells[low], cells[high], None, level)[0]
 
 
 @njit(nogil=True, cache=True)
-def count(line: Scores, levels: Scores, n: int, rest: Scores, above: Int64, tied: Int64) -> None:
-    """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of the first ``n`` levels.
+def count_rated(
+    scores: Scores, row: int, levels: Scores, first: int, last: int, rated: Int32, rated_offsets: Int64, query: int,
+    above: Int64, tied: Int64,
+) -> None:  # fmt: skip
+    """Add to the last rows of ``above`` and ``tied`` how many ``rated`` items of a query exceed and equal a level.
 
-    ``levels`` (descending) are the scores of relevant items, one per entry of ``above`` and ``tied``. They are filled
-    up to a multiple of four; the counts of the added ones mean nothing. ``rest`` is scratch space.
+    They are the positions ``rated[rated_offsets[query]:rated_offsets[query + 1]]`` in ``scores[row]``. ``levels`` are
+    for the columns ``first:last`` of the outputs.
     """
-    if n > FEW:
-        count_all(line, levels[:n], above, tied)
-        return
-    whole, fours = line.size - line.size % SCORES, (n + 2) // 4 * 4
-    for begin in range(0, whole, NEAR):
-        part = line[begin : min(begin + NEAR, whole)]
-        for pair in range(0, fours, 4):
-            count_four(part, levels, pair, above, tied)
-    if whole < line.size:  # filled up, because the remainder of a vector loop is slow
-        rest[:] = np.nan
-        rest[: line.size - whole] = line[whole:]
-    for pair in range(0, fours if whole < line.size else 0, 4):
-        count_four(rest, levels, pair, above, tied)
-    if fours < n:
-        more, same = count_one(line, levels[fours])
-        above[fours] += more
-        tied[fours] += same
+    for pair in range(first, last):
+        for place in range(rated_offsets[query], rated_offsets[query + 1]):
+            above[-1, pair] += scores[row, rated[place]] > levels[pair - first]
+            tied[-1, pair] += scores[row, rated[place]] == levels[pair - first]
 
 
 @njit(nogil=True, cache=True)
-def count_four(line: Scores, levels: Scores, first: int, above: Int64, tied: Int64) -> None:
-    """Add to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, four ``levels`` from ``first`` on.
+def describe_ties(
+    scores: Scores, row: int, levels: Scores, weight: Int32, first: int, last: int, cells: Int64, member: Bool,
+    mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
+) -> None:  # fmt: skip
+    """Write what ties with the pairs ``first:last`` of a query, whose scores ``levels`` descend.
 
-    Every score is read only once. The size of ``line`` is a multiple of SCORES, and the loop says so: a loop without a
-    remainder is faster.
+    The parameters are those of ``read_block``.
     """
-    a, b, c, d = levels[first], levels[first + 1], levels[first + 2], levels[first + 3]
-    over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
-    reach_a, reach_b, reach_c, reach_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
-    for place in range(line.size // SCORES * SCORES):
-        score = line[place]
-        over_a = np.int32(over_a + np.int32(score > a))
-        over_b = np.int32(over_b + np.int32(score > b))
-        over_c = np.int32(over_c + np.int32(score > c))
-        over_d = np.int32(over_d + np.int32(score > d))
-        reach_a = np.int32(reach_a + np.int32(score >= a))
-        reach_b = np.int32(reach_b + np.int32(score >= b))
-        reach_c = np.int32(reach_c + np.int32(score >= c))
-        reach_d = np.int32(reach_d + np.int32(score >= d))
-    above[first] += over_a
-    above[first + 1] += over_b
-    above[first + 2] += over_c
-    above[first + 3] += over_d
-    tied[first] += reach_a - over_a
-    tied[first + 1] += reach_b - over_b
-    tied[first + 2] += reach_c - over_c
-    tied[first + 3] += reach_d - over_d
-
-
-@njit(nogil=True, cache=True)
-def count_one(line: Scores, level: float) -> tuple[int, int]:
-    """Return how many scores of ``line`` exceed ``level``, and how many equal it.
-
-    The sums have 32 bits so that the compiler can compare eight items at a time.
-    """
-    over, reaching = np.int32(0), np.int32(0)
-    for place in range(line.size):
-        over = np.int32(over + np.int32(line[place] > level))
-        reaching = np.int32(reaching + np.int32(line[place] >= level))
-    return int(over), int(reaching - over)
-
-
-@njit(nogil=True, cache=True)
-def count_all(line: Scores, levels: Scores, above: Int64, tied: Int64) -> None:
-    """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of many ``levels``.
-
-    Levels descend; there is an entry of the outputs, zeros at first, for each. For each score of ``line``, a binary
-    search finds the first level that is not above it.
-    """
-    for place in range(line.size):
-        score = line[place]
-        if not score >= levels[-1]:
-            continue
-        left, right = 0, levels.size - 1
-        while left < right:
-            middle = (left + right) // 2
-            if levels[middle] > score:
-                left = middle + 1
-            else:
-                right = middle
-        if levels[left] == score:
-            tied[left] += 1
-        else:
-            above[left] += 1
-    for pair in range(1, levels.size):
-        if levels[pair] == levels[pair - 1]:
-            above[pair], tied[pair] = above[pair - 1], tied[pair - 1]
-        else:
-            above[pair] += above[pair - 1] + tied[pair - 1]
-
-
-@njit(nogil=True, cache=True)
-def weigh_four(line: Scores, weight: Int32, levels: Scores, first: int, above: Int64) -> None:
-    """Write to ``above`` the total weight of the items scored above each of four ``levels`` from ``first`` on.
-
-    ``line`` has the scores of the items, and ``weight`` their weights. ``above`` has zeros at first.
-    """
-    a, b, c, d, zero = levels[first], levels[first + 1], levels[first + 2], levels[first + 3], np.int32(0)
-    for begin in range(0, line.size, CHUNK):
-        scores, weights = line[begin : begin + CHUNK], weight[begin : begin + CHUNK]
-        over_a, over_b, over_c, over_d = zero, zero, zero, zero
-        for place in range(scores.size):
-            score, own = scores[place], weights[place]
-            over_a = np.int32(over_a + (own if score > a else zero))
-            over_b = np.int32(over_b + (own if score > b else zero))
-            over_c = np.int32(over_c + (own if score > c else zero))
-            over_d = np.int32(over_d + (own if score > d else zero))
-        above[first] += over_a
-        above[first + 1] += over_b
-        above[first + 2] += over_c
-        above[first + 3] += over_d
-
-
-@njit(nogil=True, cache=True)
-def weigh_equal(line: Scores, weight: Int32, level: float) -> int:
-    """Return the total weight of the items with the score ``level``.
-
-    ``line`` has the scores of the items, and ``weight`` their weights.
-    """
-    total = 0
-    for begin in range(0, line.size, CHUNK):
-        scores, weights, some = line[begin : begin + CHUNK], weight[begin : begin + CHUNK], np.int32(0)
-        for place in range(scores.size):
-            some = np.int32(some + (weights[place] if scores[place] == level else np.int32(0)))
-        total += int(some)
-    return total
+    start = first
+    for pair in range(first, last):
+        level = levels[pair - first]
+        start = start if level == levels[start - first] else pair
+        for other in range(start, pair):
+            tie_relevant[other] += 1
+        tie_relevant[pair] = pair - start
+        bottom[pair] = level == -np.inf
+        for base in range(member.shape[0] if weight.size else 0):
+            own = tied_masses[base, pair]
+            if start < pair:
+                own[:] = tied_masses[base, start]
+            elif mass_tied[base, pair]:
+                list_masses(scores[row], weight, level, cells, member[base], mass_tied[base, pair], own)
 
 
 @njit(nogil=True, cache=True)
@@ -342,18 +313,18 @@ def add_mass(row: Float, powers: Float, mass: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def sort_by_score(line: Scores, ids: Int32, items: Int32, first: int, last: int) -> None:
-    """Sort ``items[first:last]`` by descending score in ``line``, then by ascending id in ``ids`` (Shell sort)."""
+def sort_by_score(scores: Scores, row: int, ids: Int32, items: Int32, first: int, last: int) -> None:
+    """Sort ``items[first:last]`` by descending score in ``scores[row]``, then by ascending ``ids`` (Shell sort)."""
     gap = 1
     while 3 * gap < last - first:
         gap = 3 * gap + 1
     while gap > 0:
         for start in range(first + gap, last):
             item, place = items[start], start
-            score = line[item]
+            score = scores[row, item]
             while place >= first + gap:
                 other = items[place - gap]
-                if line[other] > score or (line[other] == score and ids[other] < ids[item]):
+                if scores[row, other] > score or (scores[row, other] == score and ids[other] < ids[item]):
                     break
                 items[place] = other
                 place -= gap

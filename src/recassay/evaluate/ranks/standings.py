@@ -33,6 +33,7 @@ from recassay.models.base.model import checked_scores
 from recassay.threads import Progress, each_block, one_library_thread
 
 Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 Table = NDArray[np.floating]
 
 FEW_QUERIES = 4_096  # from here on empty rows cost more than finding out which rows of a product are rounded alike
@@ -138,8 +139,8 @@ def _standings_and_top(
         np.zeros(n_pairs, np.int32),
         np.zeros(n_pairs, np.bool_),
     )
-    above, tied = (np.zeros((n_pairs, n_bases + len(task.bins) + 1), np.int32) for _ in range(2))
-    mass_above, mass_tied = (np.zeros((n_pairs if popularity else 0, n_bases), np.int64) for _ in range(2))
+    above, tied = (np.zeros((n_bases + len(task.bins) + 1, n_pairs), np.int64) for _ in range(2))
+    mass_above, mass_tied = (np.zeros((n_bases, n_pairs if popularity else 0), np.int64) for _ in range(2))
     tied_masses = np.zeros((n_bases, n_pairs if popularity else 0, WIDTH))
     weight = task.weight
     weights = weight[task.item].astype(np.int32) if popularity else np.empty(0, np.int32)
@@ -154,13 +155,11 @@ def _standings_and_top(
     def work(some_blocks: Int32, number: int, _: int) -> None:
         queries = some_blocks[number]
         table = scorer(queries)
-        best = np.empty((BLOCK_ROWS, k), table.dtype)
+        bits = table.view(f"u{table.itemsize}")
         kernels.read_block(
-            table, readonly(queries), *before, relevant, *behind, above, tied, mass_above, mass_tied, tied_masses,
-            tie_relevant, bottom, places, best,
+            table, bits, readonly(queries), *before, relevant, *behind, above, tied, mass_above, mass_tied, tied_masses,
+            tie_relevant, bottom, places, values,
         )  # fmt: skip
-        filled = queries != EMPTY
-        values[queries[filled]] = best[filled]
 
     def block_progress(some_blocks: Int32) -> Progress | None:
         users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
@@ -170,10 +169,10 @@ def _standings_and_top(
         # The first block alone: errors of a system show here, before the threads are busy for hours.
         for some in (blocks[:1], blocks[1:]):
             each_block(partial(work, some), len(some), size=1, threads=threads, progress=block_progress(some))
-    columns = [*task.bases, *task.bins, RATED]
+    rows = [*task.bases, *task.bins, RATED]
 
-    def by_name(table: NDArray[np.integer], names: Iterable[str]) -> dict[str, NDArray[np.int64]]:
-        return {name: table[:, columns.index(name)].astype(np.int64) for name in names}
+    def by_name(table: Int64, names: Iterable[str]) -> dict[str, Int64]:
+        return {name: table[rows.index(name)] for name in names}
 
     standings = Standings(
         name=name,
@@ -191,8 +190,8 @@ def _standings_and_top(
         tied_masses=dict(zip(task.bases, tied_masses, strict=True)) if popularity else {},
         pool_masses=task.pool_masses if popularity else {},
         percentiles={
-            m: _binned_standings(task, m, relevant, above[:, column], tied[:, column])
-            for column, m in enumerate(task.bins, start=n_bases)
+            m: _binned_standings(task, m, relevant, above[row], tied[row])
+            for row, m in enumerate(task.bins, start=n_bases)
         },
         others=task.others,
         users=task.train.user_vocabulary.size,
@@ -208,18 +207,17 @@ def _binned_standings(
     task: RankingTask,
     m: int,
     relevant: NDArray[np.int32],
-    above: NDArray[np.int32],
-    tied: NDArray[np.int32],
+    above: Int64,
+    tied: Int64,
 ) -> BinnedStandings:
     """Return, for each relevant item, the numbers of candidates in its popularity bin, for ``m`` bins.
 
     They are the candidates above it, tied with it and in all. ``relevant`` is the position of each item in score rows.
     ``above`` and ``tied`` are the numbers of candidates in the item's bin that score above the item and equal to it.
     """
-    bin_of_cell = task.bins[m]
-    own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
+    own = np.repeat(task.bins[m], np.diff(task.cells))[relevant]
     pool = task.bin_sizes[m][row_groups(task.relevant.offsets), own]
-    return BinnedStandings(m, own, above.astype(np.int64), tied.astype(np.int64), pool)
+    return BinnedStandings(m, own, above, tied, pool)
 
 
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
