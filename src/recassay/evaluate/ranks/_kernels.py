@@ -58,7 +58,7 @@ def read_block(
     for query in queries:
         most = max(most, offsets[query + 1] - offsets[query] if query >= 0 else 0)
     levels, sums = np.empty((most + 3) // 4 * 4, scores.dtype), np.empty((4, (most + 3) // 4 * 4), np.int64)
-    level_bits = levels.view(bits.dtype)
+    level_bits, some = levels.view(bits.dtype), np.empty((2, levels.size), np.int32)
     for row in range(scores.shape[0]):
         query = queries[row]
         if query < 0:
@@ -68,10 +68,8 @@ def read_block(
             scores[row, seen[place]] = np.nan  # NaN is neither above nor equal to anything
         if top.shape[1]:
             top_k(scores[row], ids, top[query], top_scores[query])
-        sort_by_score(scores, row, ids, relevant, first, last)
-        levels[last - first :] = np.inf
+        sort_by_score(scores, row, ids, relevant, first, last, levels, some)
         for pair in range(first, last):
-            levels[pair - first] = scores[row, relevant[pair]]
             scores[row, relevant[pair]] = np.nan
         for zone in range(zones.size - 1 if first < last else 0):
             begin, end = cells[zones[zone]], cells[zones[zone + 1]]
@@ -313,20 +311,24 @@ def add_mass(row: Float, powers: Float, mass: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def sort_by_score(scores: Scores, row: int, ids: Int32, items: Int32, first: int, last: int) -> None:
-    """Sort ``items[first:last]`` by descending score in ``scores[row]``, then by ascending ``ids`` (Shell sort)."""
-    gap = 1
-    while 3 * gap < last - first:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for start in range(first + gap, last):
-            item, place = items[start], start
-            score = scores[row, item]
-            while place >= first + gap:
-                other = items[place - gap]
-                if scores[row, other] > score or (scores[row, other] == score and ids[other] < ids[item]):
-                    break
-                items[place] = other
-                place -= gap
-            items[place] = item
-        gap //= 3
+def sort_by_score(
+    scores: Scores, row: int, ids: Int32, items: Int32, first: int, last: int, levels: Scores, some: Int32
+) -> None:
+    """Sort ``items[first:last]`` by descending score in ``scores[row]``, then by ascending ``ids``.
+
+    Write the scores to ``levels``, followed by infinity. ``some`` is scratch space: two rows of the same size. The
+    place of an item is the number of items before it: to count them takes no branches, and less time than to count all
+    items above each.
+    """
+    n = last - first
+    for place in range(n):
+        item = items[first + place]
+        some[0, place], some[1, place], levels[place] = item, ids[item], scores[row, item]
+    for place in range(n):
+        level, key, before = levels[place], some[1, place], np.int32(0)
+        for other in range(n):
+            equal = (levels[other] == level) & (some[1, other] < key)
+            before = np.int32(before + np.int32((levels[other] > level) | equal))
+        items[first + before] = some[0, place]
+    for place in range(levels.size):
+        levels[place] = scores[row, items[first + place]] if place < n else np.inf
