@@ -176,7 +176,7 @@ def count_four(
         sums[0, first + pair] += over
     for pair, mass in enumerate((mass_a, mass_b, mass_c, mass_d)):
         sums[2, first + pair] += mass
-    return nearest == 0 or a == 0 or b == 0 or c == 0 or d == 0
+    return bool(nearest == 0 or a == 0 or b == 0 or c == 0 or d == 0)
 
 
 @njit(nogil=True, cache=True)
