@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -44,10 +44,12 @@ def each_block(
     size: int,
     threads: int | None = None,
     progress: Progress | None = None,
+    pool: ThreadPoolExecutor | None = None,
 ) -> list[Result]:
     """Call ``work(begin, end)`` for every block of ``size`` of the numbers below ``n``; return the results in order.
 
-    ``progress`` is called with the size of each finished block.
+    ``progress`` is called with the size of each finished block. A ``pool`` has the threads for several blocks; without
+    one, threads are started for this call, which takes as long as a small block.
 
     >>> each_block(lambda begin, end: end - begin, 5, size=2)
     [2, 2, 1]
@@ -62,8 +64,8 @@ def each_block(
 
     if threads <= 1:
         return [reported(work(*block), *block) for block in bounds]
-    with ThreadPoolExecutor(threads) as pool:
-        results = pool.map(lambda block: work(*block), bounds)
+    with nullcontext(pool) if pool else ThreadPoolExecutor(threads) as running:
+        results = running.map(lambda block: work(*block), bounds)
         return [reported(result, *block) for result, block in zip(results, bounds, strict=True)]
 
 

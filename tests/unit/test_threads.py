@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import scipy.linalg  # noqa: F401  # brings a library that uses threads
@@ -48,6 +49,13 @@ def test_a_failure_is_raised(threads):
 
     with pytest.raises(ValueError, match="0"):
         each_block(fails, 10, size=4, threads=threads)
+
+
+def test_blocks_run_on_the_threads_of_a_given_pool_which_stays_open():
+    with ThreadPoolExecutor(2, thread_name_prefix="given") as pool:
+        for _ in range(2):
+            names = each_block(lambda begin, end: threading.current_thread().name, 10, size=3, threads=2, pool=pool)
+            assert all(name.startswith("given") for name in names)
 
 
 def test_there_is_a_processor():

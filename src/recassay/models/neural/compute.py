@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,11 +32,13 @@ def device_of(model: Neural) -> str:
     return "cuda" if cuda and model.device != "cpu" else "cpu"
 
 
-def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
+def map_chunks(
+    work: Callable[[int, int], Result], n: int, *, size: int, device: str, pool: ThreadPoolExecutor | None = None
+) -> list[Result]:
     """Return the results of ``work(begin, end)`` for chunks of the numbers 0..n-1, in order.
 
     Chunks of ``size`` numbers run over threads; on a GPU chunks are larger and run one after another. ``device`` is
-    "cpu" or "cuda" (a GPU).
+    "cpu" or "cuda" (a GPU). A ``pool`` has the threads; without one they are started for this call.
     """
     if device == "cuda":
         return [work(begin, end) for begin, end in blocks(n, GPU_FACTOR * size)]
@@ -44,7 +47,7 @@ def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device:
         with one_thread():
             return work(begin, end)
 
-    return each_block(on_one_thread, n, size=size)
+    return each_block(on_one_thread, n, size=size, pool=pool)
 
 
 class _OneThread:

@@ -133,17 +133,21 @@ class ChunkLoss:
         return layers.torch_module().from_numpy(array).to(self.device)
 
 
-def summed(chunks: Sequence[ChunkGradients], name: str, weight: Tensor, *, is_table: bool) -> Tensor:
-    """Return the gradient of the weight ``name``, summed over chunks in order, in the shape of ``weight``.
+def averaged(
+    chunks: Sequence[ChunkGradients], n_targets: float, name: str, weight: Tensor, *, is_table: bool
+) -> Tensor:
+    """Return the gradient of the weight ``name``, summed over chunks in order and divided by ``n_targets``.
 
-    ``is_table`` says that its rows are items: then the gradient of a chunk has only the rows that the chunk used.
+    It has the shape of ``weight``. ``is_table`` says that its rows are items: then the gradient of a chunk has only the
+    rows that the chunk used. The result is written over the last gradient of a table, if there is one, because new
+    memory for a large table costs more than the sums.
     """
     torch = layers.torch_module()
     several = [chunk.gradients[name] for chunk in chunks]
     rows = [chunk.rows for chunk in chunks if chunk.rows is not None]
     if not is_table or not rows:
-        return functools.reduce(torch.add, several)
-    total = torch.zeros_like(weight)
+        return functools.reduce(torch.add, several) / n_targets
+    total = torch.zeros_like(weight) if weight.grad is None else weight.grad.zero_()
     for which, gradient in zip(rows, several, strict=True):
         total.index_add_(0, which[: gradient.shape[0]], gradient)  # a table without padding has one row less
-    return total
+    return total.div_(n_targets)

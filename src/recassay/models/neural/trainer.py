@@ -7,10 +7,12 @@ own thread and random numbers, and gradients are added in the order of chunks.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from recassay import threads
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 from recassay.models.base.training import Training
@@ -19,7 +21,7 @@ from recassay.models.neural.base import Neural
 from recassay.models.neural.batches import Codes, shuffled_batches
 from recassay.models.neural.compute import device_of, enough_memory, map_chunks, one_thread
 from recassay.models.neural.fitted import FittedNeural
-from recassay.models.neural.gradients import ChunkGradients, ChunkLoss, summed
+from recassay.models.neural.gradients import ChunkGradients, ChunkLoss, averaged
 from recassay.models.neural.layers import Array, Tensor
 from recassay.models.neural.validation import K, ValidationEvents
 from recassay.optional import need
@@ -33,8 +35,8 @@ def train(model: Neural, log: Interactions, training: Training) -> FittedNeural:
     need("torch", for_=model.name)
     n_epochs = min(model.epochs, training.max_epochs or model.epochs)
     what = checkpoint.fingerprint_of(model, log, training.validation)
-    with enough_memory(model), one_thread():
-        run = TrainingRun(model, log, training.validation)
+    with enough_memory(model), one_thread(), ThreadPoolExecutor(threads.available()) as pool:
+        run = TrainingRun(model, log, training.validation, pool)
         if training.checkpoint and (state := checkpoint.load(training.checkpoint, what, run.device)):
             run.restore(state)
         while len(run.epoch_results) < n_epochs and not run.out_of_patience:
@@ -47,10 +49,13 @@ def train(model: Neural, log: Interactions, training: Training) -> FittedNeural:
 
 
 class TrainingRun:
-    """A network in training: its weights, its optimiser, and the results of past epochs."""
+    """A network in training: its weights, its optimiser, the results of past epochs, and threads for its steps."""
 
-    def __init__(self, model: Neural, log: Interactions, validation: Interactions | None) -> None:
+    def __init__(
+        self, model: Neural, log: Interactions, validation: Interactions | None, pool: ThreadPoolExecutor
+    ) -> None:
         torch = layers.torch_module()
+        self.pool = pool
         self.model, self.device, self.n_items = model, device_of(model), log.n_items
         self.chunks = ChunkLoss(model, log, self.device)
         self.windows = self.chunks.windows
@@ -153,11 +158,11 @@ class TrainingRun:
             rng = derive(model.seed, model.name, "part", epoch, step, begin)
             return self.chunks.gradients(self.weights, batch[begin:end], candidates, rng)
 
-        found = map_chunks(chunk, batch.size, size=SEQUENCES_PER_CHUNK, device=self.device)
+        found = map_chunks(chunk, batch.size, size=SEQUENCES_PER_CHUNK, device=self.device, pool=self.pool)
         total: float = sum(one.loss for one in found)
         self.require_finite(total, epoch)
         for name, weight in self.weights.items():
-            weight.grad = summed(found, name, weight, is_table=name in model.item_tables) / n_targets
+            weight.grad = averaged(found, n_targets, name, weight, is_table=name in model.item_tables)
         if model.clip:
             layers.torch_module().nn.utils.clip_grad_norm_(self.weights.values(), model.clip)
         self.optimiser.param_groups[0]["lr"] = rate
