@@ -6,6 +6,7 @@ it never affects an existing item. PyTorch is imported when the first function i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ Array = NDArray[np.float32]
 Drop = Callable[[Tensor, float], Tensor]
 
 
+@functools.cache  # a chunk of a step asks some thirty times
 def torch_module() -> Any:
     """Return the module torch; raise an error that says how to install it if it is missing."""
     return need("torch", for_="a neural model")
