@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.models.incremental._clock import clock
-from recassay.models.incremental._co_counts import BLOCK, NONE, Bools, CoCounts, count, row_for
+from recassay.models.incremental._co_counts import BLOCK, NONE, Bools, CoCounts, Int64, count, row_for
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
 
 Float = NDArray[np.float64]
+Sizes = NDArray[np.float32]
 
 # Weights are whole multiples of 1 / ONE, so sums are exact up to 2^53 / ONE = 2^15. A weight is at most the square root
 # of a neighbour's number of items: that suffices for a hundred neighbours with a hundred thousand items each.
 ONE = 2.0**38
 EXACT = 2.0**52  # sums below it differ by more than a division can hide
+END = np.iinfo(np.int32).max  # above every user: the end of neighbours in order
+GROUP = 8  # users whose marks are read together, as one number
 SLACK = 0.98  # of the last k-th similarity: others move away when they learn other items
 
 
@@ -37,13 +40,28 @@ class NeighbourBuffers(NamedTuple):
     found: Int32  # nearest users, ascending
     closeness: Float  # of each: first the value they are selected by, then their weight
     ranked: Float  # memory for a selection
-    is_near: NDArray[np.uint8]  # of each user of a block, whether the guess is reached
+    is_near: NDArray[np.uint8]  # of each user, whether the guess is reached
+    groups: Int32  # groups of users with one that reaches it
+
+
+class WeightSums(NamedTuple):
+    """The sums of weights of items at the last query of each cached user; the rows are those of the co-counts.
+
+    The neighbours of a user change little from one query to the next, so the next sums are made from the last ones.
+    """
+
+    sums: Float  # (rows, items): of each item, the weights of the neighbours that had it
+    user: Int32  # whose row it is, NONE for nobody's
+    members: Int32  # the neighbours, ascending; END follows the last one
+    weights: Float  # the weight of each neighbour in the sums
+    counted: Int32  # how many of the neighbour's items are in the sums
 
 
 @njit(nogil=True, cache=True)
 def walk(
     k: int,
     buffers: NeighbourBuffers,
+    last: WeightSums,
     common: CoCounts,
     events: StreamEvents,
     queries: StreamQueries,
@@ -51,21 +69,23 @@ def walk(
 ) -> None:
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``k`` is the number of neighbours, and ``common`` has the co-counts of
-    users, whose features are items.
+    The remaining events are learned at the end. ``k`` is the number of neighbours, ``last`` has the sums of weights at
+    the last queries, and ``common`` has the co-counts of users, whose features are items.
     """
     row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
     for query, until in enumerate(learned_before(events, queries)):
         for event in range(learned, until):
             started = clock(output.clock_buffer)
-            learn(events.users[event], events.items[event], k, buffers, common)
+            count(events.users[event], events.items[event], common)
+            if buffers.kept.shape[1]:
+                keep_nearest(events.users[event], k, buffers, common)
             output.learn_ns[event] = clock(output.clock_buffer) - started
         learned = until
         if query == queries.users.size:
             break
         started = clock(output.clock_buffer)
         scores = row[: queries.known[query]]
-        total = add_weights(queries.users[query], k, buffers, common, scores)
+        total = add_weights(queries.users[query], k, buffers, last, common, scores)
         if total >= EXACT:
             scores /= total
         output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
@@ -76,37 +96,33 @@ def walk(
 
 
 @njit(nogil=True, cache=True)
-def learn(user: int, item: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
-    """Learn one event, and find the user's ``k`` neighbours if they are kept; the caller has allocated memory."""
-    count(user, item, common)
-    if buffers.kept.shape[1]:
-        found = nearest(user, k, buffers, common)
-        buffers.kept[user, :found] = buffers.found[:found]
-        buffers.kept[user, found:] = NONE
+def keep_nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
+    """Find the ``k`` neighbours of a user who has learned an event, and write them to ``buffers.kept``."""
+    row = row_for(user, common)
+    found = nearest(user, k, common.rows[row], common.touched[row], common.sizes, buffers)
+    buffers.kept[user, :found] = buffers.found[:found]
+    buffers.kept[user, found:] = NONE
 
 
 @njit(nogil=True, cache=True)
-def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> int:
+def nearest(user: int, k: int, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> int:
     """Write the ``k`` users most similar to ``user`` to ``buffers.found``, ascending by code, and return their number.
 
     They are selected by c^2 / |v|, which has the order of c / (sqrt |u| sqrt |v|) and is rounded once, so equal
-    similarities stay equal. Ties are ordered by code. ``common`` has the co-counts of users.
+    similarities stay equal. Ties are ordered by code. ``row`` are the user's co-counts with all users, ``touched`` is
+    true for its blocks that are not all 0, and ``sizes`` are the numbers of items of all users.
     """
-    row = common.rows[row_for(user, common)]
-    touched = common.touched[common.row_of[user]]
     guess = buffers.threshold[user]
-    found, enough = _users_within(guess, row, touched, buffers, common)
+    found, enough = _users_within(guess, row, touched, sizes, buffers)
     if guess > 0 and enough < k:
         buffers.threshold[user] = 0.0
-        found, enough = _users_within(0.0, row, touched, buffers, common)
+        found, enough = _users_within(0.0, row, touched, sizes, buffers)
     if found <= k:
         return found
     closeness = buffers.closeness[:found]
     buffers.ranked[:found] = closeness
-    last, room = kth_largest(buffers.ranked[:found], k), k
-    for at in range(found):
-        room -= closeness[at] > last
-    kept = 0
+    last, above = kth_largest(buffers.ranked[:found], k)
+    kept, room = 0, k - above
     for at in range(found):  # branch-free: which of them are kept cannot be predicted
         tied = closeness[at] == last
         buffers.found[kept] = buffers.found[at]
@@ -117,96 +133,142 @@ def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> i
 
 
 @njit(nogil=True, cache=True)
-def kth_largest(values: Float, k: int) -> Any:
-    """Return the ``k``-th largest of the values, which are reordered (Hoare's selection)."""
-    low, high = 0, values.size - 1
-    while low < high:
-        pivot, left, right = values[(low + high) // 2], low, high
-        while left <= right:
-            while values[left] > pivot:
-                left += 1
-            while values[right] < pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if k - 1 <= right:
-            high = right
-        elif k - 1 >= left:
-            low = left
-        else:
-            break
-    return values[k - 1]
+def kth_largest(values: Float, k: int) -> tuple[Any, int]:
+    """Return the ``k``-th largest of the values, and how many of the values above it; ``values`` are reordered.
+
+    The comparisons choose no branch, since nothing can predict their results.
+    """
+    low, high = 0, values.size
+    while True:
+        pivot, above = values[(low + high) // 2], low
+        for at in range(low, high):
+            value = values[at]
+            values[at], values[above] = values[above], value
+            above += value > pivot
+        if k <= above:
+            high = above
+            continue
+        equal = above
+        for at in range(above, high):
+            value = values[at]
+            values[at], values[equal] = values[equal], value
+            equal += value == pivot
+        if k <= equal:
+            return pivot, above
+        low = equal
 
 
 @njit(nogil=True, cache=True)
-def _users_within(
-    guess: float, row: Int32, touched: Bools, buffers: NeighbourBuffers, common: CoCounts
-) -> tuple[int, int]:
+def _users_within(guess: float, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> tuple[int, int]:
     """Write to ``buffers`` all users whose similarity to a user is at least ``guess``, and perhaps a few just below it.
 
-    ``row`` are the user's co-counts with all users, and ``touched`` is true for its blocks that are not all 0. The
-    users go to ``buffers.found`` and their similarities to ``buffers.closeness``. Return the number of users written,
-    and how many of them reach the guess.
+    ``row`` are the user's co-counts with all users, ``touched`` is true for its blocks that are not all 0, and
+    ``sizes`` are the numbers of items of all users. The users go to ``buffers.found`` and their similarities to
+    ``buffers.closeness``. Return the number of users written, and how many of them reach the guess.
     """
-    found, enough, is_near = 0, 0, buffers.is_near
+    groups, found, enough, is_near = 0, 0, 0, buffers.is_near
+    shared, size, near = row.reshape(-1, BLOCK), sizes.reshape(-1, BLOCK), is_near.reshape(-1, BLOCK)
+    words, near_groups = is_near.view(np.uint64).reshape(-1, BLOCK // GROUP), buffers.groups
     bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through
     for block in range(touched.size):
-        if not touched[block]:
-            continue
-        shared, sizes = row[block * BLOCK : (block + 1) * BLOCK], common.sizes[block * BLOCK : (block + 1) * BLOCK]
-        hits = np.int32(0)
-        for at in range(BLOCK):
-            near = np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]
-            is_near[at] = near
-            hits = np.int32(hits + np.int32(near))
-        for at in range(BLOCK if hits else 0):  # branch-free
-            buffers.found[found] = block * BLOCK + at
-            found += is_near[at]
+        if touched[block]:
+            for at in range(BLOCK):
+                both = np.float32(shared[block, at])
+                near[block, at] = both * both > bound * size[block, at]
+            for group in range(BLOCK // GROUP):
+                near_groups[groups] = block * (BLOCK // GROUP) + group
+                groups += words[block, group] != 0
+    for group in buffers.groups[:groups]:
+        for other in range(group * GROUP, (group + 1) * GROUP):
+            buffers.found[found] = other
+            found += is_near[other]
     for at in range(found):
         other = buffers.found[at]
-        buffers.closeness[at] = np.float64(row[other]) * row[other] / common.sizes[other]
+        buffers.closeness[at] = np.float64(row[other]) * row[other] / sizes[other]
         enough += buffers.closeness[at] >= guess
     return found, enough
 
 
 @njit(nogil=True, cache=True)
-def score(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> None:
+def score(
+    user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
+) -> None:  # fmt: skip
     """Write to ``scores`` the share of a user's ``k`` neighbours, weighted by similarity, that have each known item.
 
     A rank needs only the sums of :func:`add_weights`: sums below 2^52 are whole numbers, so different sums have
     different shares, in the same order.
     """
-    total = add_weights(user, k, buffers, common, scores)
+    total = add_weights(user, k, buffers, last, common, scores)
     if total > 0:
         scores /= total
 
 
 @njit(nogil=True, cache=True)
-def add_weights(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> float:
+def add_weights(
+    user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
+) -> float:  # fmt: skip
     """Write to ``scores`` the weight of a user's ``k`` neighbours that have each known item; return that of all.
 
     Items of equally similar neighbours get bit-equal sums. Weights are roots of c^2 / |v|, which are equal for equal
-    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order. ``common`` has the co-counts of users.
+    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order, and what was added can be subtracted:
+    the sums of the user's last query, in ``last``, are changed. ``common`` has the co-counts of users.
     """
-    scores[:] = 0.0
+    place = row_for(user, common)
+    row = common.rows[place]
     if buffers.kept.shape[1]:
         found = 0
         while found < k and buffers.kept[user, found] != NONE:
             buffers.found[found] = buffers.kept[user, found]
             found += 1
     else:
-        found = nearest(user, k, buffers, common)
-    row, total = common.rows[row_for(user, common)], 0.0
+        found = nearest(user, k, row, common.touched[place], common.sizes, buffers)
+    total = 0.0
     for at in range(found):
         other = buffers.found[at]
         buffers.closeness[at] = np.rint(ONE * np.sqrt(np.float64(row[other]) * row[other] / common.sizes[other]))
         total += buffers.closeness[at]
-    for at in range(found):
-        other, weight = buffers.found[at], buffers.closeness[at]
-        for item in common.features[
-            common.features_start[other] : common.features_start[other] + common.features_length[other]
-        ]:
-            scores[np.uint32(item)] += weight
+    if last.user[place] != user or total >= EXACT:
+        last.sums[place], last.members[place, 0] = 0.0, END
+    last.user[place] = user if total < EXACT else NONE
+    buffers.found[found] = END  # there is room, since nobody is a neighbour of themselves
+    move_sums(
+        buffers.found, buffers.closeness, last.sums[place], last.members[place], last.weights[place],
+        last.counted[place], common.features_start, common.features_length, common.features,
+    )  # fmt: skip
+    sums = last.sums[place]
+    for item in range(scores.size):  # numba copies a slice by way of other memory
+        scores[item] = sums[item]
     return total
+
+
+@njit(nogil=True, cache=True)
+def move_sums(
+    near: Int32, weight: Float, sums: Float, members: Int32, weights: Float, counted: Int32, start: Int64,
+    length: Int64, items: Int32,
+) -> None:  # fmt: skip
+    """Change a row of :class:`WeightSums` to the neighbours ``near``, ascending, with END behind, and their ``weight``.
+
+    The items of user v are ``items[start[v] : start[v] + length[v]]``. Only the items of neighbours whose weight has
+    changed are visited, and the new items of the others.
+    """
+    old, new = 0, 0
+    while members[old] != END or near[new] != END:
+        user = min(members[old], near[new])
+        was, now, done = 0.0, 0.0, 0
+        if members[old] == user:
+            was, done = weights[old], counted[old]
+            old += 1
+        if near[new] == user:
+            now = weight[new]
+            new += 1
+        first, change = start[user], now - was
+        if change != 0:
+            for place in range(first, first + done):
+                sums[np.uint32(items[place])] += change
+        if now != 0:
+            for place in range(first + done, first + length[user]):
+                sums[np.uint32(items[place])] += now
+    members[: new + 1] = near[: new + 1]
+    weights[:new] = weight[:new]
+    for at in range(new):
+        counted[at] = length[near[at]]

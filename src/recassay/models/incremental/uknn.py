@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _neighbours
-from recassay.models.incremental._co_counts import BLOCK, NONE, GrowingCoCounts
-from recassay.models.incremental._neighbours import NeighbourBuffers
+from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
+from recassay.models.incremental._neighbours import NeighbourBuffers, WeightSums
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
 
@@ -66,6 +66,7 @@ class LearningUKNN:
         self.common = GrowingCoCounts(LEAST_ROWS)
         self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
         self.threshold = np.zeros(0)
+        self.last = self._no_sums()
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; their ratings (``values``) are ignored."""
@@ -75,7 +76,7 @@ class LearningUKNN:
         """Return a score of every item learned so far, by code."""
         self._grow(user + 1, self.n_items)
         scores = np.empty(self.n_items)
-        _neighbours.score(user, self.model.neighbours, self._buffers(), self.common.arrays, scores)
+        _neighbours.score(user, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
         return scores
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
@@ -86,7 +87,7 @@ class LearningUKNN:
         users, items, n_items = rows_needed(events, queries)
         self._grow(users, items)
         self.common.reserve(events.users, events.items)
-        _neighbours.walk(self.model.neighbours, self._buffers(), self.common.arrays, events, queries, output)
+        _neighbours.walk(self.model.neighbours, self._buffers(), self.last, self.common.arrays, events, queries, output)
         self.n_items = max(self.n_items, n_items)
 
     def _grow(self, users: int, items: int) -> None:
@@ -95,11 +96,22 @@ class LearningUKNN:
         known = self.kept.shape[0]
         self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)
         self.kept[known:] = NONE
+        if (known, self.last.sums.shape[1]) != (self.threshold.size, self.common.owners.length.size):
+            self.last = self._no_sums()
+
+    def _no_sums(self) -> WeightSums:
+        """Return memory for the sums of weights of cached users, which have no sums yet."""
+        rows, items = self.common.entity_of.size, self.common.owners.length.size
+        width = min(self.model.neighbours, self.threshold.size)
+        return WeightSums(
+            np.zeros((rows, items)), np.full(rows, NONE, np.int32), np.zeros((rows, width + 1), np.int32),
+            np.zeros((rows, width)), np.zeros((rows, width), np.int32),
+        )  # fmt: skip
 
     def _buffers(self) -> NeighbourBuffers:
         """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
         users = self.threshold.size
         return NeighbourBuffers(
             self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
-            np.empty(BLOCK, np.uint8),
+            np.empty(users, np.uint8), np.empty(users // _neighbours.GROUP, np.int32),
         )  # fmt: skip
