@@ -36,6 +36,7 @@ def session(asked: dict[str, Any]) -> SparkSession:
         "spark.sql.shuffle.partitions": asked["partitions"],
         "spark.io.compression.codec": asked.get("codec", "lz4"),
         "spark.sql.execution.arrow.maxRecordsPerBatch": 65536,
+        "spark.sql.execution.arrow.maxBytesPerBatch": 2**31 - 1,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

@@ -25,6 +25,8 @@ DEFAULT_PYTHON = "python3"  # what Spark starts by default
 JAVA = "Java 17 or later"
 INSTALL = "on Debian and Ubuntu: apt-get install openjdk-17-jre-headless; elsewhere set JAVA_HOME"
 
+NO_LIMIT = str(2**31 - 1)  # bytes; with a limit Spark adds up the size of a batch again at each row
+
 # Settings of a session that is started here, on one machine; an active session keeps its own.
 MASTER = "local[*,2]"  # all cores; a task whose worker dies is tried a second time
 SETTINGS = {
@@ -32,6 +34,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "32",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": NO_LIMIT,
     "spark.driver.memory": "2g",
 }
 
