@@ -1,6 +1,6 @@
 """Show that a change of the code alters no digit of the stored results of papers, and note the new code beside them.
 
-    python .ci/same_numbers.py REVISION [--data DIR] [PAPER ...]
+    python .ci/same_numbers.py REVISION --data DIR [PAPER ...]
 
 REVISION has the code that the stored results are known to belong to. The quick version of each paper is run with that
 code and with the code of the working tree, on this machine, and the logs in DIR are read again. A paper whose tables
@@ -35,17 +35,15 @@ def quick_run(sources: Path, paper: str, out: Path) -> None:
     )  # fmt: skip
 
 
-def compared(file: PaperFile, stored: Reproduction, old: Path, work: Path, data: Path | None) -> Reproduction:
+def compared(file: PaperFile, stored: Reproduction, old: Path, work: Path, data: Path) -> Reproduction:
     """Return the stored results of a paper with today's code in their lock; raise U265 if the numbers differ."""
     runs = []
     for name, sources in (("before", old), ("after", ROOT)):
         out = work / f"{file.name}-{name}"
         quick_run(sources, file.name, out)
         runs.append(read_reproduction(file, out / RESULT))
-    found = with_later_code(stored, *runs)
-    if data is not None:
-        require_same_logs(stored, data)
-    return found
+    require_same_logs(stored, data)
+    return with_later_code(stored, *runs)
 
 
 def main() -> int:
@@ -55,6 +53,8 @@ def main() -> int:
     parser.add_argument("papers", nargs="*")
     parser.add_argument("--data", type=Path, default=os.environ.get("RECASSAY_DATA"))
     options = parser.parse_args()
+    if options.data is None:
+        parser.error("--data DIR is needed: the logs are read again")
     files = [find_paper(str(path)) for path in paper_files()]
     differing = 0
     with tempfile.TemporaryDirectory() as folder:

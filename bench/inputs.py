@@ -321,7 +321,7 @@ def growth(repeats: int) -> None:
 def _bytes_of_texts(path: Path) -> int:
     """Return what the columns of a file take in memory: 8 bytes for a score, 16 and the characters for a text."""
     rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-    texts = pl.read_parquet(path, columns=["user_id", "item_id"], n_rows=1_000).row(0)
+    texts = pl.read_parquet(path, columns=["user_id", "item_id"], n_rows=1).row(0)
     return int(rows * (sum(16 + len(text) for text in texts) + (8 if path.name.startswith("run") else 0)))
 
 

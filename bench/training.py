@@ -100,14 +100,18 @@ def after(model: object, fold: ra.Fold, seconds: float) -> tuple[int, float, flo
     return epochs, each[epochs // 2], best[-1]
 
 
+def read_log(name: str, folder: str) -> ra.Interactions:
+    """Return one of the logs in TABLES, in the order of its positions."""
+    frame = pl.read_parquet(Path(folder) / TABLES[name])
+    return ra.Interactions.from_frame(frame.select(user_id="user", item_id="item", timestamp="pos"))
+
+
 def losses() -> None:
     """Compare the losses of each network after equal processor seconds."""
     quick, options = "--quick" in sys.argv, dict(itertools.pairwise(sys.argv))
     seconds = 5.0 if quick else float(options.get("--seconds", "120"))
     if "--data" in options:
-        names = {"user_id": "user", "item_id": "item", "timestamp": "pos"}
-        frames = {name: pl.read_parquet(Path(options["--data"]) / path) for name, path in TABLES.items()}
-        logs = {name: ra.Interactions.from_frame(frame.select(**names)) for name, frame in frames.items()}
+        logs = {name: read_log(name, options["--data"]) for name in TABLES}
     else:
         logs = {"generated": log(**(SMALL if quick else LARGE), seed=1)}
     lines = [
@@ -138,9 +142,7 @@ def losses() -> None:
 
 def epochs() -> None:
     """Time epochs of two networks with their defaults on Amazon Beauty; the first is not counted."""
-    folder = Path(dict(itertools.pairwise(sys.argv))["--data"])
-    frame = pl.read_parquet(folder / TABLES["Amazon Beauty"])
-    made = ra.Interactions.from_frame(frame.select(user_id="user", item_id="item", timestamp="pos"))
+    made = read_log("Amazon Beauty", dict(itertools.pairwise(sys.argv))["--data"])
     fold = ra.split.last(n=1, validation=1)(made)[0]
     lines = [
         "## Epochs on a large catalogue", "",

@@ -165,10 +165,9 @@ def find_worst(places: Int32, scores: Scores, ids: Int32, size: int) -> int:
 def rank_pairs(places: Int32, scores: Scores, ids: Int32, items: Int32, values: Scores) -> bool:
     """Write the best pairs of a position and a score to ``items`` and ``values``, best first, as many as fit.
 
-    ``scores`` has LANES entries of minus infinity behind those of ``places``.
     Return whether that is done; it is not if many scores tie. ``items`` are -1 at first. Equal scores are ordered by
-    ``ids[place]``. A pair's number in the list is the number of scores above its own: to count them takes no branches,
-    unlike sorting.
+    ``ids[place]``. ``scores`` has LANES entries of minus infinity behind those of ``places``. A pair's number in the
+    list is the number of scores above its own: to count them takes no branches, unlike sorting.
     """
     for pair in range(places.size):
         place, score, above = places[pair], scores[pair], np.int32(0)

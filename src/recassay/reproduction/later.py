@@ -37,7 +37,7 @@ def with_later_code(stored: Reproduction, before: Reproduction, after: Reproduct
         raise _refused(stored.file.name, f"{len(differing)} of {len(again)} tables differ: {', '.join(differing[:3])}")
     later = {
         "code": {path: digest for path, digest in today.items() if stored.lock["code"].get(path) != digest},
-        "gone": [path for path in stored.lock["code"] if path in ran and path not in today],
+        "gone": [path for path in stored.lock["code"] if path not in today and (path in ran or path not in known)],
         "tables": len(again),
     }
     return replace(stored, lock={**stored.lock, "later": later})

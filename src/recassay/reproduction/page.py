@@ -145,7 +145,7 @@ def _later(found: Reproduction) -> list[str]:
     if "later" not in found.lock:
         return []
     later = found.lock["later"]
-    changes = len({path for path, digest in later["code"].items() if found.lock["code"].get(path) != digest})
+    changes = len(later["code"])
     verb = "module has" if changes == 1 else "modules have"
     return [
         f"{changes} {verb} changed since these numbers were made. The quick version, run with the code before and "

@@ -110,6 +110,8 @@ def test_a_module_that_is_gone_does_not_count(made, after):
     found = with_later_code(with_code(made, stats__gone="old"), with_code(after, stats__gone="old"), after)
     assert outdated(found) == []
     assert "stats/gone.py" not in code_of(found)
+    again = with_later_code(found, after, after)  # nor after the next change
+    assert outdated(again) == []
 
 
 def test_what_does_not_show_the_same_numbers_is_refused(stored, before, after):

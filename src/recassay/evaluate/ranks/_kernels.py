@@ -22,7 +22,7 @@ Scores = NDArray[np.floating]  # single or double precision, as given by the sys
 Bits = NDArray[np.unsignedinteger]  # the bits of scores, as whole numbers
 
 NEAR = 4096  # scores that the first cache holds
-LARGEST = 2**31 - 1  # total weight of so many items: weights are added in 32 bits, then in 64 bits
+LARGEST = 2**31 - 1  # that 32 bits hold: few enough weights are added in 32 bits, and these sums in 64
 
 
 @njit(nogil=True, cache=True)
