@@ -288,7 +288,7 @@ class TestSameBits:
 
     @pytest.mark.parametrize("size", [1, 13])
     def test_the_size_of_blocks_changes_no_bit(self, tables, reference, size, monkeypatch):
-        from recassay.columnar import layout, recoding, vocabulary
+        from recassay.columnar import layout, numbering, recoding
         from recassay.data import truth
         from recassay.metrics import refusals
         from recassay.metrics.catalogue import exposure
@@ -299,7 +299,7 @@ class TestSameBits:
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(truth, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)
-        monkeypatch.setattr(vocabulary, "ROWS_PER_BLOCK", 10 * size)
+        monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10 * size)
         assert bits(judged(tables)) == bits(reference)
 
     @pytest.mark.parametrize("seed", [1, 2])

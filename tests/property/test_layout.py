@@ -30,32 +30,6 @@ def laid_out(lists, dtype):
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 2))))
-def test_intern_numbers_pairs_in_order_of_arrival(pairs):
-    number, first = {}, []
-    for row, pair in enumerate(pairs):
-        if pair not in number:
-            number[pair] = len(number)
-            first.append(row)
-    keys, checks = (np.array([pair[part] for pair in pairs], np.uint64) for part in (0, 1))
-    found, first_row = _kernels.intern(
-        layout.readonly(keys), layout.readonly(checks << np.uint64(32) | np.uint64(7))
-    )  # the lower half does not count
-    assert found.tolist() == [number[pair] for pair in pairs]
-    assert first_row.tolist() == first
-
-
-def test_intern_grows():
-    keys = (np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000)
-    found, first_row = _kernels.intern(layout.readonly(keys), layout.readonly(keys))
-    distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    arrival = np.argsort(np.argsort(wanted_first))
-    assert found.tolist() == arrival[inverse].tolist()
-    assert first_row.tolist() == sorted(wanted_first.tolist())
-    assert distinct.size == 3000
-
-
-@settings(deadline=None)
 @given(stretches, st.data())
 def test_repeats(lists, data):
     offsets, items = laid_out(lists, np.int32)

@@ -1,4 +1,4 @@
-"""Compiled loops that lay out tables: numbering of ids, repeats and ties inside lists, stable sorts.
+"""Compiled loops that lay out tables: repeats and ties inside lists, stable sorts.
 
 Each one is tested against a readable reference version in ``tests/property/test_layout.py``.
 """
@@ -10,71 +10,7 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 
-ONE, LOWER, UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
-LARGE_TABLE = 1 << 20  # slots; a larger table grows more slowly
 SIGN_BIT = np.int64(np.iinfo(np.int64).min)
-
-
-@njit(nogil=True, cache=True)
-def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Assign numbers to the distinct pairs of a key and the upper half of a check, by first appearance.
-
-    ``keys`` and ``checks`` are two hashes of each row's value. Return the number of each row's pair, from 0, and for
-    each number the first row that has it. The hash table has two words per slot: a key, then the upper half of the
-    check above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot.
-    """
-    size = 1024
-    slots = np.zeros(2 * size, np.uint64)
-    first_row = np.empty(size // 2, np.int64)
-    codes = np.empty(keys.size, np.int32)
-    row, count = _number_until_half_full(keys, checks, 0, 0, slots, codes, first_row)
-    while row < keys.size:  # make a larger table and insert every number again
-        size *= 4 if size < LARGE_TABLE else 2
-        old, slots = slots, np.zeros(2 * size, np.uint64)
-        for place in range(0, old.size, 2):
-            if old[place + 1] != 0:
-                slot = _slot_of(slots, old[place], old[place + 1] & UPPER)
-                slots[slot], slots[slot + ONE] = old[place], old[place + 1]
-        known, first_row = first_row, np.empty(size // 2, np.int64)
-        first_row[:count] = known
-        row, count = _number_until_half_full(keys, checks, row, count, slots, codes, first_row)
-    return codes, first_row[:count].copy()
-
-
-@njit(nogil=True, cache=True)
-def _number_until_half_full(
-    keys: NDArray[np.uint64], checks: NDArray[np.uint64], row: int, count: int,
-    slots: NDArray[np.uint64], codes: NDArray[np.int32], first_row: NDArray[np.int64],
-) -> tuple[int, int]:  # fmt: skip
-    """Assign numbers to rows from ``row`` on until the hash table ``slots`` is half full.
-
-    Return (next row, number of numbers assigned so far). ``count`` numbers are in the table already; ``codes`` and
-    ``first_row`` are written. This loop is a function of its own because its arrays stay the same: in a loop that may
-    replace an array, numba counts the references to it in every row, which takes twice the time.
-    """
-    while row < keys.size and count < first_row.size:
-        key, check = keys[row], checks[row] & UPPER
-        slot = _slot_of(slots, key, check)
-        number = slots[slot + ONE] & LOWER
-        if number == 0:
-            first_row[count] = row
-            count += 1
-            number = np.uint64(count)
-            slots[slot], slots[slot + ONE] = key, check | number
-        codes[row] = number - ONE
-        row += 1
-    return row, count
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _slot_of(slots: NDArray[np.uint64], key: np.uint64, check: np.uint64) -> np.uint64:
-    """Return the position in the hash table ``slots`` of a (key, check) pair, or of the free slot where it belongs."""
-    mask = np.uint64(slots.size - 1)
-    mixed = key * np.uint64(0x9E3779B97F4A7C15)
-    slot = ((mixed ^ (mixed >> np.uint64(32))) << ONE) & mask
-    while slots[slot + ONE] != 0 and (slots[slot] != key or (slots[slot + ONE] & UPPER) != check):
-        slot = (slot + np.uint64(2)) & mask
-    return slot
 
 
 @njit(nogil=True, cache=True)

@@ -13,12 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._kernels import count_groups, intern
+from recassay.columnar._kernels import count_groups
 from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
+from recassay.columnar.numbering import Numbering
 from recassay.errors import InputError
-from recassay.threads import blocks, each_block
 
-ROWS_PER_BLOCK = 1 << 20
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
 
@@ -64,16 +63,10 @@ class Vocabulary:
 
         ``keys`` and ``checks`` are two hashes that identify an id.
         """
-        numbers, first_row, block_codes = _number_in_blocks(keys, checks)
-        ordered, code_of = _ordered(ids.gather(first_row), keys[first_row], checks[first_row])
-        codes = np.empty(keys.size, np.int32)
-
-        def recode(begin: int, end: int) -> None:
-            block = begin // ROWS_PER_BLOCK
-            np.take(code_of[numbers[block]], block_codes[block], out=codes[begin:end], mode="clip")
-
-        each_block(recode, keys.size, size=ROWS_PER_BLOCK)
-        return cls(ordered), codes
+        numbering = Numbering.of(keys, checks)
+        first = numbering.first_rows
+        ordered, code_of = _ordered(ids.gather(first), keys[first], checks[first])
+        return cls(ordered), numbering.spread(code_of)
 
     @property
     def size(self) -> int:
@@ -148,29 +141,6 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     return (found + low).astype(np.int32), counts[found]
 
 
-def _number_in_blocks(
-    keys: NDArray[np.uint64], checks: NDArray[np.uint64]
-) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int32]]]:
-    """Assign numbers to distinct keys: in each block of rows on its own thread, then in all blocks together.
-
-    ``keys`` and ``checks`` are two hashes of each row's id. Return (numbers of the distinct keys of each block, first
-    row of each number, codes of each block). The code of a row is the index of its key among the distinct keys of its
-    block.
-    """
-    keys, checks = readonly(keys), readonly(checks)
-    bounds = blocks(keys.size, ROWS_PER_BLOCK)
-    found = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK)
-    if not found:
-        return [], np.empty(0, np.int64), []
-    if len(found) == 1:
-        codes, first = found[0]
-        return [np.arange(first.size, dtype=np.int32)], first, [codes]
-    rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(found, bounds, strict=True)])
-    shared, first = intern(readonly(keys[rows]), readonly(checks[rows]))
-    edges = np.cumsum([first_rows.size for _, first_rows in found])[:-1]
-    return np.split(shared, edges), rows[first], [codes for codes, _ in found]
-
-
 def _ordered(
     distinct: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
 ) -> tuple[pl.Series, NDArray[np.int32]]:
@@ -182,8 +152,8 @@ def _ordered(
     if distinct.dtype == pl.String:
         ordered = distinct.sort()
         found = zip(text_hashes(ordered), (keys, checks), strict=True)
-        places, _ = intern(*(readonly(np.concatenate(both)) for both in found))
-        return ordered, places[keys.size :]
+        numbering = Numbering.of(*(np.concatenate(both) for both in found))
+        return ordered, numbering.spread(numbering.first_rows.astype(np.int32))[keys.size :]
     order = distinct.arg_sort().to_numpy()
     places = np.empty(order.size, np.int32)
     places[order] = np.arange(order.size, dtype=np.int32)

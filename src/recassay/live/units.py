@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._kernels import intern
+from recassay.columnar._numbering import intern
 from recassay.columnar.layout import readonly, text_hashes
 from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap

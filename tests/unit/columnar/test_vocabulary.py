@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.columnar import vocabulary as module
+from recassay.columnar import numbering
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import UNKNOWN, Vocabulary, id_types_differ, rows_in_table
 from recassay.errors import InputError
@@ -107,7 +107,7 @@ def test_strings_and_integers_never_match(name):
 def test_blocks_of_any_size_give_the_same_codes(ids, rows, monkeypatch):
     ids = pl.concat([ids, ids.reverse(), ids])
     vocabulary, codes = Vocabulary.encode(ids)
-    monkeypatch.setattr(module, "ROWS_PER_BLOCK", rows)
+    monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", rows)
     again, same = Vocabulary.encode(ids)
     assert same.tolist() == codes.tolist()
     assert again.ids.to_list() == vocabulary.ids.to_list()

@@ -1,0 +1,74 @@
+"""Numbers of distinct ids, held to a dict."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recassay.columnar import numbering
+from recassay.columnar._numbering import intern
+from recassay.columnar.layout import readonly
+from recassay.columnar.numbering import Numbering
+from recassay.columnar.vocabulary import Vocabulary
+
+pairs = st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 2)))
+
+
+def in_order_of_arrival(pairs):
+    """Number of each pair and first row of each number."""
+    number, first = {}, []
+    for row, pair in enumerate(pairs):
+        if pair not in number:
+            number[pair] = len(number)
+            first.append(row)
+    return [number[pair] for pair in pairs], first
+
+
+def hashes(pairs):
+    """Keys, and checks whose lower half does not count."""
+    keys, checks = (np.array([pair[part] for pair in pairs], np.uint64) for part in (0, 1))
+    return readonly(keys), readonly(checks << np.uint64(32) | np.uint64(7))
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_intern_numbers_pairs_in_order_of_arrival(pairs):
+    found, first_row = intern(*hashes(pairs))
+    assert (found.tolist(), first_row.tolist()) == in_order_of_arrival(pairs)
+
+
+def test_intern_grows():
+    keys = (np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000)
+    found, first_row = intern(readonly(keys), readonly(keys))
+    distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    arrival = np.argsort(np.argsort(wanted_first))
+    assert found.tolist() == arrival[inverse].tolist()
+    assert first_row.tolist() == sorted(wanted_first.tolist())
+    assert distinct.size == 3000
+
+
+@settings(deadline=None)
+@given(pairs, st.sampled_from([3, 64]), st.sampled_from([0, 4, 1 << 20]), st.integers(1, 8))
+def test_every_way_finds_the_same_ids(pairs, block, repeated, part_bits):
+    """Rows are numbered at once, in blocks or in parts; each row then has the first row of its pair."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbering, "ROWS_PER_BLOCK", block)
+        patch.setattr(numbering, "REPEATED", repeated)  # 0 never brings rows into parts, 1 << 20 always does
+        patch.setattr(numbering, "PART_BITS", part_bits)
+        found = Numbering.of(*hashes(pairs))
+    wanted, first = in_order_of_arrival(pairs)
+    assert sorted(found.first_rows.tolist()) == first
+    assert found.spread(found.first_rows.astype(np.int32)).tolist() == [first[number] for number in wanted]
+
+
+@pytest.mark.parametrize("repeated", [0, 1 << 20])
+@pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
+def test_a_vocabulary_is_the_same_whatever_the_way(monkeypatch, repeated, dtype):
+    ids = pl.Series((np.arange(3_000) * 7919 % 1_500 + (1 << 40)).tolist()).cast(dtype)
+    wanted = sorted(set(ids.to_list()))
+    monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 256)
+    monkeypatch.setattr(numbering, "REPEATED", repeated)
+    vocabulary, codes = Vocabulary.dense(ids)
+    assert vocabulary.ids.to_list() == wanted
+    assert vocabulary.decode(codes).to_list() == ids.to_list()
