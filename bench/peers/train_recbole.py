@@ -1,8 +1,9 @@
 """RecBole: seconds an epoch of training and seconds of a full ranking, printed as JSON.
 
-    python train_recbole.py FOLDER MODEL BATCH DIM LENGTH EPOCHS
+    python train_recbole.py FOLDER MODEL BATCH DIM LENGTH EPOCHS [SECONDS]
 
-FOLDER holds ``log/log.inter``. Every prefix of a history is a training example of its own there.
+FOLDER holds ``log/log.inter``. Every prefix of a history is a training example of its own there. With SECONDS, training
+ends after that time, and the number of examples learnt until then is printed.
 """
 
 import json
@@ -15,6 +16,7 @@ from recbole.data import create_dataset, data_preparation
 from recbole.utils import get_model, get_trainer, init_seed
 
 folder, model, batch, dim, length, epochs = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:7])
+limit = float(sys.argv[7]) if len(sys.argv) > 7 else None
 logging.disable(logging.CRITICAL)
 sys.argv = sys.argv[:1]  # RecBole reads it too
 config = Config(
@@ -51,6 +53,21 @@ data = create_dataset(config)
 train, valid, test = data_preparation(config, data)
 network = get_model(config["model"])(config, train.dataset).to(config["device"])
 trainer = get_trainer(config["MODEL_TYPE"], config["model"])(config, network)
+if limit:
+    sizes, begin = [], time.perf_counter()
+
+    def until_limit(loader):
+        """Yield the loader's batches, and note their sizes, until the time is over."""
+        for some in loader:
+            yield some
+            sizes.append(len(some))
+            if time.perf_counter() - begin >= limit:
+                return
+
+    trainer._train_epoch(until_limit(train), 0)
+    spent = time.perf_counter() - begin
+    print(json.dumps({"learnt": sum(sizes), "seconds": spent, "targets": len(train.dataset)}))
+    sys.exit()
 seconds = []
 for epoch in range(epochs):
     begin = time.perf_counter()
