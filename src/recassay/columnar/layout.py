@@ -52,9 +52,18 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
             continue
         if before is not None:
             out[done - 1] = compare(array[0], before)
-        compare(array[1:], array[:-1], out=out[done : done + array.size - 1])
+        _compare_within(array, compare, out[done : done + array.size - 1])
         done, before = done + array.size, array[-1]
     return out
+
+
+def _compare_within(values: NDArray[Any], compare: np.ufunc, out: NDArray[np.bool_]) -> None:
+    """Write ``compare(value, previous value)`` for every value but the first to ``out``."""
+
+    def fill(begin: int, end: int) -> None:
+        compare(values[begin + 1 : end + 1], values[begin:end], out=out[begin:end])
+
+    each_block(fill, out.size, size=INTEGERS_PER_BLOCK)
 
 
 def text_hashes(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -19,7 +19,8 @@ from recassay.threads import blocks, each_block
 
 ROWS_PER_BLOCK = 1 << 20
 PART_BITS = 8  # 256 parts, written to at the same time; with more of them, each write misses the cache
-REPEATED = 4  # rows of each id in a block, on average; with fewer, rows are brought into parts first
+FIRST_LOOK = 1 << 16  # rows whose ids tell how many different ids there may be
+MANY = 7 / 8  # share of different ids there above which rows are brought into parts: a block has four rows of each
 
 NO_ROWS = np.empty(0, np.int64)
 
@@ -57,8 +58,8 @@ class Numbering:
         """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id."""
         keys, checks = readonly(keys), readonly(checks)
         if keys.size > ROWS_PER_BLOCK:
-            _, first = intern(keys[:ROWS_PER_BLOCK], checks[:ROWS_PER_BLOCK])
-            if first.size * REPEATED > ROWS_PER_BLOCK:
+            _, first = intern(keys[:FIRST_LOOK], checks[:FIRST_LOOK])
+            if first.size > MANY * FIRST_LOOK:
                 return _in_parts(keys, checks)
         return _in_blocks(keys, checks)
 

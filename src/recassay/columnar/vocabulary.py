@@ -17,6 +17,7 @@ from recassay.columnar._kernels import count_groups
 from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
 from recassay.columnar.numbering import Numbering
 from recassay.errors import InputError
+from recassay.threads import available, each_block
 
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
@@ -135,8 +136,15 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     low, high = int(codes.min()), int(codes.max())
     if high - low >= SPARSE * codes.size + 4096:
         return np.unique(codes, return_counts=True)
-    counts = np.zeros(high - low + 1, np.int64)
-    count_groups(readonly(codes), low, 0, 0, codes.size, counts)
+    codes, size = readonly(codes), high - low + 1
+    pieces = min(available(), codes.size // size)  # each thread counts in a table of its own
+
+    def count(begin: int, end: int) -> NDArray[np.int64]:
+        counts = np.zeros(size, np.int64)
+        count_groups(codes, low, 0, begin, end, counts)
+        return counts
+
+    counts = np.sum(each_block(count, codes.size, size=-(-codes.size // max(1, pieces))), axis=0)
     found = np.flatnonzero(counts)
     return (found + low).astype(np.int32), counts[found]
 

@@ -17,6 +17,7 @@ from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, intervals, is_analytic
+from recassay.threads import each_block
 
 ENOUGH_USERS = 10  # fewer may have the same values by chance
 CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
@@ -111,34 +112,45 @@ def interval_bounds(
     power mean with the exponent in ``powers``, by default 1. Systems and metrics that are defined for the same users
     share resamples. ``cells`` is the largest number of values resampled at once.
     """
-    if uncertainty.method is None:
+    method = uncertainty.method
+    if method is None:
         return {}
     alike: dict[tuple[bytes, bool], list[Key]] = {}
     for key, column in per_unit.items():
         alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
-    bounds: Bounds = {}
-    for (_, weighted), keys in alike.items():
-        mask = ~np.isnan(per_unit[keys[0]])
-        defined = slice(None) if mask.all() else mask  # a slice copies nothing
-        units = int(mask.sum())
+    groups: list[list[Key]] = []
+    analytic = True
+    for keys in alike.values():
+        units = int(np.count_nonzero(~np.isnan(per_unit[keys[0]])))
         # an analytic method shares nothing between columns, and a table of all of them is a copy
-        width = 1 if is_analytic(uncertainty.method, units) else max(1, min(cells, CELLS) // max(units, 1))
-        for begin in range(0, len(keys), width):
-            group = keys[begin : begin + width]
-            power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
+        one_by_one = is_analytic(method, units)
+        width = 1 if one_by_one else max(1, min(cells, CELLS) // max(units, 1))
+        groups += [keys[begin : begin + width] for begin in range(0, len(keys), width)]
+        analytic &= one_by_one
+
+    def bounds_of(begin: int, end: int) -> Bounds:
+        found: Bounds = {}
+        for keys in groups[begin:end]:
+            mask = ~np.isnan(per_unit[keys[0]])
+            defined = slice(None) if mask.all() else mask  # a slice copies nothing
+            power = np.array([1.0 if powers is None else powers[heading] for _, heading in keys])
             low, high = intervals(
-                _raised([per_unit[key][defined] for key in group], power),
-                np.column_stack([weights[key][defined] for key in group]) if weighted else None,
-                method=uncertainty.method,
+                _raised([per_unit[key][defined] for key in keys], power),
+                np.column_stack([weights[key][defined] for key in keys]) if keys[0] in weights else None,
+                method=method,
                 level=uncertainty.level,
                 resamples=uncertainty.resamples,
                 seed=uncertainty.seed,
                 threads=threads,
                 progress=_resampling(progress),
             )
-            for key, below, above, raised in zip(group, low.tolist(), high.tolist(), power.tolist(), strict=True):
-                bounds[key] = root_bounds(below, above, raised)
-    return bounds
+            for key, below, above, raised in zip(keys, low.tolist(), high.tolist(), power.tolist(), strict=True):
+                found[key] = root_bounds(below, above, raised)
+        return found
+
+    size = 1 if analytic else max(1, len(groups))  # resampling has threads of its own
+    found = each_block(bounds_of, len(groups), size=size, threads=threads)
+    return {key: bounds for some in found for key, bounds in some.items()}
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
