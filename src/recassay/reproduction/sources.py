@@ -63,9 +63,12 @@ class Sources:
     def query(self, name: str, text: str) -> pl.DataFrame:
         """Return the result of an SQL query of the tables; raise U263 that names the query if it fails."""
         try:
-            found = pl.SQLContext(self.tables).execute(text, eager=True)
-            found = found.with_columns(pl.selectors.decimal().cast(pl.Float64))  # SQL reads 0.71 as a decimal
-            return found if "ORDER BY" in text else found.sort(found.columns)  # groups come in any order
+            tables = pl.SQLContext(self.tables)
+            found = tables.execute(text, eager=True)
+            columns = ", ".join(f'"{name}"' for name in found.columns)  # groups and ties come in any order
+            ordered = f"{text}, {columns}" if "ORDER BY" in text else f"{text} ORDER BY {columns}"
+            found = tables.execute(ordered, eager=True)
+            return found.with_columns(pl.selectors.decimal().cast(pl.Float64))  # SQL reads 0.71 as a decimal
         except Exception as error:
             why = str(error).partition("\n")[0]
             raise UsageError(
