@@ -50,11 +50,13 @@ class Memberships:
             others = [name for name in frame.columns if name != ids]
             what = f"there is no column '{by}'; the columns are {', '.join(map(repr, others)) or ids + ' alone'}"
             raise InputError("I201", what, where=where, hint=suggest(by, others))
-        table, note = frame.select(pl.col(ids).alias(ITEM), by).unique(maintain_order=True), ""
-        if table[by].dtype.is_numeric():
-            column, note = _grouped_numbers(table[by])
-            table = table.with_columns(column.alias(by))
-        return cls.of_features(Features.from_frame(table, columns=[by], origin=where), by, note)
+        name = f"{by} (group)" if by == ITEM else by  # the ids have that name in a table of features
+        table, note = frame.select(pl.col(ids).alias(ITEM), pl.col(by).alias(name)).unique(maintain_order=True), ""
+        if table[name].dtype.is_numeric():
+            column, note = _grouped_numbers(table[name])
+            table = table.with_columns(column.alias(name))
+        made = cls.of_features(Features.from_frame(table, columns=[name], origin=where), name, note)
+        return replace(made, by=by)
 
     @classmethod
     def of_features(cls, features: Features, by: str, note: str = "") -> Memberships:

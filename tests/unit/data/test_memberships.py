@@ -80,3 +80,12 @@ def test_other_ids_and_other_types_of_ids_are_refused():
         groups.places(pl.Series(["b"]), "user")
     with pytest.raises(InputError, match="I403"):
         groups.places(pl.Series([1]), "user")
+
+
+@pytest.mark.parametrize("ids", ["user_id", "item_id"])
+def test_groups_may_come_from_the_column_of_items(ids):
+    table = pl.DataFrame({"user_id": ["ann", "bob"], "item_id": ["x", "y"]})
+    groups = Memberships.of(table, ids, "item_id")
+    assert groups.by == "item_id"
+    first, second = table[ids].to_list()
+    assert members(groups, [first, second], ids[:4]) == {"x": [first], "y": [second]}
