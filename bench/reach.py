@@ -25,7 +25,7 @@ from typing import Any
 import recassay as ra
 from recassay.models.base.training import Training
 from standings import write_section
-from training import HERE, NETWORKS, PYTHON, TABLES, SpentError, read_log
+from training import HERE, NETWORKS, PYTHON, TABLES, SpentError, best_so_far, read_log, write_for_recbole
 
 SHARE = 0.9
 PUBLISHED = {
@@ -42,7 +42,7 @@ def reached(model: Any, fold: ra.Fold, goal: float, minutes: float) -> tuple[flo
 
     def listener(text: str, *_: int) -> None:
         nonlocal best, epochs
-        best, epochs = float(text.split("best ")[1].split(maxsplit=1)[0]), epochs + 1
+        best, epochs = best_so_far(text), epochs + 1
         if best >= goal or time.perf_counter() - begin >= 60 * minutes:
             raise SpentError
 
@@ -58,14 +58,6 @@ def rate_of_recbole(folder: Path, model: str, minutes: float) -> tuple[float, fl
     found = json.loads(done.stdout.splitlines()[-1])
     rate = found["learnt"] / found["seconds"]
     return rate, found["targets"] / rate / 60
-
-
-def write_for_recbole(made: ra.Interactions, folder: Path) -> None:
-    """Write a log in the format that RecBole reads."""
-    (folder / "log").mkdir()
-    names = {"user_id": "user_id:token", "item_id": "item_id:token", "timestamp": "timestamp:float"}
-    frame = made.frame().select(list(names)).rename(names)
-    frame.write_csv(folder / "log" / "log.inter", separator="\t")
 
 
 def main() -> None:

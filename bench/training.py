@@ -48,6 +48,14 @@ MODELS = {
 }
 
 
+def write_for_recbole(made: ra.Interactions, folder: Path) -> None:
+    """Write a log in the format that RecBole reads."""
+    (folder / "log").mkdir()
+    names = {"user_id": "user_id:token", "item_id": "item_id:token", "timestamp": "timestamp:float"}
+    frame = made.frame().select(list(names)).rename(names)
+    frame.write_csv(folder / "log" / "log.inter", separator="\t")
+
+
 def theirs(folder: Path, model: str, batch: int) -> dict[str, float]:
     command = [PYTHON, HERE / "peers" / "train_recbole.py", folder, model, batch, DIM, LENGTH, EPOCHS]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -83,13 +91,18 @@ class SpentError(Exception):
     """The processor seconds of a training are spent."""
 
 
+def best_so_far(text: str) -> float:
+    """Return the best HR@10 on validation from the line about an epoch."""
+    return float(text.split("best ")[1].split(maxsplit=1)[0])
+
+
 def after(model: object, fold: ra.Fold, seconds: float) -> tuple[int, float, float]:
     """Epochs, processor seconds an epoch, and HR@10 on validation, of a training of so many processor seconds."""
     best, spent = [0.0], [time.process_time()]
 
     def listener(text: str, *_: int) -> None:
         spent.append(time.process_time())
-        best.append(float(text.split("best ")[1].split(maxsplit=1)[0]))
+        best.append(best_so_far(text))
         if spent[-1] - spent[0] >= seconds:
             raise SpentError
 
@@ -124,9 +137,7 @@ def losses() -> None:
     ]  # fmt: skip
     for name, made in logs.items():
         fold = ra.split.last(n=1, validation=1)(made)[0]
-        for model, loss in itertools.product(
-            (ra.models.SASRec, ra.models.GRU, ra.models.NARM, ra.models.BERT4Rec), LOSSES
-        ):
+        for model, loss in itertools.product(NETWORKS, LOSSES):
             network = model(loss=loss)
             windows = network.windows_of(Histories.of(fold.train))
             lengths = np.tile(windows.lengths, network.passes)
@@ -179,13 +190,7 @@ def main() -> None:
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "log").mkdir()
-        table = made.frame().rename(
-            {"user_id": "user_id:token", "item_id": "item_id:token", "timestamp": "timestamp:float"}
-        )
-        table.select(pl.col("user_id:token", "item_id:token", "timestamp:float")).write_csv(
-            folder / "log" / "log.inter", separator="\t"
-        )
+        write_for_recbole(made, folder)
         for model in MODELS:
             for batch in (128,) if quick else (128, 1024):
                 first, other = ours(fold, model, batch), theirs(folder, model, batch)
