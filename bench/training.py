@@ -1,7 +1,7 @@
 """Training and full ranking of sequential models beside RecBole's: same model, data and batch size, on one CPU.
 
     python bench/training.py [--quick]
-    python bench/training.py --losses [--data DIR] [--seconds 120] [--quick]
+    python bench/training.py --losses [--data DIR] [--seconds 120] [--quick] [ROW ...]
     python bench/training.py --epochs --data DIR
 
 RecBole makes an example of every prefix of a history, recassay learns all prefixes of a history at once, so what is
@@ -11,18 +11,19 @@ always does on a CPU, so that a seed gives the same bits on any machine; RecBole
 
 ``--losses`` compares the losses of each network after equal processor seconds, and writes another section. ``--data``
 is a folder with tables ``ml-1m/sequences_items5.parquet`` and ``amazon-beauty-bert4rec/sequences.parquet`` (user, item,
-pos); without it a log is generated. All networks have their defaults, except for the loss. ``--epochs`` times epochs of
-SASRec and BERT4Rec on the larger log, with all defaults, and writes a section too.
+pos); without it a log is generated. All networks have their defaults, except for the loss. Words choose the rows whose
+log, network or loss they are; the section is then not written. ``--epochs`` times epochs of SASRec and BERT4Rec on the
+larger log, with all defaults, and writes a section too.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import itertools
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -119,12 +120,10 @@ def read_log(name: str, folder: str) -> ra.Interactions:
     return ra.Interactions.from_frame(frame.select(user_id="user", item_id="item", timestamp="pos"))
 
 
-def losses() -> None:
+def losses(data: str | None, seconds: float, quick: bool, words: list[str]) -> None:
     """Compare the losses of each network after equal processor seconds."""
-    quick, options = "--quick" in sys.argv, dict(itertools.pairwise(sys.argv))
-    seconds = 5.0 if quick else float(options.get("--seconds", "120"))
-    if "--data" in options:
-        logs = {name: read_log(name, options["--data"]) for name in TABLES}
+    if data:
+        logs = {name: read_log(name, data) for name in TABLES}
     else:
         logs = {"generated": log(**(SMALL if quick else LARGE), seed=1)}
     lines = [
@@ -138,6 +137,8 @@ def losses() -> None:
     for name, made in logs.items():
         fold = ra.split.last(n=1, validation=1)(made)[0]
         for model, loss in itertools.product(NETWORKS, LOSSES):
+            if not set(words) <= {name, model.name, loss}:
+                continue
             network = model(loss=loss)
             windows = network.windows_of(Histories.of(fold.train))
             lengths = np.tile(windows.lengths, network.passes)
@@ -147,13 +148,13 @@ def losses() -> None:
             row = (size, network.name, loss, epochs, f"{each:.1f}", f"{targets / each:,.0f}", f"{hit:.4f}")
             lines.append(f"| {' | '.join(map(str, row))} |")
             print(lines[-1], flush=True)
-    if not quick:
+    if not quick and not words:
         write_section("Losses", "\n".join([*lines, ""]))
 
 
-def epochs() -> None:
+def epochs(data: str) -> None:
     """Time epochs of two networks with their defaults on Amazon Beauty; the first is not counted."""
-    made = read_log("Amazon Beauty", dict(itertools.pairwise(sys.argv))["--data"])
+    made = read_log("Amazon Beauty", data)
     fold = ra.split.last(n=1, validation=1)(made)[0]
     lines = [
         "## Epochs on a large catalogue", "",
@@ -175,8 +176,8 @@ def epochs() -> None:
     write_section("Epochs on a large catalogue", "\n".join([*lines, ""]))
 
 
-def main() -> None:
-    quick = "--quick" in sys.argv
+def beside_recbole(quick: bool) -> None:
+    """Compare training and full ranking with those of RecBole, as long as RecBole takes."""
     made = log(**(QUICK if quick else SIZE), seed=1)
     fold = ra.split.last(n=1, validation=1)(made)[0]
     lines = [
@@ -210,5 +211,24 @@ def main() -> None:
         write_section("Training", "\n".join([*lines, ""]))
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="ROW", help="a log, network or loss, for --losses")
+    parser.add_argument("--losses", action="store_true")
+    parser.add_argument("--epochs", action="store_true")
+    parser.add_argument("--data", help="the folder with the logs")
+    parser.add_argument("--seconds", type=float, default=120.0, help="processor seconds of each row of --losses")
+    parser.add_argument("--quick", action="store_true", help="a short trial that writes no section")
+    options = parser.parse_args()
+    if options.epochs and not options.data:
+        parser.error("--epochs needs --data DIR")
+    if options.losses:
+        losses(options.data, 5.0 if options.quick else options.seconds, options.quick, options.words)
+    elif options.epochs:
+        epochs(options.data)
+    else:
+        beside_recbole(options.quick)
+
+
 if __name__ == "__main__":
-    losses() if "--losses" in sys.argv else epochs() if "--epochs" in sys.argv else main()
+    main()

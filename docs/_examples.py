@@ -151,6 +151,11 @@ class Page:
         return ""
 
 
+def uses_spark(text: str) -> bool:
+    """Whether a page has examples for Spark."""
+    return any(block.group(1).endswith(" spark") for block in FENCE.finditer(text))
+
+
 def can_run_spark() -> bool:
     """Whether there are Java and PySpark."""
     java = shutil.which("java") or os.environ.get("JAVA_HOME")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from recassay.naming.named import Discovered
+from recassay.threads import available
 
 # Java compiles each method once and quickly, since most run a few times: optimising took half of the tests of Spark.
 # In the small code cache that Java then chooses it discards code and compiles it again, for 7 % of these tests' time.
@@ -18,6 +19,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 # Clearing huge pages for arrays that live for a moment took more time than computing with them.
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+
+# No test takes the power away, and waiting for the disk took 16 s of the tests.
+os.fsync = lambda handle: None
 
 # `make test` tries the same random input everywhere, so it never fails by chance; `make properties` tries other input.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -71,6 +75,12 @@ def pytest_xdist_make_scheduler(config, log):
             return "spark" if of_spark(nodeid) else nodeid.partition("::")[0]
 
     return ByFile(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Have a worker more than processors: Spark, browsers and programs that tests start often wait."""
+    return available() + 1
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
+QUICK_PASS = 1 << 17  # numbers that a thread passes over in about the time that it takes to start
+
 Progress = Callable[[int], None]  # called with the size of each finished block
 StageProgress = Callable[[str, int, int], None]  # called with a stage, its finished steps and all its steps
 
@@ -25,6 +27,15 @@ StageProgress = Callable[[str, int, int], None]  # called with a stage, its fini
 def available() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def worth_starting(n: int) -> int:
+    """Return how many threads a quick pass over ``n`` numbers needs: one if it takes no longer than a thread to start.
+
+    >>> worth_starting(1_000)
+    1
+    """
+    return available() if n > QUICK_PASS else 1
 
 
 def blocks(n: int, size: int) -> Iterator[tuple[int, int]]:

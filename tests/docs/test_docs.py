@@ -26,6 +26,8 @@ import generate  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 WRITTEN = generate.written()
+# Those with examples for Spark are in tests/spark/test_pages.py.
+RUN_HERE = [path for path in WRITTEN if not _examples.uses_spark(path.read_text(encoding="utf-8"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
@@ -60,7 +62,7 @@ def test_a_notebook_shows_what_its_script_prints(script):
     assert notebook.read_text(encoding="utf-8") == _notebooks.notebook(script), "run: make docs"
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=name)
+@pytest.mark.parametrize("path", RUN_HERE, ids=name)
 def test_every_example_prints_what_the_page_shows(path, workshop):
     text = path.read_text(encoding="utf-8")
     assert workshop.refreshed(text, name(path)) == text, "run: make docs"

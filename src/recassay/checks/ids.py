@@ -63,6 +63,8 @@ def _empty(given: CheckInput) -> MissingIds:
 def _nothing(ids: pl.Series) -> pl.Series:
     """Return the ids that stand for a missing value; ``ids`` ascend, so few of them need a look."""
     begins, ends = np.append(ids.search_sorted(BOUNDS).to_numpy(), ids.len()).reshape(-1, 2).T
+    if (begins == ends).all():
+        return NO_TEXT
     few = ids.gather(np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)]))
     return few.filter(few.str.contains(NOTHING))
 

@@ -17,7 +17,7 @@ from recassay.columnar._kernels import count_groups
 from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
 from recassay.columnar.numbering import Numbering
 from recassay.errors import InputError
-from recassay.threads import available, each_block
+from recassay.threads import each_block, worth_starting
 
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
@@ -137,7 +137,7 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     if high - low >= SPARSE * codes.size + 4096:
         return np.unique(codes, return_counts=True)
     codes, size = readonly(codes), high - low + 1
-    pieces = min(available(), codes.size // size)  # each thread counts in a table of its own
+    pieces = min(worth_starting(codes.size), codes.size // size)  # each thread counts in a table of its own
 
     def count(begin: int, end: int) -> NDArray[np.int64]:
         counts = np.zeros(size, np.int64)

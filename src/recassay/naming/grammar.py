@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -46,6 +47,11 @@ def parse(text: str) -> Expression:
         )
     if len(text) > LONGEST:
         raise _unparsable(f"{text[:40]}...", f"it has {len(text):,} characters, more than {LONGEST}")
+    return _parsed(text)
+
+
+@functools.lru_cache(maxsize=1024)  # a heading is parsed again for each run that is scored
+def _parsed(text: str) -> Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (ValueError, RecursionError, MemoryError):  # a NUL, half a surrogate pair, or hundreds of nested brackets

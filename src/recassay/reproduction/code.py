@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import io
 import tokenize
@@ -75,6 +76,7 @@ def _digest_now(path: str) -> str:
     return digest(file.read_text(encoding="utf-8")) if file.is_file() else ""
 
 
+@functools.cache  # one run asks twice for most modules
 def digest(source: str) -> str:
     """Return a digest of Python source that comments, docstrings and blank lines do not change.
 

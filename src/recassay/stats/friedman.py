@@ -6,6 +6,7 @@ References: Friedman (1937); Iman and Davenport (1980); Nemenyi (1963); Demšar 
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from itertools import permutations
@@ -113,6 +114,7 @@ def _added(
     return distinct, merged
 
 
+@functools.cache  # a root is searched
 def nemenyi_q(systems: int, alpha: float = 0.05) -> float:
     """Return the upper alpha quantile of the range of k independent standard normals, divided by sqrt(2).
 

@@ -30,7 +30,7 @@ from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.context import vocabulary_ids
 from recassay.models.base.capabilities import HasFactors, MissesFactors
 from recassay.models.base.model import checked_scores
-from recassay.threads import Progress, each_block, one_library_thread
+from recassay.threads import Progress, each_block, one_library_thread, worth_starting
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -165,6 +165,7 @@ def _standings_and_top(
         users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
         return None if progress is None else lambda _: progress(next(users))
 
+    threads = threads or worth_starting(n * weight.size)
     with one_library_thread():
         # The first block alone: errors of a system show here, before the threads are busy for hours.
         for some in (blocks[:1], blocks[1:]):

@@ -19,7 +19,7 @@ from recassay.data.io.parquet import parquet_schema, read_parquet, scan_parquet
 from recassay.report.content._kernels import count_larger_equal_smaller, count_reaching, value_range
 from recassay.report.content.grids import design_of
 from recassay.results.exhibit import Exhibit
-from recassay.threads import each_block
+from recassay.threads import each_block, worth_starting
 
 STEPS = 20  # from the smallest value to the largest
 TOLERANCE = 1e-9  # of the range: a value this close below a step counts as reaching it
@@ -185,7 +185,8 @@ def share_reaching(metric: str, values: Mapping[str, Values], units: str = "user
         return counts
 
     rows = []
-    for (name, _), counts in zip(names, each_block(count, len(names), size=1), strict=True):
+    threads = worth_starting(sum(own.size for own in values.values()))
+    for (name, _), counts in zip(names, each_block(count, len(names), size=1, threads=threads), strict=True):
         n = int(counts[0])
         rows += [
             {"system": name, metric: step, f"share of {units}": reached / n, units: reached}
@@ -223,7 +224,8 @@ def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool
         return more, equal, less
 
     rows: dict[tuple[int, int], dict[str, Any]] = {}
-    for (a, b), (more, equal, less) in zip(pairs, each_block(count, len(pairs), size=1), strict=True):
+    threads = worth_starting(sum(values[names[a]].size for a, _ in pairs))
+    for (a, b), (more, equal, less) in zip(pairs, each_block(count, len(pairs), size=1, threads=threads), strict=True):
         wins, losses = (more, less) if higher_is_better else (less, more)
         rows[a, b] = _win_row(names, a, b, (wins, equal, losses), units)
         rows[b, a] = _win_row(names, b, a, (losses, equal, wins), units)

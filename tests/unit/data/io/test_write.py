@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recassay.data.io import atomic, write_json, write_parquet, write_text
+from recassay.data.io.write import json_text
 from recassay.errors import UsageError
 
 
@@ -66,6 +69,15 @@ def test_json_is_written_in_order_with_nan_as_null(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json({"a": math.inf}, tmp_path / "y.json")
     assert not (tmp_path / "y.json").exists()
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+JSON = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+
+
+@given(content=JSON, indent=st.sampled_from([1, 2, 4]))
+def test_indented_json_is_that_of_the_standard_library(content: object, indent: int) -> None:
+    assert json_text(content, indent=indent) == json.dumps(content, indent=indent, ensure_ascii=False)
 
 
 def test_parquet_and_text_are_written(tmp_path: Path) -> None:
