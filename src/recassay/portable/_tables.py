@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from decimal import Context, Decimal
+from itertools import accumulate, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +42,28 @@ def _few_bits(value: float, bits: int) -> float:
     return float(int(value * 2**bits)) / float(2**bits)
 
 
+def _logs(most: int) -> list[Decimal]:
+    """Return the logarithms of 1, 2, ..., ``most``, with that of 1 at position 0 too.
+
+    That of a composite number is the sum of those of two factors, which is sooner computed.
+    """
+    found = [Decimal(0), Decimal(0)]
+    for number in range(2, most + 1):
+        factor = next((one for one in range(2, math.isqrt(number) + 1) if number % one == 0), number)
+        rest = found[number // factor]
+        found.append(DIGITS.add(found[factor], rest) if factor < number else DIGITS.ln(Decimal(number)))
+    return found
+
+
 _LN2 = DIGITS.ln(Decimal(2))
 LN2_HEAD = _few_bits(float(_LN2), 36)
 LN2_TAIL = pair(DIGITS.subtract(_LN2, Decimal(LN2_HEAD)))  # ln 2 = LN2_HEAD + these two
 LN2 = pair(_LN2)
 PER_LN2 = pair(DIGITS.divide(Decimal(1), _LN2))
-LOG_UPPER, LOG_LOWER = pairs(DIGITS.ln(DIGITS.divide(Decimal(max(i, 1)), Decimal(LOG_STEPS))) for i in range(MOST + 1))
-EXP_UPPER, EXP_LOWER = pairs(
-    DIGITS.exp(DIGITS.divide(DIGITS.multiply(_LN2, Decimal(i)), Decimal(EXP_STEPS))) for i in range(EXP_STEPS)
-)
+_LOGS = _logs(MOST)
+LOG_UPPER, LOG_LOWER = pairs(DIGITS.subtract(_LOGS[max(i, 1)], _LOGS[LOG_STEPS]) for i in range(MOST + 1))
+_ROOT = DIGITS.exp(DIGITS.divide(_LN2, Decimal(EXP_STEPS)))
+EXP_UPPER, EXP_LOWER = pairs(accumulate(repeat(_ROOT, EXP_STEPS - 1), DIGITS.multiply, initial=Decimal(1)))
 THIRD, FIFTH = pair(DIGITS.divide(Decimal(2), Decimal(3))), pair(DIGITS.divide(Decimal(2), Decimal(5)))
 SIXTH, TWENTY_FOURTH = pair(DIGITS.divide(Decimal(1), Decimal(6))), pair(DIGITS.divide(Decimal(1), Decimal(24)))
 HUNDRED_TWENTIETH = pair(DIGITS.divide(Decimal(1), Decimal(120)))

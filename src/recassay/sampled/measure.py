@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,13 @@ class Cases:
         if not scheme.replace or scheme.by == "uniform":
             return Classes.equal(tied if scheme.replace else tied * 0, tied)
         assert self.weights is not None
-        return Classes.equal(tied, self.weights[1]) if self.masses is None else Classes.of(self.masses)
+        return Classes.equal(tied, self.weights[1]) if self.masses is None else self._classes_of_masses
+
+    @functools.cached_property
+    def _classes_of_masses(self) -> Classes:
+        """Return the tied candidates in classes of equal weight, which a search for a sample size asks for each time."""
+        assert self.masses is not None
+        return Classes.of(self.masses)
 
 
 def measure_system(
