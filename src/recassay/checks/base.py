@@ -61,12 +61,12 @@ class Facts:
     fold: Fold | None = None  # where the truth and the training log come from, if that is known
 
     @classmethod
-    def of(cls, alignment: Alignment, deepest: int | None) -> Facts:
+    def of(cls, alignment: Alignment, deepest: int | None, checks: Iterable[Check] | None = None) -> Facts:
         """Return the facts about lists that are aligned with the truth but not scored.
 
-        ``deepest`` is the largest cut-off, None without one.
+        ``deepest`` is the largest cut-off, None without one. Only what ``checks`` need is counted; by default all.
         """
-        counted = count_all(CheckInput(alignment, deepest))
+        counted = count_all(CheckInput(alignment, deepest), checks)
         return cls(alignment.run.name, alignment.counts, alignment.conventions, (), deepest, counted)
 
 
@@ -355,9 +355,9 @@ def load() -> Mapping[str, Check]:
     return CHECKS.kinds
 
 
-def count_all(given: CheckInput) -> CheckCounts:
-    """Return what every check that applies counts in lists and truth, by check code."""
-    counting = (check for check in load().values() if check.count is not None)
+def count_all(given: CheckInput, checks: Iterable[Check] | None = None) -> CheckCounts:
+    """Return what each of ``checks`` that applies counts in lists and truth, by check code; by default all checks."""
+    counting = (check for check in (load().values() if checks is None else checks) if check.count is not None)
     able = (check for check in counting if all(getattr(given, need, None) is not None for need in check.needs))
     return {check.code: check.count(given) for check in able if check.count is not None}
 

@@ -76,7 +76,7 @@ class SuddenDeath(Displayable):
             found += own == self.earliest
         return found
 
-    @property
+    @functools.cached_property
     def n(self) -> int:
         """Return the number of units that count under the rules: users with relevant items, or all users."""
         return int(self.counted.sum())

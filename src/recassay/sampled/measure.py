@@ -127,7 +127,7 @@ class Cases:
 
     @functools.cached_property
     def _classes_of_masses(self) -> Classes:
-        """Return the tied candidates in classes of equal weight, which a search for a sample size asks for each time."""
+        """Return the tied candidates in classes of equal weight; a search for a sample size asks for them each time."""
         assert self.masses is not None
         return Classes.of(self.masses)
 
