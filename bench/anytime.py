@@ -11,7 +11,6 @@ needs that is done once. Writes its section of bench/RESULTS.md.
 from __future__ import annotations
 
 import math
-import sys
 import time
 
 import numpy as np
@@ -22,7 +21,7 @@ from recassay.comparison.over_time.windows import windows
 from recassay.rng import derive
 from recassay.stats.anytime import anytime_bounds
 from recassay.stats.significance import mcnemar_p
-from standings import write_section
+from tools import is_quick, write_section
 
 TITLE = "Bounds that hold at every event"
 ALPHA, EVENTS, WINDOW = 0.05, 5_000, 500
@@ -154,4 +153,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    main(is_quick(__doc__))

@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.synthetic.tastes import log
-from standings import write_section
+from tools import write_section
 
 AT_ONCE = 10
 AIM = 20.0  # seconds to the last result

@@ -10,7 +10,6 @@ other work on a machine only ever adds to it. Writes its section of bench/RESULT
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +22,7 @@ from recassay.stats.differences import Differences
 from recassay.stats.resampling import ResamplingOptions
 from recassay.stats.significance import run_test
 from recassay.threads import available
-from standings import write_section
+from tools import is_quick, write_section
 
 SYSTEMS, UNITS, RESAMPLES = 10, 100_000, 10_000
 QUICK_UNITS = 10_000
@@ -40,7 +39,7 @@ class Time(NamedTuple):
 
 
 def main() -> None:
-    units = QUICK_UNITS if "--quick" in sys.argv else UNITS
+    units = QUICK_UNITS if is_quick(__doc__) else UNITS
     values = _values(units)
     times = []
     for test, others in OTHERS.items():
@@ -132,7 +131,7 @@ def _write(units: int, times: list[Time]) -> None:
         for one in times
     ]
     print("\n".join(lines))
-    if "--quick" not in sys.argv:
+    if not is_quick(__doc__):
         write_section("Comparing systems", "\n".join(lines))
 
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -23,9 +21,8 @@ from recassay.designs import Design, expect
 from recassay.evaluate.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 from recassay.threads import available
+from tools import is_quick, write_section
 
-RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-HEADING = "## Designs"
 METRICS = parse_metrics("precision@10 recall@10 ndcg@10 mrr")
 SIZE, QUICK = {"users": 6_040, "items": 3_416, "events": 1_000_000}, {"users": 600, "items": 400, "events": 20_000}
 DRAWS = 20
@@ -77,7 +74,7 @@ def loop(run: ra.Run, design: Design, users: int) -> float:
 
 
 def main() -> None:
-    size = QUICK if "--quick" in sys.argv else SIZE
+    size = QUICK if is_quick(__doc__) else SIZE
     fold = ra.split.random(test=0.2, seed=7)(log(**size, seed=1))[0]
     models = (ra.models.Popular(), ra.models.Random(), *(ra.models.PureSVD(rank) for rank in (8, 32, 64)))
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in models]
@@ -113,7 +110,7 @@ def main() -> None:
          f"{part} of {users:,} users, 1 of {DRAWS} draws, 1 of {len(runs)} systems, scaled"),
     ]  # fmt: skip
     lines = [
-        HEADING, "",
+        "## Designs", "",
         f"Written by `python bench/designs.py`. {len(runs)} systems under {len(wanted)} designs ({len(sampled)} of "
         f"them sampled; only these are drawn), {len(METRICS)}\nmetrics, {size['users']:,} users x {size['items']:,} "
         f"items, {size['events']:,} events, {runs[0].standings.pairs:,} relevant items, {available()} threads. "
@@ -125,16 +122,8 @@ def main() -> None:
         *(f"| {name} | {seconds:,.2f} | {seconds / exact[False]:,.1f} x | {how} |" for name, seconds, how in rows),
     ]  # fmt: skip
     print("\n".join(lines))
-    if "--quick" not in sys.argv:
-        write("\n".join(lines))
-
-
-def write(section: str) -> None:
-    """Put the section in the place of the older one, or at the end."""
-    before, _, rest = RESULTS.read_text().partition(HEADING)
-    after = rest.partition("\n## ")[2]
-    parts = [before.rstrip(), section] + ([f"## {after.rstrip()}"] if after else [])
-    RESULTS.write_text("\n\n".join(parts) + "\n")
+    if not is_quick(__doc__):
+        write_section("Designs", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from recassay.live.simulate import lines
 from recassay.live.sources.base import BATCH, Arrival
 from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
-from standings import write_section
+from tools import write_section
 
 PER_SECOND, PART, ITEMS, USERS = 115.0, 500_000, 20_000, 200_000  # 10 million exposures a day of event time
 TITLE = "Live evaluation"

@@ -26,7 +26,7 @@ from recassay.live.settings import WatchSettings
 from recassay.live.simulate import EXAMINED, Simulation
 from recassay.live.watcher import Watcher
 from recassay.portable.distributions import chi2_tail
-from standings import write_section
+from tools import write_section
 
 TITLE = "Bounds of a live evaluation"
 EXPERIMENTS, METRIC, ALPHA = 1_000, "hit@10", 0.05

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +22,7 @@ from recassay.report.folder.page import write_page
 from recassay.report.folder.read import read_results
 from recassay.study.store.values import Values
 from recassay.threads import available
-from standings import write_section
+from tools import is_quick, write_section
 
 SYSTEMS, USERS, QUICK = 10, (10_000, 100_000, 1_000_000), (10_000,)
 METRICS = [f"{name}@{k}" for k in (5, 10, 20, 50) for name in ("ndcg", "recall", "precision", "hit", "mrr")]
@@ -90,7 +89,7 @@ def measured(users: int) -> str:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     lines = [
         f"## {TITLE}\n\nThe page of {SYSTEMS} systems and {len(METRICS)} metrics, all 45 pairs compared: read from "
         f"its folder, aggregated, drawn and written, on {available()} threads. `python bench/report.py`.\n",

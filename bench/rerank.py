@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
@@ -23,7 +22,7 @@ import polars as pl
 import recassay as ra
 from recassay.data.subprofiles import nearest
 from recassay.threads import available
-from standings import write_section
+from tools import is_quick, write_section
 
 USERS, QUICK_USERS, ITEMS, CANDIDATES, PLACES, FEATURES, PROFILE, SAMPLE = 100_000, 5_000, 5_000, 100, 20, 18, 40, 200
 METHODS = {
@@ -203,4 +202,4 @@ def main(users: int) -> None:
 
 
 if __name__ == "__main__":
-    main(QUICK_USERS if "--quick" in sys.argv else USERS)
+    main(QUICK_USERS if is_quick(__doc__) else USERS)

@@ -10,7 +10,6 @@ user. Drawing is measured for one system, one sampler and 100 candidates, on som
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from types import SimpleNamespace
 
@@ -25,7 +24,7 @@ from recassay.data.standings import Standings
 from recassay.evaluate.ranks.standings import compute_standings
 from recassay.evaluate.ranks.task import RankingTask
 from recassay.threads import available
-from standings import write_section
+from tools import is_quick, write_section
 
 RANK, SYSTEMS, DRAWS, CANDIDATES = 64, 4, 20, 100
 SHAPES = {"MovieLens 1M": (6_040, 3_416, 163), "Steam": (334_537, 13_046, 11)}
@@ -167,7 +166,7 @@ def rows(name: str, users: int, items: int, seen: int) -> list[str]:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     lines = [
         "## Sampled metrics",
         "",

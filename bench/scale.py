@@ -25,7 +25,7 @@ import polars as pl
 
 import data
 from score import HERE, Peer
-from standings import write_section
+from tools import write_section
 from watched import Watched, watched
 
 FILES = HERE / "data" / "scale"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from standings import write_section
+from tools import write_section
 
 HERE = Path(__file__).resolve().parent
 FILES = HERE / "data"

@@ -28,7 +28,7 @@ from recassay.protocols.sequence import Sequence
 from recassay.split.sequences import LatestSequences
 from recassay.split.sessions import Sessions
 from recassay.threads import available
-from standings import write_section
+from tools import is_quick, write_section
 
 USERS, ITEMS, RATINGS, SEQUENCES = 44_319, 651, 1_047_429, 400_261
 ENTROPY = 4.95  # of the items, in nats, as the paper gives it
@@ -173,7 +173,7 @@ def linearity(rows: list[dict]) -> list[str]:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         rows = [
             alone(made(Path(folder) / f"log-{scale}.parquet", scale), 1 if quick else 3)

@@ -10,12 +10,9 @@ product. Writes its section of bench/RESULTS.md.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,8 +26,8 @@ from recassay.data.interactions import Interactions
 from recassay.evaluate.ranks.standings import BLOCK_ROWS, compute_standings
 from recassay.evaluate.ranks.task import RankingTask
 from recassay.threads import available, each_block
+from tools import is_quick, medians, write_section
 
-RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 RANK = 64
 SIZES = ((6_040, 3_416, 7, 100), (6_040, 3_416, 33, 130), (50_000, 50_000, 8, 20))
 QUICK = ((2_000, 3_416, 7, 100), (4_000, 50_000, 8, 20))
@@ -64,19 +61,6 @@ def product(question: RankingTask, factors: SimpleNamespace) -> None:
 
     with threadpool_limits(1):
         each_block(work, question.users.size, size=BLOCK_ROWS)
-
-
-def medians(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, float]:
-    """Return the median seconds of processor time of each function; the functions run in turn."""
-    for run in runs.values():
-        run()
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(times):
-        for name, run in runs.items():
-            begin = time.process_time()
-            run()
-            found[name].append(time.process_time() - begin)
-    return {name: statistics.median(seconds) for name, seconds in found.items()}
 
 
 def passes(sizes: tuple[tuple[int, int, int, int], ...]) -> list[str]:
@@ -138,7 +122,7 @@ def memory(quick: bool) -> list[str]:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     load = os.getloadavg()[0]
     shared = f" Other work shared the machine (load {load:.0f})." if load > available() else ""
     lines = [
@@ -160,15 +144,6 @@ def main() -> None:
     print(text)
     if not quick:
         write_section("Standings", text)
-
-
-def write_section(title: str, text: str) -> None:
-    """Put a section into RESULTS.md in the place of its last version, or at the end."""
-    parts = RESULTS.read_text().split("\n## ")
-    titles = [part.partition("\n")[0] for part in parts]
-    place = titles.index(title) if title in titles else len(parts)
-    parts[place : place + 1] = [text.removeprefix("## ")]
-    RESULTS.write_text("\n## ".join(part.rstrip() + "\n" for part in parts))
 
 
 if __name__ == "__main__":

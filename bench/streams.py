@@ -13,7 +13,6 @@ bench/RESULTS.md. The hand-written loops of BPRMF and user-kNN are in stream_loo
 from __future__ import annotations
 
 import importlib.util
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -26,8 +25,8 @@ from numba import njit
 import recassay as ra
 from recassay.models.incremental import BPRMF, ISGD, UKNN
 from recassay.models.incremental.base import recode_by_appearance
-from standings import write_section
 from stream_loops import loops
+from tools import is_quick, write_section
 
 EVENTS, USERS, ITEMS = 226_310, 6_014, 3_232
 AT = 10
@@ -240,7 +239,7 @@ def table(found: dict[str, dict[str, float]], events: int, others: dict[str, flo
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     events, long = (40_000, 500_000) if quick else (EVENTS, LONG)
     times = 2 if quick else TIMES
     found = {f"ISGD, {factors} factors": isgd(factors, events, times) for factors in (10, 50)}

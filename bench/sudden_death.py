@@ -2,13 +2,12 @@
 
     python bench/sudden_death.py [--quick]
 
-Runs and truth are laid out in memory; times are medians of five, in turn. The loop is what a paper's listing comes to,
-timed on some users and scaled. Writes its section of bench/RESULTS.md.
+Runs and truth are laid out in memory; times are medians of five, in turn, in processor seconds of all threads. The loop
+is what a paper's listing comes to, timed on some users and scaled. Writes its section of bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -20,7 +19,7 @@ import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.threads import available
-from standings import medians, write_section
+from tools import is_quick, medians, write_section
 
 SYSTEMS, PLACES, RELEVANT, ITEMS = 10, 10, 5, 20_000
 USERS, QUICK = 1_000_000, 50_000
@@ -79,7 +78,7 @@ def by_loop(lists: Lists, relevant: NDArray[np.int64]) -> list[float]:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
+    quick = is_quick(__doc__)
     users = QUICK if quick else USERS
     lists, relevant = made(users)
     runs, truth = laid_out(lists, relevant)
@@ -111,7 +110,7 @@ def main() -> None:
             f"relevant items a user, {available()} threads; runs and truth in memory, all cut-offs from 1 to {PLACES} "
             "decided in one pass.",
             "",
-            "| | s | |",
+            "| | processor s | |",
             "| --- | --- | --- |",
             *(f"| {name} | {took:.2f} | {took / fastest:.1f} x |" for name, took in seconds.items()),
         ]

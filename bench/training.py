@@ -36,7 +36,7 @@ from recassay.data.histories import Histories
 from recassay.data.synthetic.tastes import log
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.base.training import Training
-from standings import write_section
+from tools import write_section
 
 HERE = Path(__file__).resolve().parent
 PYTHON = HERE.parent / ".peers" / "recbole" / "bin" / "python"

@@ -10,14 +10,13 @@ bench/RESULTS.md.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 
 import numpy as np
 
 from recassay.rng import derive
 from recassay.stats.sample_bounds import SampleBounds, proportional_shares
-from standings import write_section
+from tools import is_quick, write_section
 
 USERS, FIRST, GROWTH, ALPHA, NORMAL = 100_000, 1_000, 1.25, 0.05, 1.959964
 WIDTHS = (0.02, 0.01, 0.005, 0.002)
@@ -84,7 +83,7 @@ def table(runs: int, said: Callable[[str], None]) -> list[str]:
 
 
 def main() -> None:
-    runs = 100 if "--quick" in sys.argv else 1_000
+    runs = 100 if is_quick(__doc__) else 1_000
     lines = table(runs, print)
     text = f"""## Until the means are known
 
@@ -92,7 +91,7 @@ def main() -> None:
 quarter more. The bounds may be outside at any look in 5 % of the runs.
 
 """ + "\n".join(lines)
-    if "--quick" not in sys.argv:
+    if not is_quick(__doc__):
         write_section("Until the means are known", text)
 
 
