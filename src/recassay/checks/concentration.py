@@ -6,6 +6,7 @@ import numpy as np
 
 from recassay.checks.base import Facts, check, format_count, format_share
 from recassay.checks.counts import CheckInput, ItemFrequencies
+from recassay.columnar.layout import is_one_number
 
 LARGE = 100  # relevant or training items; with fewer, a share means little
 MANY = 1_000  # rows; with fewer, a share means little
@@ -15,7 +16,7 @@ NARROW = 0.02  # share of the items that all lists together hold
 
 def _relevant(given: CheckInput) -> ItemFrequencies:
     truth = given.alignment.truth
-    relevant = truth.items[truth.gains > 0] if truth.gains.strides != (0,) else truth.items
+    relevant = truth.items if is_one_number(truth.gains) else truth.items[truth.gains > 0]
     return ItemFrequencies.of_codes(relevant, truth.vocabulary, truth.queries.len())
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from recassay.checks.base import Facts, ReplacedRunFacts, check, format_count, format_share
 from recassay.checks.counts import CheckInput
+from recassay.columnar.layout import is_one_number
 from recassay.data.order_signs import OrderSigns
 from recassay.results.finding import Severity
 from recassay.results.scores import Summary
@@ -133,7 +134,7 @@ def _level(row: Summary) -> float | None:
 
 def _gains(given: CheckInput) -> GainRange:
     gains = given.alignment.truth.gains
-    if gains.strides == (0,) or not gains.size:  # a broadcast array: the truth has no column of gains
+    if is_one_number(gains) or not gains.size:  # the truth has no column of gains
         return GainRange(1.0, gains.size, 0)
     return GainRange(float(gains.max()), gains.size, int(((gains > 0) & (gains < 1)).sum()))
 

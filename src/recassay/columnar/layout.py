@@ -34,6 +34,20 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def one_number(value: float, rows: int) -> NDArray[np.float64]:
+    """Return an array in which one number stands for all rows, so that it takes no memory.
+
+    >>> one_number(1.0, 3).tolist(), is_one_number(one_number(1.0, 3)), is_one_number(np.ones(3))
+    ([1.0, 1.0, 1.0], True, False)
+    """
+    return np.broadcast_to(np.float64(value), rows)
+
+
+def is_one_number(array: NDArray[Any]) -> bool:
+    """Return whether one number stands for all rows of an array, as in :func:`one_number`."""
+    return array.strides == (0,)
+
+
 def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
     """Return ``compare(value, previous value)`` for every row but the first; for text always whether they differ.
 

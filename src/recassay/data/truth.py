@@ -17,8 +17,10 @@ from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
 from recassay.columnar.layout import (
     LISTS_PER_BLOCK,
+    is_one_number,
     mark_repeated,
     offsets_without,
+    one_number,
     readonly,
     row_groups,
     rows_of_groups,
@@ -99,7 +101,7 @@ class Truth(Displayable):
         True
         """
         users = readonly(id_keys(self.queries))
-        different = self.gains[:1] if self.gains.strides == (0,) else self.gains  # one number may stand for all rows
+        different = self.gains[:1] if is_one_number(self.gains) else self.gains
         gains = readonly(value_keys(pl.Series(np.ascontiguousarray(different))))
         offsets, items, item_keys = readonly(self.offsets), readonly(self.items), readonly(self._item_keys())
 
@@ -134,7 +136,7 @@ class Truth(Displayable):
     def take(self, which: NDArray[np.integer]) -> Truth:
         """Return the judgements of the queries at these positions, which ascend."""
         rows, offsets = rows_of_groups(self.offsets, which)
-        gains = np.broadcast_to(np.ones(()), rows.size) if self.gains.strides == (0,) else self.gains[rows]
+        gains = one_number(1.0, rows.size) if is_one_number(self.gains) else self.gains[rows]
         return replace(self, queries=self.queries.gather(which), offsets=offsets, items=self.items[rows], gains=gains)
 
     def of_items(self, items: NDArray[np.int32]) -> tuple[Truth, NDArray[np.intp]]:
@@ -178,7 +180,7 @@ def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDA
     rows.
     """
     if "gain" not in table.columns:
-        return np.broadcast_to(np.ones(()), rows)  # one number repeated by strides: takes no memory
+        return one_number(1.0, rows)
     gains = table["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     for code, bad, what, hint in (
         ("I306", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
@@ -210,7 +212,7 @@ def _best_first(
     gains are equal, such rows are neighbours now; else they may be apart.
     """
     offsets, items = readonly(offsets), _writable(items)
-    graded = gains.strides != (0,)
+    graded = not is_one_number(gains)
     keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
     repeats = each_block(
         lambda begin, end: sort_by_gain(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import count_groups_with, readonly, row_groups
+from recassay.columnar.layout import count_groups_with, is_one_number, readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError
@@ -249,7 +249,7 @@ class AlignedBlock:
 
     def _judged_between(self, low: float, high: float) -> NDArray[np.int64]:
         gains = self.truth.gains
-        if gains.strides == (0,):  # one gain for all rows, broadcast
+        if is_one_number(gains):
             inside = gains.size > 0 and low <= gains[0] < high
             return np.diff(self.truth_offsets) if inside else np.zeros(self.size, np.int64)
         gains = gains[self.truth_rows]

@@ -17,8 +17,7 @@ from recassay.errors import UsageError
 from recassay.reproduction.code import changed
 from recassay.reproduction.paper import PaperFile
 from recassay.reproduction.results import Reproduction, code_of
-from recassay.split import filters
-from recassay.study.config.sources import load_items, load_log
+from recassay.study.config.sources import filter_log, load_log
 from recassay.study.plan.early import read_plan
 
 
@@ -89,10 +88,8 @@ def _log_fingerprint(file: PaperFile, study: str, about: Mapping[str, Any], data
     plan = read_plan(file.path.parent / study, data=data)
     entry = plan.data[about["name"]]
     log = load_log(entry, plan.folder, data)
-    if steps := (*plan.own_filters[about["name"]], *plan.filters):
-        items = load_items(entry, plan.folder, data) if any(step.reads_items for step in steps) else None
-        log = filters.apply(log, steps, items).log
-    return log.fingerprint
+    found = filter_log(log, plan.filters_of(about["name"]), entry, plan.folder, data)
+    return log.fingerprint if found is None else found.log.fingerprint
 
 
 def _refused(paper: str, why: str) -> UsageError:

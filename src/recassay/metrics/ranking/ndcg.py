@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import is_one_number
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
@@ -172,7 +173,7 @@ class NDCG(DCG):
             most = int(np.diff(lists.truth_offsets).max(initial=1))
             depth = most if self.k is None else min(self.k, most)
             weight = discounts(self.discount, depth)
-            if truth.gains.strides == (0,):  # one gain for all rows, broadcast: the ideal depends on their number alone
+            if is_one_number(truth.gains):  # the ideal depends on the number of rows alone
                 best = np.append(0.0, np.cumsum(self.gains(truth.gains[:1]) * weight))
                 return np.asarray(best[np.minimum(np.diff(lists.truth_offsets), depth)])
             out = np.empty(lists.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ from recassay.data.synthetic.power_law import power_law
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import parse, suggest
 from recassay.naming.run_names import TABLE_SUFFIXES
+from recassay.split import filters
+from recassay.split.filters import Filter, Filtered
 from recassay.study.config.schema import Data
 
 Made = TypeVar("Made")
@@ -72,6 +74,19 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
         return read_items(_made(data.items, ITEM_GENERATORS))
     path = items_file(data, study_folder, data_folder)
     return None if path is None else read_items(path)
+
+
+def filter_log(
+    log: Interactions, steps: Sequence[Filter], data: Data, study_folder: Path, data_folder: Path | None = None
+) -> Filtered | None:
+    """Return the log of an entry under ``data`` after the filters ``steps``, some of which may read its item features.
+
+    None without filters.
+    """
+    if not steps:
+        return None
+    reads_items = any(step.reads_items for step in steps)
+    return filters.apply(log, steps, load_items(data, study_folder, data_folder) if reads_items else None)
 
 
 def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path | None = None) -> Memberships:

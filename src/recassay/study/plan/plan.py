@@ -73,6 +73,10 @@ class AnyPlan:
         """Return the folder of the study file, to which paths in it are relative."""
         return self.document.path.parent
 
+    def filters_of(self, name: str) -> tuple[Filter, ...]:
+        """Return the filters of data set ``name``: its own, and then those of the study."""
+        return (*self.own_filters[name], *self.filters)
+
     def splits_of(self, name: str) -> tuple[Any, ...]:
         """Return the splits of data set ``name``: its own, or else those of the study."""
         return self.own_splits.get(name, self.splits)

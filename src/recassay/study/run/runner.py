@@ -23,8 +23,7 @@ from recassay.errors import RecassayError
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.training import Listener
 from recassay.results.finding import Finding
-from recassay.split import filters
-from recassay.study.config.sources import load_items, load_log, source_files
+from recassay.study.config.sources import filter_log, load_log, source_files
 from recassay.study.plan import lock as locks
 from recassay.study.plan.plan import AnyPlan
 from recassay.study.plan.run_files import RunFiles
@@ -228,11 +227,9 @@ class Runner(ABC, Generic[AFold, Answer]):
             self.read |= state.stamps(source_files(data, self.plan.folder, self.data))
             log = load_log(data, self.plan.folder, self.data)
             self.check_log(name, log)
-            if steps := (*self.plan.own_filters[name], *self.plan.filters):
-                reads_items = any(step.reads_items for step in steps)
-                items = load_items(data, self.plan.folder, self.data) if reads_items else None
-                whole, found = len(log), filters.apply(log, steps, items)
-                log, self.filtered[name] = found.log, (whole, found.removed)
+            if found := filter_log(log, self.plan.filters_of(name), data, self.plan.folder, self.data):
+                self.filtered[name] = (len(log), found.removed)
+                log = found.log
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
         self.report(f"reading {name}", 1, 1)
