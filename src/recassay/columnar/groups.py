@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups, scatter
 from recassay.columnar.columns import LazyColumns
-from recassay.columnar.layout import compare_neighbours, narrowed, readonly
+from recassay.columnar.layout import compare_neighbours, narrowed, readonly, starts_in_parts
 from recassay.columnar.vocabulary import SPARSE, Vocabulary
 from recassay.threads import blocks, each_block
 
@@ -111,7 +111,7 @@ class _Moves:
             rows,
             size=ROWS_PER_BLOCK,
         )
-        starts = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
+        starts = starts_in_parts(counts)
         several = starts.shape[1] > 1
         partitioned = readonly(_into_partitions((codes,), codes, low, shift, starts)) if several else codes
         ends, sizes = np.append(starts[0], rows).tolist(), np.zeros(groups, np.int64)

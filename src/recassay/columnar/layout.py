@@ -48,6 +48,18 @@ def is_one_number(array: NDArray[Any]) -> bool:
     return array.strides == (0,)
 
 
+def starts_in_parts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the rows of each block begin in each part, if parts lie one after the other.
+
+    ``counts`` (blocks, parts) is the number of rows of a block that belong to a part; a part has the rows of the first
+    block first.
+
+    >>> starts_in_parts(np.array([[2, 1], [3, 4]])).tolist()
+    [[0, 5], [2, 6]]
+    """
+    return np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
+
+
 def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
     """Return ``compare(value, previous value)`` for every row but the first; for text always whether they differ.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar._numbering import count_parts, intern, put, scatter_to_parts
-from recassay.columnar.layout import readonly
+from recassay.columnar.layout import readonly, starts_in_parts
 from recassay.threads import blocks, each_block
 
 ROWS_PER_BLOCK = 1 << 20
@@ -106,7 +106,7 @@ def _in_parts(keys: Words, checks: Words) -> Numbering:
         keys.size,
         size=ROWS_PER_BLOCK,
     )
-    starts = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
+    starts = starts_in_parts(counts)
     part_keys, part_checks, rows = np.empty_like(keys), np.empty_like(checks), np.empty(keys.size, np.uint32)
 
     def scatter(begin: int, end: int) -> None:
