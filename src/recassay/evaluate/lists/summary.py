@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from recassay.checks.base import CutoffFacts, FolderFacts, diagnose
 from recassay.evaluate.lists.job import Job, Judgement, Report
@@ -115,13 +116,15 @@ def interval_bounds(
     method = uncertainty.method
     if method is None:
         return {}
+    defined = {key: _defined(column) for key, column in per_unit.items()}
     alike: dict[tuple[bytes, bool], list[Key]] = {}
-    for key, column in per_unit.items():
-        alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
+    for key, mask in defined.items():
+        alike.setdefault((b"" if mask is None else np.packbits(mask).tobytes(), key in weights), []).append(key)
     groups: list[list[Key]] = []
     analytic = True
     for keys in alike.values():
-        units = int(np.count_nonzero(~np.isnan(per_unit[keys[0]])))
+        mask = defined[keys[0]]
+        units = per_unit[keys[0]].size if mask is None else int(np.count_nonzero(mask))
         # an analytic method shares nothing between columns, and a table of all of them is a copy
         one_by_one = is_analytic(method, units)
         width = 1 if one_by_one else max(1, min(cells, CELLS) // max(units, 1))
@@ -131,12 +134,12 @@ def interval_bounds(
     def bounds_of(begin: int, end: int) -> Bounds:
         found: Bounds = {}
         for keys in groups[begin:end]:
-            mask = ~np.isnan(per_unit[keys[0]])
-            defined = slice(None) if mask.all() else mask  # a slice copies nothing
+            mask = defined[keys[0]]
+            rows = slice(None) if mask is None else mask  # a slice copies nothing
             power = np.array([1.0 if powers is None else powers[heading] for _, heading in keys])
             low, high = intervals(
-                _raised([per_unit[key][defined] for key in keys], power),
-                np.column_stack([weights[key][defined] for key in keys]) if keys[0] in weights else None,
+                _raised([per_unit[key][rows] for key in keys], power),
+                np.column_stack([weights[key][rows] for key in keys]) if keys[0] in weights else None,
                 method=method,
                 level=uncertainty.level,
                 resamples=uncertainty.resamples,
@@ -151,6 +154,11 @@ def interval_bounds(
     size = 1 if analytic else max(1, len(groups))  # resampling has threads of its own
     found = each_block(bounds_of, len(groups), size=size, threads=threads)
     return {key: bounds for some in found for key, bounds in some.items()}
+
+
+def _defined(column: Values) -> NDArray[np.bool_] | None:
+    """Return a mask of the users who have a value; None if all have one, which their sum shows in one pass."""
+    return ~np.isnan(column) if np.isnan(column.sum()) else None
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
