@@ -29,7 +29,7 @@ def missing_lists(facts: Facts) -> str | None:
 
 def _lengths(given: CheckInput) -> ListLengths:
     lengths, deepest = given.alignment.judged_lengths, given.deepest
-    return ListLengths(int((lengths < (deepest or 0)).sum()), lengths.size, int(lengths.min(initial=NOBODY)))
+    return ListLengths(int(np.count_nonzero(lengths < (deepest or 0))), lengths.size, int(lengths.min(initial=NOBODY)))
 
 
 @check("C002", "Lists shorter than the cut-off", "info", count=_lengths)

@@ -65,7 +65,7 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
     """
     sizes = np.diff(offsets)
     long = sizes >= MIN_LENGTH
-    lists = int(long.sum())
+    lists = int(np.count_nonzero(long))
     if ordered is None or ordered is given or not may_be_ranks(offsets, given):
         return OrderSigns(lists)
     starts, values = offsets[:-1], ordered.to_numpy()
@@ -90,7 +90,7 @@ def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> Orde
     rises = compare_neighbours(scores, np.greater)
     inner = offsets[1:-1]
     rises[inner[(inner > 0) & (inner <= rises.size)] - 1] = False  # pairs that cross a list boundary
-    contrary = int(rises.sum())
+    contrary = int(np.count_nonzero(rises))
     pairs = scores.len() - (offsets.size - 1)
     if not contrary:
         return OrderSigns(pairs=pairs)

@@ -354,7 +354,7 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     run = run.by_score() if conventions.order == "score" else run
     run = run.by_row() if conventions.order == "row" else run
     run = run.with_float32_ties() if conventions.precision == "single" else run
-    tied_rows = 0 if run.tied is None else int(run.tied.sum())
+    tied_rows = 0 if run.tied is None else int(np.count_nonzero(run.tied))
     tied_lists = 0 if run.tied is None else count_groups_with(run.offsets, run.tied)
     run = with_tie_order(run, conventions.ties)
     listed = given if conventions.duplicates == "last" else run
@@ -369,7 +369,8 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     match = list_positions(run, truth)
     found = match >= 0
     items = run.vocabulary.translate(run.items, truth.vocabulary)
-    missing, lists = int((~found).sum()), int(found.sum())
+    lists = int(np.count_nonzero(found))
+    missing = found.size - lists
     if missing:
         examples["missing"] = truth.queries[int(np.argmin(found))]
     if lists < run.queries.len():
@@ -377,8 +378,8 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
         in_truth[match[found]] = True
         examples["extra_query"] = run.queries[int(np.argmin(in_truth))]
     counts = AlignmentCounts(
-        match.size, lists, missing, run.queries.len() - lists, int(repeated.sum()), duplicate_lists, tied_rows,
-        tied_lists, run.nan_scores, int(unsettled.sum()), examples,
+        match.size, lists, missing, run.queries.len() - lists, int(np.count_nonzero(repeated)), duplicate_lists,
+        tied_rows, tied_lists, run.nan_scores, int(np.count_nonzero(unsettled)), examples,
     )  # fmt: skip
     bounds = tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
     alignment = Alignment(run, truth, match, items, conventions, counts, *bounds, whole=whole)

@@ -203,7 +203,7 @@ class Job:
             alignment.counts,
             SharedIds.of(alignment),
             alignment.unmatched,
-            {heading: 0 if k is None else int((lengths < k).sum()) for heading, k in cutoffs.items()},
+            {heading: 0 if k is None else int(np.count_nonzero(lengths < k)) for heading, k in cutoffs.items()},
             {heading: metric.addends(alignment) for heading, metric in self.metrics.items()},
             self._exposures(alignment),
             count_all(CheckInput(alignment, self.deepest, self.context.train)),

@@ -51,7 +51,7 @@ class ColumnMeans(MetricMeans):
     def counts(self, heading: str) -> tuple[int, int]:
         """Return the numbers of users who have a value under the metric, and of those who have none."""
         values = self.columns["value", heading]
-        undefined = int(np.isnan(values).sum())
+        undefined = int(np.count_nonzero(np.isnan(values)))
         return values.size - undefined, undefined
 
     def mean(self, heading: str, order: Order | None = None) -> float:
