@@ -7,6 +7,7 @@ import numpy as np
 from recassay.checks.base import Facts, check, format_count, format_share
 from recassay.checks.counts import CheckInput, ItemFrequencies
 from recassay.columnar.layout import is_one_number
+from recassay.columnar.vocabulary import count_codes
 
 LARGE = 100  # relevant or training items; with fewer, a share means little
 MANY = 1_000  # rows; with fewer, a share means little
@@ -16,8 +17,8 @@ NARROW = 0.02  # share of the items that all lists together hold
 
 def _relevant(given: CheckInput) -> ItemFrequencies:
     truth = given.alignment.truth
-    relevant = truth.items if is_one_number(truth.gains) else truth.items[truth.gains > 0]
-    return ItemFrequencies.of_codes(relevant, truth.vocabulary, truth.queries.len())
+    counted = truth.item_counts if is_one_number(truth.gains) else count_codes(truth.items[truth.gains > 0])
+    return ItemFrequencies.of_counts(*counted, truth.vocabulary, truth.queries.len())
 
 
 @check("B004", "Few items make up most of the truth", "info", count=_relevant)

@@ -106,7 +106,13 @@ class ItemFrequencies:
     @classmethod
     def of_codes(cls, codes: NDArray[np.int32], vocabulary: Vocabulary, lists: int) -> ItemFrequencies:
         """Return how often each item occurs; ``codes`` are those of a vocabulary, and ``lists`` the number of lists."""
-        distinct, counts = count_codes(codes)
+        return cls.of_counts(*count_codes(codes), vocabulary, lists)
+
+    @classmethod
+    def of_counts(
+        cls, distinct: NDArray[np.int32], counts: NDArray[np.int64], vocabulary: Vocabulary, lists: int
+    ) -> ItemFrequencies:
+        """Return how often each item occurs, from its code and its count."""
         return cls(lists, vocabulary.decode(distinct), counts)
 
     def __add__(self, other: ItemFrequencies) -> ItemFrequencies:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.checks.base import Facts, check, format_count, format_share
 from recassay.checks.counts import CheckInput, ItemFrequencies, RowShare
-from recassay.columnar.vocabulary import concat_ids, count_codes, rows_in_table
+from recassay.columnar.vocabulary import concat_ids, rows_in_table
 
 # How programs write a missing value; and names of columns, which end up among the users if a file has a second header.
 NOTHING = r"(?i)^\s*(nan|none|null|nil|nat|<na>|#n/a)?\s*$"
@@ -114,14 +114,16 @@ class UnmatchedIds:
 
 
 def _written(given: CheckInput) -> UnmatchedIds:
-    alignment = given.alignment
-    run, truth = alignment.run, alignment.truth
-    matched = alignment.match[alignment.match >= 0]
-    unmatched = np.ones(run.queries.len(), np.bool_)
-    unmatched[matched] = False
+    run, truth, match = given.alignment.run, given.alignment.truth, given.alignment.match
+    without_list, without_truth = NO_TEXT, NO_TEXT
+    if truth.queries.dtype == pl.String:
+        unmatched = np.ones(run.queries.len(), np.bool_)
+        unmatched[match[match >= 0]] = False
+        without_list = truth.queries.filter(pl.Series(match < 0))
+        without_truth = run.queries.filter(pl.Series(unmatched))
     return UnmatchedIds(
-        _texts(truth.queries.filter(pl.Series(alignment.match < 0))).head(MOST_USERS),
-        _texts(run.queries.filter(pl.Series(unmatched))).head(MOST_USERS),
+        _texts(without_list).head(MOST_USERS),
+        _texts(without_truth).head(MOST_USERS),
         _texts(truth.vocabulary.ids),
         _texts(run.vocabulary.ids),
     )
@@ -223,7 +225,7 @@ class IdOverlap:
 
 def _overlap(given: CheckInput) -> IdOverlap:
     alignment = given.alignment
-    rows, judged = alignment.items.size, count_codes(alignment.truth.items)[0]
+    rows, judged = alignment.items.size, alignment.truth.item_counts[0]
     known = _known(alignment.items, judged)
     decode = alignment.truth.vocabulary.decode
     if alignment.whole or known >= COMMON * rows:

@@ -25,7 +25,7 @@ from recassay.columnar.layout import (
     row_groups,
     rows_of_groups,
 )
-from recassay.columnar.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Vocabulary, count_codes
 from recassay.errors import InputError
 from recassay.naming import choices
 from recassay.shown import Displayable
@@ -115,6 +115,11 @@ class Truth(Displayable):
             "i" if whole else "s" for whole in (self.queries.dtype.is_integer(), self.vocabulary.kind == "integer")
         )
         return kinds + "".join(f"{sum(int(one[place]) for one in sums) % 2**64:016x}" for place in (0, 1))
+
+    @functools.cached_property
+    def item_counts(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the codes of the judged items, ascending, and the number of judgements of each."""
+        return count_codes(self.items)
 
     def _item_keys(self) -> NDArray[np.uint64]:
         """Return a hash for each item code, 0 if the item is not judged; an empty array if ids are their own codes."""
