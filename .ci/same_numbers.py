@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("revision")
     parser.add_argument("papers", nargs="*")
     parser.add_argument("--data", type=Path, default=os.environ.get("RECASSAY_DATA"))
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.data is None:
         parser.error("--data DIR is needed: the logs are read again")
     files = [find_paper(str(path)) for path in paper_files()]
