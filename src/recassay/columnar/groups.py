@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups, scatter
 from recassay.columnar.columns import LazyColumns
-from recassay.columnar.layout import compare_neighbours, narrowed, readonly, starts_in_parts
+from recassay.columnar.layout import compare_neighbours, narrowed, readonly, starts_in_parts, take_rows
 from recassay.columnar.vocabulary import SPARSE, Vocabulary
 from recassay.threads import blocks, each_block
 
@@ -50,7 +50,7 @@ class GroupedRows:
         self._moves: _Moves | None = None
         values = self._table.ids(by)
         starts = _starts_of_runs(values)
-        heads = values if starts is None else values.gather(starts)
+        heads = values if starts is None else take_rows(values, starts)
         if starts is not None and heads.is_sorted():
             self.users, self.offsets = heads, np.append(starts, values.len())
         else:
@@ -180,8 +180,9 @@ def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, values.len()), values.len()):
         some = values.slice(0, rows)
-        starts = np.append(0, 1 + np.flatnonzero(compare_neighbours(some, np.not_equal)))[:rows]
-        if starts.size * SHORT_RUN > rows and not values.gather(starts).is_sorted():
+        starts = np.append(-1, np.flatnonzero(compare_neighbours(some, np.not_equal)))[:rows]
+        starts += 1
+        if starts.size * SHORT_RUN > rows and not take_rows(values, starts).is_sorted():
             return None
         if rows == values.len():
             break

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import compare_neighbours
+from recassay.columnar.layout import across_groups, compare_neighbours
 
 MIN_LENGTH = 3  # shorter lists prove nothing
 
@@ -88,8 +88,7 @@ def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> Orde
     OrderSigns(lists=0, rank_like=0, ascending=0, pairs=3, contrary=1, contrary_lists=1)
     """
     rises = compare_neighbours(scores, np.greater)
-    inner = offsets[1:-1]
-    rises[inner[(inner > 0) & (inner <= rises.size)] - 1] = False  # pairs that cross a list boundary
+    rises[across_groups(offsets, rises.size)] = False
     contrary = int(np.count_nonzero(rises))
     pairs = scores.len() - (offsets.size - 1)
     if not contrary:

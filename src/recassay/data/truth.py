@@ -17,6 +17,7 @@ from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
 from recassay.columnar.layout import (
     LISTS_PER_BLOCK,
+    different_numbers,
     is_one_number,
     mark_repeated,
     offsets_without,
@@ -101,7 +102,7 @@ class Truth(Displayable):
         True
         """
         users = readonly(id_keys(self.queries))
-        different = self.gains[:1] if is_one_number(self.gains) else self.gains
+        different = different_numbers(self.gains)
         gains = readonly(value_keys(pl.Series(np.ascontiguousarray(different))))
         offsets, items, item_keys = readonly(self.offsets), readonly(self.items), readonly(self._item_keys())
 

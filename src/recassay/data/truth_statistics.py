@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recassay.columnar.layout import different_numbers
 from recassay.data.truth import Truth
 
 
@@ -35,7 +36,7 @@ class TruthStatistics:
         """Return the statistics of a truth; ``below`` are the thresholds of relevance to count users for."""
         return cls(
             truth.queries.len(),
-            float(truth.gains.max(initial=-np.inf)),
+            float(different_numbers(truth.gains).max(initial=-np.inf)),
             {threshold: _without_any_below(truth, threshold) for threshold in sorted(set(below))},
             truth.origin,
         )
