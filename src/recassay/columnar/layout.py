@@ -16,12 +16,24 @@ from recassay.columnar._kernels import mark_repeated_items, order_state, pack_ke
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
+ROWS_PER_BLOCK = 1 << 18
 TEXTS_PER_BLOCK = 1 << 16  # the second hash then finds the texts in the processor's cache
 INT32 = np.iinfo(np.int32)
 INTEGERS_PER_BLOCK = 1 << 18  # so that a block is still in the cache when its highest follows its lowest
 CHUNKS_PER_BLOCK = 8
 SORTED_PER_BLOCK = 1 << 17  # numbers of groups that are sorted together, which fit the cache
 SORTED_ALONE = 64  # numbers of a group that is sorted by a call of its own
+
+
+def groups_per_block(groups: int, rows: int, *, most: int | None = None, most_rows: int = ROWS_PER_BLOCK) -> int:
+    """Return how many groups make a block of at most ``most`` groups and about ``most_rows`` rows, at least one group.
+
+    With long groups, a number of groups alone would leave all rows in one block, and so on one thread.
+
+    >>> groups_per_block(1_000_000, 10_000_000), groups_per_block(10_000, 10_000_000)
+    (16384, 262)
+    """
+    return max(1, min(LISTS_PER_BLOCK if most is None else most, most_rows * groups // max(1, rows)))
 
 
 def readonly(array: NDArray[Any]) -> NDArray[Any]:
@@ -122,6 +134,21 @@ def take_rows(values: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
 
     each_block(fill, len(chunks), size=CHUNKS_PER_BLOCK)
     return pl.Series(values.name, out, values.dtype)
+
+
+def take_numbers(values: NDArray[Any], places: NDArray[np.integer]) -> NDArray[Any]:
+    """Return the values at these places, which must be in the array, found on all threads.
+
+    >>> take_numbers(np.array([5, 6, 7]), np.array([2, 0])).tolist()
+    [7, 5]
+    """
+    out = np.empty(places.size, values.dtype)
+
+    def fill(begin: int, end: int) -> None:
+        np.take(values, places[begin:end], out=out[begin:end], mode="clip")
+
+    each_block(fill, places.size, size=INTEGERS_PER_BLOCK)
+    return out
 
 
 def _chunks_of(values: pl.Series) -> tuple[list[NDArray[Any]], list[int]]:
@@ -282,7 +309,9 @@ def mark_repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArr
     """
     offsets, items = readonly(offsets), readonly(items)
     masks = each_block(
-        lambda begin, end: mark_repeated_items(offsets, items, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
+        lambda begin, end: mark_repeated_items(offsets, items, begin, end),
+        offsets.size - 1,
+        size=groups_per_block(offsets.size - 1, items.size),
     )
     return np.concatenate(masks) if masks else np.empty(0, np.bool_)
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from recassay.columnar._numbering import count_parts, intern, put, scatter_to_parts
 from recassay.columnar.layout import readonly, starts_in_parts
-from recassay.threads import blocks, each_block
+from recassay.threads import available, blocks, each_block
 
 ROWS_PER_BLOCK = 1 << 20
+BLOCKS_PER_THREAD = 2  # at most, where every block has nearly all ids
 PART_BITS = 8  # 256 parts, written to at the same time; with more of them, each write misses the cache
 FIRST_LOOK = 1 << 16  # rows whose ids tell how many different ids there may be
 MANY = 7 / 8  # share of different ids there above which rows are brought into parts: a block has four rows of each
@@ -81,8 +82,11 @@ class Numbering:
 
 def _in_blocks(keys: Words, checks: Words) -> Numbering:
     """Give numbers to the rows of each block, and then to the distinct ids of all blocks together."""
-    bounds = list(blocks(keys.size, ROWS_PER_BLOCK))
-    found = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK)
+    # Few large blocks: each has nearly all ids, which one thread then numbers together.
+    n_blocks = max(1, min(-(-keys.size // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available()))
+    size = max(1, -(-keys.size // n_blocks))
+    bounds = list(blocks(keys.size, size))
+    found = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=size)
     if len(found) == 1:
         codes, first = found[0]
         return Numbering(first, [Part(slice(0, keys.size), codes, slice(None))], keys.size)

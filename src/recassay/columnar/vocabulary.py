@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups
-from recassay.columnar.layout import INT32, narrowed, readonly, text_hashes
+from recassay.columnar.layout import INT32, narrowed, readonly, take_numbers, text_hashes
 from recassay.columnar.numbering import Numbering
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
@@ -119,7 +119,7 @@ class Vocabulary:
             ids = as_int64(self.ids)
             inside = ids.is_between(INT32.min + 1, INT32.max).fill_null(False)
             return ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
-        return _codes_or_unknown(rows_in_table(self.ids, target.ids))[codes]
+        return take_numbers(_codes_or_unknown(rows_in_table(self.ids, target.ids)), codes)
 
 
 def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

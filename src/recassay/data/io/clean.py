@@ -6,7 +6,9 @@ import polars as pl
 
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER
 from recassay.errors import InputError
+from recassay.threads import each_block
 
+TEXTS_PER_BLOCK = 1 << 18
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
 WIDE = ("Int128", "UInt128")  # NumPy has no such integers
@@ -58,10 +60,10 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
             where=_at(series, where),
             hint=hint,
         )
-    missing = series.is_null()
-    if series.dtype == pl.String:
-        missing = missing | (series == "")
-    if missing.any():
+    if series.null_count() or (series.dtype == pl.String and _has_empty(series)):
+        missing = series.is_null()
+        if series.dtype == pl.String:
+            missing = missing | (series == "")
         first = missing.arg_true()[0] + 1
         raise InputError(
             "I304",
@@ -70,6 +72,14 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
             hint="remove these rows, or give each an id",
         )
     return series
+
+
+def _has_empty(texts: pl.Series) -> bool:
+    """Return whether a text is empty, looked for on all threads."""
+    found = each_block(
+        lambda begin, end: bool((texts.slice(begin, end - begin) == "").any()), texts.len(), size=TEXTS_PER_BLOCK
+    )
+    return any(found)
 
 
 def as_number(series: pl.Series, where: str = "") -> pl.Series:

@@ -22,7 +22,7 @@ from recassay.data.read import Columns, RunSource, TableSource, each_run, read_t
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.lists.job import USERS_PER_BLOCK
+from recassay.evaluate.lists.job import users_per_block
 from recassay.evaluate.lists.summary import ENOUGH_USERS, merge_findings
 from recassay.evaluate.ranks.judge import raise_if_queries_differ
 from recassay.evaluate.streams.result import Stream
@@ -266,7 +266,7 @@ def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threa
         rank = alignment.block(begin, end, deepest).first_relevant(deepest, relevant_from)
         out[begin:end] = np.where(rank > 0, rank, NEVER)
 
-    each_block(fill, out.size, size=USERS_PER_BLOCK, threads=threads)
+    each_block(fill, out.size, size=users_per_block(alignment), threads=threads)
     return out
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from recassay.checks import Facts, TieRange, diagnose
 from recassay.checks.base import count_all
 from recassay.checks.counts import CheckInput
+from recassay.columnar.layout import groups_per_block
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -38,9 +39,16 @@ from recassay.results.scores import PLACES, Summary, Values
 from recassay.threads import Progress, each_block
 
 USERS_PER_BLOCK = 32_768
+ROWS_PER_BLOCK = 1 << 20
 
 ValuesByHeading = dict[str, Values]  # by heading
 Report = Callable[[str, int, int], None]  # stage, done, of
+
+
+def users_per_block(alignment: Alignment) -> int:
+    """Return how many users are judged together: few enough that long lists are spread over the threads too."""
+    users, rows = alignment.match.size, alignment.run.items.size
+    return groups_per_block(users, rows, most=USERS_PER_BLOCK, most_rows=ROWS_PER_BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +140,7 @@ class Job:
             lists = alignment.block(begin, end)
             rank[begin:end] = np.where(lists.relevant(least) > 0, lists.first_relevant(None, least), np.nan)
 
-        each_block(fill, rank.size, size=USERS_PER_BLOCK, threads=self.threads)
+        each_block(fill, rank.size, size=users_per_block(alignment), threads=self.threads)
         length[alignment.match >= 0] = alignment.judged_lengths
         return {("first", "rank"): rank, ("first", "length"): length}
 
@@ -255,7 +263,7 @@ class Job:
             return {heading: metric.weights(lists) for heading, metric in metrics.items()}
 
         progress = cumulative_progress(self.progress, f"judging {alignment.run.name}", n)
-        parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=progress)
+        parts = each_block(fill, n, size=users_per_block(alignment), threads=self.threads, progress=progress)
         for heading in values if parts else ():
             blocks = [block for part in parts if (block := part[heading]) is not None]
             if blocks:
