@@ -131,7 +131,7 @@ def _write(units: int, times: list[Time]) -> None:
         for one in times
     ]
     print("\n".join(lines))
-    if not is_quick(__doc__):
+    if units == UNITS:
         write_section("Comparing systems", "\n".join(lines))
 
 

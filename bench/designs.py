@@ -74,7 +74,8 @@ def loop(run: ra.Run, design: Design, users: int) -> float:
 
 
 def main() -> None:
-    size = QUICK if is_quick(__doc__) else SIZE
+    quick = is_quick(__doc__)
+    size = QUICK if quick else SIZE
     fold = ra.split.random(test=0.2, seed=7)(log(**size, seed=1))[0]
     models = (ra.models.Popular(), ra.models.Random(), *(ra.models.PureSVD(rank) for rank in (8, 32, 64)))
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in models]
@@ -122,7 +123,7 @@ def main() -> None:
         *(f"| {name} | {seconds:,.2f} | {seconds / exact[False]:,.1f} x | {how} |" for name, seconds, how in rows),
     ]  # fmt: skip
     print("\n".join(lines))
-    if not is_quick(__doc__):
+    if not quick:
         write_section("Designs", "\n".join(lines))
 
 

@@ -83,7 +83,8 @@ def table(runs: int, said: Callable[[str], None]) -> list[str]:
 
 
 def main() -> None:
-    runs = 100 if is_quick(__doc__) else 1_000
+    quick = is_quick(__doc__)
+    runs = 100 if quick else 1_000
     lines = table(runs, print)
     text = f"""## Until the means are known
 
@@ -91,7 +92,7 @@ def main() -> None:
 quarter more. The bounds may be outside at any look in 5 % of the runs.
 
 """ + "\n".join(lines)
-    if not is_quick(__doc__):
+    if not quick:
         write_section("Until the means are known", text)
 
 
