@@ -158,7 +158,9 @@ def interval_bounds(
 
 def _defined(column: Values) -> NDArray[np.bool_] | None:
     """Return a mask of the users who have a value; None if all have one, which their sum shows in one pass."""
-    return ~np.isnan(column) if np.isnan(column.sum()) else None
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined
+        total = column.sum()
+    return ~np.isnan(column) if np.isnan(total) else None
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
