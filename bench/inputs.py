@@ -48,7 +48,7 @@ class Row:
     length: int
     order: str = "shuffled"  # by_rank, by_user (scores of a user in any order) or shuffled
     ids: str = "integers"  # integers, text or uuid
-    holder: str = "parquet"  # parquet, csv, gz, parts, polars, pandas, duckdb or dicts
+    holder: str = "parquet"  # parquet, csv, gz, parts, polars, pandas, duckdb or dicts; the frames also of categories
     others: tuple[str, ...] = ("polars",)
     aim: float | None = None  # of recassay's seconds to those of the first of the others
     interval: str | None = "abc"  # what ``bootstrap`` is above 50,000 users; None beside what has no intervals at all
@@ -59,12 +59,14 @@ ROWS = (
     Row("Parquet by user, scores in any order", 100_000, 100, "by_user"),
     Row("Parquet shuffled", 100_000, 100, aim=0.6),
     Row("frame shuffled, text ids", 100_000, 100, ids="text", holder="polars", aim=1.0),
+    Row("frame shuffled, ids as categories", 100_000, 100, ids="text", holder="polars categories"),
     Row("Parquet shuffled, text ids", 100_000, 100, ids="text", aim=1.0),
     Row("Parquet shuffled, UUIDs", 100_000, 100, ids="uuid", aim=1.0),
     Row("wide: 1,000 items a list, shuffled", 10_000, 1_000, aim=0.6),
     Row("short: 10 items a list, shuffled", 1_000_000, 10, aim=0.6),
     Row("pandas shuffled", 100_000, 100, holder="pandas"),
     Row("pandas shuffled, text ids", 20_000, 100, ids="text", holder="pandas"),
+    Row("pandas shuffled, ids as categories", 20_000, 100, ids="text", holder="pandas categories"),
     Row("DuckDB shuffled", 100_000, 100, holder="duckdb"),
     Row("CSV shuffled", 100_000, 100, holder="csv", others=("read_csv", "polars"), aim=1.8),
     Row("gzip CSV shuffled", 20_000, 100, holder="gz", others=("read_csv", "polars")),
@@ -225,9 +227,11 @@ def held(row: Row) -> tuple[Any, Any]:
     if row.holder in ("parquet", "csv", "gz", "parts"):
         return files(row)
     run, truth = frames(row)
-    if row.holder == "polars":
+    if row.holder.endswith("categories"):
+        run, truth = (frame.with_columns(pl.col("user_id", "item_id").cast(pl.Categorical)) for frame in (run, truth))
+    if row.holder.startswith("polars"):
         return run, truth
-    if row.holder == "pandas":
+    if row.holder.startswith("pandas"):
         return run.to_pandas(), truth.to_pandas()
     if row.holder == "duckdb":
         import duckdb

@@ -150,15 +150,15 @@ def sort_by_gain(
     g. If ``gains`` is empty, all gains are equal. Return whether a row then has the item of the row before it.
     """
     graded, repeats = gains.size > 0, False
-    few = np.empty(COUNTED, np.int32)
+    few, places = np.empty(COUNTED, np.int32), np.empty(COUNTED, np.int32)
     for group in range(begin, end):
         first, last = offsets[group], offsets[group + 1]
         if graded or last - first > COUNTED:
             _sort_many(items, gains, graded, first, last)
+            for row in range(first + 1, last):
+                repeats |= items[row] == items[row - 1]
         else:
-            _sort_few(items, first, last, few)
-        for row in range(first + 1, last):
-            repeats |= items[row] == items[row - 1]
+            repeats |= _sort_few(items, first, last, few, places)
     return repeats
 
 
@@ -189,22 +189,32 @@ def _sort_many(items: NDArray[np.int32], gains: NDArray[np.float64], graded: boo
 
 
 @njit(nogil=True, cache=True)
-def _sort_few(items: NDArray[np.int32], first: int, last: int, few: NDArray[np.int32]) -> None:
+def _sort_few(
+    items: NDArray[np.int32], first: int, last: int, few: NDArray[np.int32], places: NDArray[np.int32]
+) -> bool:
     """Sort the items of rows first..last in place, by the number of items that are smaller than each.
 
-    ``few`` is memory for :data:`COUNTED` items. The inner loop always has that many steps and no branch, so an
-    instruction compares many items, and none waits for a wrongly predicted branch as in insertion sort.
+    Return whether an item repeats. ``few`` and ``places`` are memory for :data:`COUNTED` items each. The loop over the
+    other items always has that many steps and no branch, so an instruction compares many items, and none waits for a
+    wrongly predicted branch as in insertion sort.
     """
-    size = last - first
+    size, total = last - first, np.int64(0)
     for other in range(COUNTED):
         few[other] = items[first + other] if other < size else NO_ITEM
     for row in range(size):
         item, place = few[row], np.int32(0)
         for other in range(COUNTED):
             place += np.int32(few[other] < item)
-        for other in range(row):  # equal items follow each other
-            place += np.int32(few[other] == item)
-        items[first + place] = item
+        places[row] = place
+        total += place
+    repeats: bool = total != size * (size - 1) // 2  # items that differ have the places 0, 1, ...
+    if repeats:
+        for row in range(size):
+            for other in range(row):  # equal items follow each other
+                places[row] += np.int32(few[other] == few[row])
+    for row in range(size):
+        items[first + places[row]] = few[row]
+    return repeats
 
 
 @njit(nogil=True, cache=True)

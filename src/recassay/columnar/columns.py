@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import polars as pl
@@ -20,9 +20,10 @@ def normalised_name(name: str) -> str:
 class LazyColumns:
     """Columns of a table under their canonical names; each is loaded on access and not cached.
 
-    So a Parquet file can be read with one column in memory at a time. ``positions`` is True if the name of the time
-    column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
-    table that findings quote, by finding code.
+    So a Parquet file can be read with one column in memory at a time. ``narrow`` returns a column of ids in a form that
+    takes less memory, 32-bit integers or categories, or None if there is none. ``positions`` is True if the name of the
+    time column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about
+    the table that findings quote, by finding code.
 
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
@@ -46,14 +47,21 @@ class LazyColumns:
 
     @classmethod
     def of(
-        cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False
+        cls,
+        frame: pl.DataFrame,
+        remarks: Mapping[str, str] | None = None,
+        *,
+        positions: bool = False,
+        categories: Collection[str] = (),
     ) -> LazyColumns:
         """Return the columns of a frame that is in memory.
 
-        ``remarks`` and ``positions`` are as in :class:`LazyColumns`.
+        ``categories`` are columns of ids that are stored as categories; only :meth:`ids` returns them so, all else
+        returns their texts. ``remarks`` and ``positions`` are as in :class:`LazyColumns`.
         """
-        fetch = {name: partial(frame.get_column, name) for name in frame.columns}
-        return cls(fetch, frame.height, None, remarks, positions=positions)
+        fetch: dict[str, Callable[[], pl.Series]] = {name: partial(frame.get_column, name) for name in frame.columns}
+        fetch |= {name: partial(frame[name].cast, pl.String) for name in categories}
+        return cls(fetch, frame.height, frame.get_column, remarks, positions=positions)
 
     @property
     def columns(self) -> list[str]:
@@ -67,7 +75,7 @@ class LazyColumns:
         return self._fetch[name]().alias(name)
 
     def ids(self, name: str) -> pl.Series:
-        """Return a column of ids; 32-bit integers stay so if the file can give them without a copy."""
+        """Return a column of ids; 32-bit integers and categories stay so if the table can give them without a copy."""
         narrowed = self._narrow(name) if self._narrow else None
         return self[name] if narrowed is None else narrowed.alias(name)
 

@@ -49,8 +49,8 @@ class GroupedRows:
         self.remarks = self._table.remarks
         self._moves: _Moves | None = None
         values = self._table.ids(by)
-        starts = _starts_of_runs(values)
-        heads = values if starts is None else take_rows(values, starts)
+        starts = _starts_of_runs(values.to_physical())
+        heads = values if starts is None else _text_of_categories(take_rows(values, starts))
         if starts is not None and heads.is_sorted():
             self.users, self.offsets = heads, np.append(starts, values.len())
         else:
@@ -187,6 +187,10 @@ def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
         if rows == values.len():
             break
     return starts
+
+
+def _text_of_categories(values: pl.Series) -> pl.Series:
+    return values.cast(pl.String) if isinstance(values.dtype, pl.Categorical | pl.Enum) else values
 
 
 def _codes_of(values: pl.Series) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:

@@ -233,7 +233,7 @@ def sorted_within(
     """
     sign, groups = -1.0 if descending else 1.0, offsets.size - 1
     offsets, keys = readonly(offsets), readonly(np.ascontiguousarray(keys))
-    size = max(1, SORTED_PER_BLOCK * groups // max(1, keys.size))
+    size = groups_per_block(groups, keys.size, most=groups, most_rows=SORTED_PER_BLOCK)
     states = each_block(lambda begin, end: order_state(offsets, keys, sign, begin, end), groups, size=size)
     state = max(states, default=0)
     if state == 0:

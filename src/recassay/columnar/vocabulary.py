@@ -54,7 +54,24 @@ class Vocabulary:
             ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
             keys = ids.to_numpy().view(np.uint64)
             return cls._interned(ids, keys, keys)
+        if isinstance(ids.dtype, pl.Categorical | pl.Enum):
+            return cls._of_categories(ids)
         return cls._interned(ids, *text_hashes(ids))
+
+    @classmethod
+    def _of_categories(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """Return the vocabulary of a column of categories, as text, and the codes of its rows.
+
+        Rows have the numbers of their categories, so only one text of each category is read.
+        """
+        numbers = ids.to_physical().to_numpy()
+        row_of = np.full(int(numbers.max(initial=0)) + 1, -1)
+        row_of[numbers] = np.arange(numbers.size)
+        used = np.flatnonzero(row_of >= 0)
+        vocabulary, codes = cls.dense(ids.gather(row_of[used]).cast(pl.String))
+        code_of = np.zeros(row_of.size, np.int32)
+        code_of[used] = codes
+        return vocabulary, take_numbers(code_of, numbers)
 
     @classmethod
     def _interned(

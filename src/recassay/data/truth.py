@@ -16,8 +16,8 @@ from recassay.columnar._kernels import sort_by_gain
 from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
 from recassay.columnar.layout import (
-    LISTS_PER_BLOCK,
     different_numbers,
+    groups_per_block,
     is_one_number,
     mark_repeated,
     offsets_without,
@@ -111,7 +111,8 @@ class Truth(Displayable):
             add_list_digests(offsets, users, items, item_keys, gains, begin, end, found)
             return found
 
-        sums = each_block(digests, self.queries.len(), size=LISTS_PER_BLOCK)
+        size = groups_per_block(self.queries.len(), items.size)
+        sums = each_block(digests, self.queries.len(), size=size)
         kinds = "".join(
             "i" if whole else "s" for whole in (self.queries.dtype.is_integer(), self.vocabulary.kind == "integer")
         )
@@ -220,8 +221,11 @@ def _best_first(
     offsets, items = readonly(offsets), _writable(items)
     graded = not is_one_number(gains)
     keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
+    groups = offsets.size - 1
     repeats = each_block(
-        lambda begin, end: sort_by_gain(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
+        lambda begin, end: sort_by_gain(offsets, items, keys, begin, end),
+        groups,
+        size=groups_per_block(groups, items.size),
     )
     return items, keys if graded else gains, graded or any(repeats)
 

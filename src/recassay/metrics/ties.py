@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import LISTS_PER_BLOCK, readonly
+from recassay.columnar.layout import groups_per_block, readonly
 from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
@@ -63,7 +63,7 @@ def _as_ranx(run: Run) -> Run:
     each_block(
         lambda begin, end: _kernels.places_in_ranx(offsets, scores, rows, begin, end, place),
         offsets.size - 1,
-        size=LISTS_PER_BLOCK,
+        size=groups_per_block(offsets.size - 1, rows.size),
     )
     return run.with_ties_broken(place)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import groups_per_block, readonly, row_groups
 from recassay.data.standings import Standings
 from recassay.designs._places import FEW
 from recassay.designs.classes import Classes
@@ -182,8 +182,8 @@ def measure_system(
         )
         return spread
 
-    groups_per_block = max(1, CASES_PER_BLOCK * groups // max(cases.group.size, 1))
-    spread = np.sum(each_block(work, groups, size=groups_per_block, threads=threads), axis=0)
+    size = groups_per_block(groups, cases.group.size, most=groups, most_rows=CASES_PER_BLOCK)
+    spread = np.sum(each_block(work, groups, size=size, threads=threads), axis=0)
     rows = iter(range(credit.shape[0]))
     columns = [-1 if counts_pairs(metric) else next(rows) for metric in metrics.values()]
     return MeasuredSystem(sums[:, :, columns], np.diff(cases.bounds), spread[:, columns])

@@ -30,7 +30,7 @@ from recassay.stats.moments import (
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums, check_resamples
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
-
+UNITS_PER_PART = 1 << 14  # units whose moments are computed together: three columns of them fit the cache
 NO_RESAMPLES = np.empty(0)
 Bounds = tuple[float, float]
 Flags = NDArray[np.bool_]
@@ -57,15 +57,14 @@ BOOTSTRAP = Uncertainty()
 class ColumnInfluence:
     """The mean of one column (``estimate``), the ``influence`` L_i of each unit on it, and its ``resampled`` values.
 
-    L_i is the change of the mean per share of weight moved to unit i. ``jackknife`` is, for each unit, the mean of all
-    leave-one-out estimates minus the estimate without the unit. The class has the moments of
+    L_i is the change of the mean per share of weight moved to unit i. The class has the moments of
     :class:`~recassay.stats.moments.IntervalMoments`.
     """
 
     estimate: float
     influence: Floats  # L_i: the change of the mean per share of weight moved to unit i; sums to 0
     curvature: float  # k in t + lambda sigma / (1 + lambda k): 0 for a plain mean
-    jackknife: Floats  # u_i: mean of the leave-one-out means less the i-th
+    weighted_jackknife: Floats | None  # the jackknife if units have weights
     resampled: Floats  # the mean in every resample; empty for analytic methods
 
     @property
@@ -74,9 +73,18 @@ class ColumnInfluence:
         return self.influence.size
 
     @property
+    def jackknife(self) -> Floats:
+        """Return u_i of each unit: the mean of all leave-one-out estimates minus the estimate without the unit."""
+        return self.influence / (self.units - 1) if self.weighted_jackknife is None else self.weighted_jackknife
+
+    @property
     def squares(self) -> float:
         """Return the sum over units of L_i^2, with L_i the influence of unit i."""
-        return float(np.sum(self.influence**2))
+
+        def added(begin: int, end: int) -> Floats:
+            return np.atleast_1d(np.sum(self.influence[begin:end] ** 2))
+
+        return float(_add_in_pairs(added, 0, self.units)[0])
 
     @property
     def acceleration(self) -> float:
@@ -259,9 +267,25 @@ def acceleration(influence: Floats) -> float:
     largest = max(influence.max(), -influence.min())
     if largest == 0:
         return 0.0
-    scaled = influence / largest  # cubes of tiny numbers would underflow
-    squares = scaled * scaled
-    return acceleration_from_sums(np.sum(squares), np.sum(np.multiply(scaled, squares, out=scaled)))
+
+    def squares_and_cubes(begin: int, end: int) -> Floats:
+        scaled = influence[begin:end] / largest  # cubes of tiny numbers would underflow
+        squares = scaled * scaled
+        return np.array([np.sum(squares), np.sum(np.multiply(scaled, squares, out=scaled))])
+
+    return acceleration_from_sums(*_add_in_pairs(squares_and_cubes, 0, influence.size))
+
+
+def _add_in_pairs(sums: Callable[[int, int], Floats], begin: int, end: int) -> Floats:
+    """Return ``sums(begin, end)``, added from the sums of parts whose temporary arrays fit the cache.
+
+    Parts are halved as ``np.sum`` halves an array, so the sum is the same to the last bit.
+    """
+    if end - begin <= UNITS_PER_PART:
+        return sums(begin, end)
+    half = (end - begin) // 2
+    middle = begin + half - half % 8
+    return _add_in_pairs(sums, begin, middle) + _add_in_pairs(sums, middle, end)
 
 
 _RESAMPLING: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {"bca": bca, "percentile": percentile}
@@ -324,7 +348,7 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
     n = v.size
     if w is None:
         influence = v - estimate
-        return ColumnInfluence(estimate, influence, 0.0, influence / (n - 1), resampled)
+        return ColumnInfluence(estimate, influence, 0.0, None, resampled)
     mean_weight = w.mean()
     influence = w * (v - estimate) / mean_weight
     curvature = curvature_from_sums(n, np.sum(influence**2), np.sum(influence * w), mean_weight)

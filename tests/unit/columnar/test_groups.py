@@ -88,3 +88,28 @@ def test_users_in_long_runs_are_numbered_run_by_run(kind, second, monkeypatch):
     monkeypatch.setattr(groups, "_codes_of", lambda ids: encoded.append(ids.len()) or real(ids))
     held_to_a_stable_sort(of_users(kind, np.repeat([9, 2, 5, *second], 6)))
     assert encoded[0] == 3 + len(second)
+
+
+@pytest.mark.parametrize("first_look", [4, 1 << 16])
+@settings(deadline=None, max_examples=60)
+@given(
+    numbers=st.lists(st.integers(0, 9), min_size=1, max_size=60),
+    order=st.permutations(range(12)),
+    fixed=st.booleans(),
+    runs=st.booleans(),
+)
+def test_categories_are_grouped_as_their_texts(first_look, numbers, order, fixed, runs):
+    numbers = np.repeat(numbers, 5) if runs else np.array(numbers)
+    text = of_users("text", numbers.tolist()).with_columns(item_id=pl.Series(f"i{number % 7}" for number in numbers))
+    names = [f"user {number}" for number in order]  # 10 and 11 are not used
+    users = pl.Enum(names) if fixed else pl.Categorical
+    categories = text.with_columns(pl.col("user_id").cast(users), pl.col("item_id").cast(pl.Categorical))
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(groups, "FIRST_LOOK", first_look)
+        mine, wanted = GroupedRows(categories, "user_id"), GroupedRows(text, "user_id")
+    assert mine.users.equals(wanted.users)
+    assert mine.offsets.tolist() == wanted.offsets.tolist()
+    assert mine["note"].equals(wanted["note"])
+    (vocabulary, codes), (theirs, numbered) = (table.encode("item_id") for table in (mine, wanted))
+    assert vocabulary.ids.equals(theirs.ids)
+    assert codes.tolist() == numbered.tolist()

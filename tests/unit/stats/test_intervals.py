@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recassay.errors import UsageError
 from recassay.stats import intervals as module
@@ -22,6 +25,20 @@ def test_worked_t_interval():
 
 def test_worked_acceleration():
     assert acceleration((D - D.mean()) / (D.size - 1)) == pytest.approx(-0.030561, abs=5e-7)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1, 1).filter(lambda value: abs(value) > 1e-6), min_size=2, max_size=200))
+def test_moments_are_the_same_in_parts(values):
+    influence = np.array(values)
+    found = []
+    for units in (16, 1 << 14):
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setattr("recassay.stats.intervals.UNITS_PER_PART", units)
+            column = ColumnInfluence(0.0, influence, 0.0, None, np.empty(0))
+            found += [(column.squares, column.acceleration)]
+    assert found[0] == pytest.approx(found[1], rel=1e-12, abs=1e-12)
+    assert column.squares == pytest.approx(math.fsum(value * value for value in values), rel=1e-12)
 
 
 def test_worked_percentile_interval_by_all_256_resamples_of_four_units():

@@ -74,6 +74,19 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     return series
 
 
+def are_ids(series: pl.Series) -> bool:
+    """Return whether a column holds categories none of which is missing or empty, so that rows can keep their numbers.
+
+    >>> are_ids(pl.Series(["a", "b", "a"], dtype=pl.Categorical)), are_ids(pl.Series(["a", "b", "a"]))
+    (True, False)
+    """
+    if not isinstance(series.dtype, pl.Categorical | pl.Enum) or series.null_count():
+        return False
+    if isinstance(series.dtype, pl.Enum):
+        return "" not in series.dtype.categories
+    return not (series == "").any()
+
+
 def _has_empty(texts: pl.Series) -> bool:
     """Return whether a text is empty, looked for on all threads."""
     found = each_block(

@@ -112,10 +112,11 @@ def parquet(head: Head, role: Role) -> Table:
         return int(collected(scan.select(pl.len())).item())
 
     def narrow(name: str) -> pl.Series | None:
-        if schema[name] not in (pl.Int64, pl.UInt64, pl.UInt32):
+        categories = isinstance(schema[name], pl.Categorical | pl.Enum)
+        if not categories and schema[name] not in (pl.Int64, pl.UInt64, pl.UInt32):
             return None
         try:
-            return scan.select(pl.col(name).cast(pl.Int32)).collect().to_series()
+            return scan.select(pl.col(name) if categories else pl.col(name).cast(pl.Int32)).collect().to_series()
         except pl.exceptions.InvalidOperationError:  # an id does not fit 32 bits
             return None
         except damage as error:
@@ -238,9 +239,9 @@ def json_document(head: Head, role: Role) -> Table:
 
     def read(wanted: Wanted) -> pl.DataFrame:
         frame = table.read(wanted)
-        return frame.with_columns([infer_type(frame[name]) for name in keys if name in frame.columns])
+        return frame.with_columns([infer_type(frame[name].cast(pl.String)) for name in keys if name in frame.columns])
 
-    return replace(table, read=read)
+    return replace(table, read=read, narrow=None)
 
 
 def json_lines(head: Head, role: Role) -> Table:

@@ -21,6 +21,8 @@ END = struct.Struct("<I4s")  # the length of the footer, and the magic bytes beh
 # What reading damaged headers raises: they end early, hold other types, or lack a field.
 UNREADABLE = (ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OSError, struct.error)
 WHOLE = (4, 5, 6)  # the types of whole numbers of 16, 32 and 64 bits
+TEXT = 8  # the type of texts, which are skipped
+SHORT = (*WHOLE, TEXT)
 
 # Fields by number, in the Thrift definition of Parquet.
 ROW_GROUPS, ROWS = 4, 3  # of a file; of a row group
@@ -112,10 +114,10 @@ class _Reader:
         while head := data[at]:
             at += 1
             kind = head & 15
-            if kind in WHOLE and head >> 4 and data[at] < 128:  # most fields: a small number, read without a call
+            if head >= 16 and (size := data[at]) < 128 and kind in SHORT:  # most fields: read without a call
                 number += head >> 4
-                fields[number] = (data[at] >> 1) ^ -(data[at] & 1)
-                at += 1
+                fields[number] = size if kind == TEXT else (size >> 1) ^ -(size & 1)
+                at += 1 + size if kind == TEXT else 1
                 continue
             self.at = at
             number = number + (head >> 4) if head >> 4 else self._whole()
@@ -130,10 +132,10 @@ class _Reader:
             return self._whole()
         if kind in (1, 2):  # true and false; the type says it in a struct, a byte in a list
             return kind == 1 if in_struct else self._byte() == 1
-        if kind == 8:
+        if kind == TEXT:
             length = self._varint()
             self.at += length
-            return length  # texts are skipped
+            return length
         if kind == 12:
             return self.struct()
         if kind in (9, 10):
@@ -153,15 +155,14 @@ class _Reader:
         return found
 
     def _varint(self) -> int:
-        found = shift = 0
-        while True:
-            byte = self._byte()
+        data, at, found, shift = self.data, self.at, 0, 0
+        while (byte := data[at]) > 127:
             found |= (byte & 127) << shift
-            if byte < 128:
-                return found
-            shift += 7
+            at, shift = at + 1, shift + 7
             if shift > 63:
                 raise ValueError("a number of more than 64 bits")
+        self.at = at + 1
+        return found | byte << shift
 
     def _whole(self) -> int:
         found = self._varint()

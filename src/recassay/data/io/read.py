@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import polars as pl
 from recassay.columnar.columns import LazyColumns
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
-from recassay.data.io.clean import WIDE, as_ids, clean
+from recassay.data.io.clean import WIDE, are_ids, as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.edge import reading, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
@@ -367,28 +367,33 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     if role.others:
         wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
 
-    def read(wanted: Mapping[str, str]) -> pl.DataFrame:
-        frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
-        return clean(frame, columns=tuple(found), where=table.where, whole_ranks=role.whole_ranks)
+    def raw(wanted: Mapping[str, str]) -> pl.DataFrame:
+        return table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
+
+    def cleaned(frame: pl.DataFrame, categories: Collection[str] = ()) -> pl.DataFrame:
+        columns = tuple(name for name in found if name not in categories)
+        return clean(frame, columns=columns, where=table.where, whole_ranks=role.whole_ranks)
 
     positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
     rows = table.rows() if table.rows else 0
     refuse_too_many_values(rows, len(wanted), table.where)
     if rows <= SMALL:
-        frame = read(wanted | {GROUP + name: name for name in groups})
+        frame = raw(wanted | {GROUP + name: name for name in groups})
+        categories = [name for name in (USER, ITEM) if name in found and are_ids(frame[name])]
+        frame = cleaned(frame, categories)
         for name in groups:
             remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
-        return LazyColumns.of(frame.select(list(wanted)), remarks, positions=positions)
+        return LazyColumns.of(frame.select(list(wanted)), remarks, positions=positions, categories=categories)
     for name in groups:
-        remarks |= remark_on_mixed_tables(read({USER: found[USER], GROUP + name: name}), USER, GROUP + name, role)
+        frame = cleaned(raw({USER: found[USER], GROUP + name: name}))
+        remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
 
     def narrow(meaning: str) -> pl.Series | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
-        return None if column is None else as_ids(column, table.where)
+        return column if column is None or are_ids(column) else as_ids(column, table.where)
 
-    fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
+    def only(meaning: str) -> pl.Series:
+        return cleaned(raw({meaning: wanted[meaning]})).to_series()
+
+    fetch = {meaning: partial(only, meaning) for meaning in wanted}
     return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
-
-
-def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:
-    return read({meaning: name}).to_series()

@@ -30,7 +30,7 @@ class Table:
     rows: Callable[[], int] | None = None
     """Counts the rows without reading them; set if reading one column costs no more than that column."""
     narrow: Callable[[str], pl.Series | None] | None = None
-    """Reads an integer column as 32-bit integers, in half the memory; None if its values do not fit."""
+    """Reads integers as 32-bit integers, in half the memory, or categories as they are; None for all other values."""
     rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
     """Reads a number of rows of the wanted columns from a given row on; set if ``rows`` is."""
     positions: bool = False
@@ -66,6 +66,7 @@ def table_of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False
         where,
         by_position,
         lambda: frame.height,
+        lambda name: frame[name] if isinstance(frame[name].dtype, pl.Categorical | pl.Enum) else None,
         sample=lambda names: frame.select(names).head(SAMPLE_ROWS),
         ordered=ordered,
     )

@@ -232,7 +232,7 @@ def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rule
         alignment = align(run, truth, STRICT)
         first[run.name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
         missing[run.name] = alignment.counts.missing
-        short[run.name] = int((alignment.judged_lengths < deepest).sum())
+        short[run.name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
         facts = Facts.of(alignment, deepest, checks)
         found += [finding for check in checks if (finding := check(facts)) is not None]
         if everyone:
