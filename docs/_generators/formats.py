@@ -61,7 +61,8 @@ A run is named by its file without the suffixes: `runs/als.parquet` is `als`.
 ## Ids
 
 Ids are whole numbers or text, on both sides alike; text against numbers is an error ([I403](errors.md#i403)). Whole
-floats (`7.0`) are read as whole numbers. In text files a column is numbers if all of it is plain whole numbers; `007`
+floats (`7.0`) are read as whole numbers. Categories (`category` of pandas, dictionaries of Arrow) are their texts, and
+are read faster than texts. In text files a column is numbers if all of it is plain whole numbers; `007`
 stays text. An id is never missing ([I304](errors.md#i304)).
 
 Whole numbers are numbers if all of a column fit 64 bits: -2^63 to 2^63 - 1, or 0 to 2^64 - 1. If one does not fit, the

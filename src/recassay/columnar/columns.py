@@ -7,6 +7,8 @@ from functools import partial
 
 import polars as pl
 
+from recassay.columnar.texts import HashedTexts
+
 
 def normalised_name(name: str) -> str:
     """Return a column name in the form used for comparison: lower case, without blanks, dashes and underscores.
@@ -21,7 +23,7 @@ class LazyColumns:
     """Columns of a table under their canonical names; each is loaded on access and not cached.
 
     So a Parquet file can be read with one column in memory at a time. ``narrow`` returns a column of ids in a form that
-    takes less memory, 32-bit integers or categories, or None if there is none. ``positions`` is True if the name of the
+    is numbered faster (see :meth:`ids`), or None if there is none. ``positions`` is True if the name of the
     time column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about
     the table that findings quote, by finding code.
 
@@ -34,7 +36,7 @@ class LazyColumns:
         self,
         fetch: Mapping[str, Callable[[], pl.Series]],
         rows: int | None = None,
-        narrow: Callable[[str], pl.Series | None] | None = None,
+        narrow: Callable[[str], pl.Series | HashedTexts | None] | None = None,
         remarks: Mapping[str, str] | None = None,
         *,
         positions: bool = False,
@@ -74,10 +76,14 @@ class LazyColumns:
     def __getitem__(self, name: str) -> pl.Series:
         return self._fetch[name]().alias(name)
 
-    def ids(self, name: str) -> pl.Series:
-        """Return a column of ids; 32-bit integers and categories stay so if the table can give them without a copy."""
-        narrowed = self._narrow(name) if self._narrow else None
-        return self[name] if narrowed is None else narrowed.alias(name)
+    def ids(self, name: str) -> pl.Series | HashedTexts:
+        """Return a column of ids in the form that is numbered fastest.
+
+        32-bit integers and categories stay so if the table can give them without a copy, and texts may come with their
+        hashes.
+        """
+        found = self._narrow(name) if self._narrow else None
+        return self[name] if found is None else found
 
     def frame(self) -> pl.DataFrame:
         """Return all columns as one frame."""

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from recassay.columnar._kernels import count_groups, scatter
 from recassay.columnar.columns import LazyColumns
 from recassay.columnar.layout import compare_neighbours, narrowed, readonly, starts_in_parts, take_rows
-from recassay.columnar.vocabulary import SPARSE, Vocabulary
+from recassay.columnar.texts import HashedTexts
+from recassay.columnar.vocabulary import SPARSE, Ids, Vocabulary
 from recassay.threads import blocks, each_block
 
 Rows = pl.DataFrame | LazyColumns
@@ -48,17 +49,17 @@ class GroupedRows:
         self._table = table if isinstance(table, LazyColumns) else LazyColumns.of(table)
         self.remarks = self._table.remarks
         self._moves: _Moves | None = None
-        values = self._table.ids(by)
-        starts = _starts_of_runs(values.to_physical())
-        heads = values if starts is None else _text_of_categories(take_rows(values, starts))
-        if starts is not None and heads.is_sorted():
-            self.users, self.offsets = heads, np.append(starts, values.len())
+        ids = self._table.ids(by)
+        starts = _starts_of_runs(ids)
+        heads = None if starts is None else _ids_at(ids, starts)
+        bounds = np.append(np.empty(0, np.int64) if starts is None else starts, self._table.rows)
+        if heads is not None and heads.is_sorted():
+            self.users, self.offsets = heads, bounds
         else:
-            runs = None if starts is None else np.append(starts, values.len())
-            ids, codes, low, groups = _codes_of(heads)
-            self._moves = _Moves.of(codes if runs is None else np.repeat(codes, np.diff(runs)), low, groups)
+            users, codes, low, groups = _codes_of(ids if heads is None else heads)
+            self._moves = _Moves.of(codes if heads is None else np.repeat(codes, np.diff(bounds)), low, groups)
             used = np.diff(self._moves.offsets) > 0
-            self.users = pl.Series(low + np.flatnonzero(used)) if ids is None else ids
+            self.users = pl.Series(low + np.flatnonzero(used)) if users is None else users
             self.offsets = np.append(0, self._moves.offsets[1:][used])
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
 
@@ -171,38 +172,40 @@ def _into_partitions(
     return out
 
 
-def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
-    """Return the rows at which a new value begins; None if it is not worth numbering runs of equal values.
+def _starts_of_runs(ids: Ids) -> NDArray[np.int64] | None:
+    """Return the rows at which a new id begins; None if it is not worth numbering runs of equal ids.
 
-    It is not if most runs are short and values do not ascend. Dicts of users and most exports have all rows of a user
-    in one run, in any order of users.
+    It is not if most runs are short and ids do not ascend. Dicts of users and most exports have all rows of a user in
+    one run, in any order of users.
     """
+    numbers = pl.Series(ids.keys) if isinstance(ids, HashedTexts) else ids.to_physical()
     starts = np.empty(0, np.int64)
-    for rows in (min(FIRST_LOOK, values.len()), values.len()):
-        some = values.slice(0, rows)
-        starts = np.append(-1, np.flatnonzero(compare_neighbours(some, np.not_equal)))[:rows]
+    for rows in (min(FIRST_LOOK, numbers.len()), numbers.len()):
+        starts = np.append(-1, np.flatnonzero(compare_neighbours(numbers.slice(0, rows), np.not_equal)))[:rows]
         starts += 1
-        if starts.size * SHORT_RUN > rows and not take_rows(values, starts).is_sorted():
+        if starts.size * SHORT_RUN > rows and not _ids_at(ids, starts).is_sorted():
             return None
-        if rows == values.len():
+        if rows == numbers.len():
             break
     return starts
 
 
-def _text_of_categories(values: pl.Series) -> pl.Series:
-    return values.cast(pl.String) if isinstance(values.dtype, pl.Categorical | pl.Enum) else values
+def _ids_at(ids: Ids, rows: NDArray[np.int64]) -> pl.Series:
+    """Return the ids of some rows, as integers or text."""
+    found = take_rows(ids.texts if isinstance(ids, HashedTexts) else ids, rows)
+    return found.cast(pl.String) if isinstance(found.dtype, pl.Categorical | pl.Enum) else found
 
 
-def _codes_of(values: pl.Series) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
-    """Return (distinct values, ascending; code of each value; lowest code; number of codes).
+def _codes_of(ids: Ids) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
+    """Return (distinct ids, ascending; code of each id; lowest code; number of codes).
 
-    32-bit integers that are close together are their own codes, from the lowest value to the highest. Some of these may
-    not occur, so the distinct values are None. All other values get the codes 0, 1, ... without gaps.
+    32-bit integers that are close together are their own codes, from the lowest to the highest. Some of these may not
+    occur, so the distinct ids are None. All other ids get the codes 0, 1, ... without gaps.
     """
-    if values.dtype.is_integer() and values.len() and (found := narrowed(values)) is not None:
+    if isinstance(ids, pl.Series) and ids.dtype.is_integer() and ids.len() and (found := narrowed(ids)) is not None:
         codes, low, high = found
         if high - low < SPARSE * codes.size:
             return None, codes, low, high - low + 1
-    vocabulary, codes = Vocabulary.dense(values)
+    vocabulary, codes = Vocabulary.dense(ids)
     assert vocabulary.ids is not None
     return vocabulary.ids, codes, 0, vocabulary.ids.len()

@@ -14,13 +14,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups
-from recassay.columnar.layout import INT32, narrowed, readonly, take_numbers, text_hashes
+from recassay.columnar.layout import INT32, narrowed, readonly, take_numbers
 from recassay.columnar.numbering import Numbering
+from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
 
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
+
+
+Ids = pl.Series | HashedTexts
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +42,9 @@ class Vocabulary:
     ids: pl.Series | None
 
     @classmethod
-    def encode(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+    def encode(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows."""
-        if ids.dtype.is_integer():
+        if isinstance(ids, pl.Series) and ids.dtype.is_integer():
             if ids.len() == 0:
                 return cls(None), np.empty(0, np.int32)
             if (found := narrowed(ids)) is not None:
@@ -48,8 +52,10 @@ class Vocabulary:
         return cls.dense(ids)
 
     @classmethod
-    def dense(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+    def dense(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows, with codes 0..n-1 for integer ids too."""
+        if isinstance(ids, HashedTexts):
+            return cls._interned(ids.texts, ids.keys, ids.checks)
         if ids.dtype.is_integer():
             ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
             keys = ids.to_numpy().view(np.uint64)

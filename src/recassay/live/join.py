@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import text_hashes
+from recassay.columnar.texts import text_hashes
 from recassay.live._kernels import ABSENT
 from recassay.live.clock import BEGINNING
 from recassay.live.events.schema import EXPOSURE, FEEDBACK, INTERACTION, columns

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, text_hashes
+from recassay.columnar.layout import readonly
+from recassay.columnar.texts import text_hashes
 from recassay.live._kernels import ABSENT, Keys, Whole, rebuild, visit
 
 SMALLEST = 1024

@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._numbering import intern
-from recassay.columnar.layout import readonly, text_hashes
+from recassay.columnar.layout import readonly
+from recassay.columnar.texts import text_hashes
 from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap
 

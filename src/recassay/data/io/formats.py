@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from recassay.columnar.texts import HashedTexts
 from recassay.data.io.clean import infer_type
 from recassay.data.io.edge import guarded, reading
 from recassay.data.io.head import Head, open_unpacked
@@ -111,12 +112,14 @@ def parquet(head: Head, role: Role) -> Table:
     def rows() -> int:
         return int(collected(scan.select(pl.len())).item())
 
-    def narrow(name: str) -> pl.Series | None:
-        categories = isinstance(schema[name], pl.Categorical | pl.Enum)
-        if not categories and schema[name] not in (pl.Int64, pl.UInt64, pl.UInt32):
-            return None
+    def narrow(name: str) -> pl.Series | HashedTexts | None:
+        kind, column = schema[name], scan.select(name)
         try:
-            return scan.select(pl.col(name) if categories else pl.col(name).cast(pl.Int32)).collect().to_series()
+            if kind == pl.String:
+                return HashedTexts.read(column)
+            if isinstance(kind, pl.Categorical | pl.Enum):
+                return column.collect().to_series()
+            return column.cast(pl.Int32).collect().to_series() if kind in (pl.Int64, pl.UInt64, pl.UInt32) else None
         except pl.exceptions.InvalidOperationError:  # an id does not fit 32 bits
             return None
         except damage as error:

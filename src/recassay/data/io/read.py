@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.columnar.columns import LazyColumns
+from recassay.columnar.texts import HashedTexts
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_ids, as_ids, clean
@@ -388,9 +389,9 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
         frame = cleaned(raw({USER: found[USER], GROUP + name: name}))
         remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
 
-    def narrow(meaning: str) -> pl.Series | None:
+    def narrow(meaning: str) -> pl.Series | HashedTexts | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
-        return column if column is None or are_ids(column) else as_ids(column, table.where)
+        return as_ids(column, table.where) if isinstance(column, pl.Series) and not are_ids(column) else column
 
     def only(meaning: str) -> pl.Series:
         return cleaned(raw({meaning: wanted[meaning]})).to_series()

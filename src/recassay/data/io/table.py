@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from recassay.columnar.texts import HashedTexts
+
 SAMPLE_ROWS = 1000  # enough to see what a column holds
 
 # Canonical name -> name in the table.
@@ -29,8 +31,11 @@ class Table:
     """Whether the names are made up (``column_1``, ...) because the table has no header."""
     rows: Callable[[], int] | None = None
     """Counts the rows without reading them; set if reading one column costs no more than that column."""
-    narrow: Callable[[str], pl.Series | None] | None = None
-    """Reads integers as 32-bit integers, in half the memory, or categories as they are; None for all other values."""
+    narrow: Callable[[str], pl.Series | HashedTexts | None] | None = None
+    """Reads ids in a form that is numbered faster: integers of 32 bits, categories as they are, texts with hashes.
+
+    None if a column has no such form, or holds something that is not an id.
+    """
     rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
     """Reads a number of rows of the wanted columns from a given row on; set if ``rows`` is."""
     positions: bool = False

@@ -24,10 +24,16 @@ HELD: dict[str, Callable[[], object]] = {
 }
 
 
+def kind(source: object, name: str) -> pl.DataType:
+    ids = open_table(source, "run").ids(name)
+    assert isinstance(ids, pl.Series)
+    return ids.dtype
+
+
 def held_to_text(source: object) -> None:
     assert read_table(source, "run").equals(TEXT)
     for name in ("user_id", "item_id"):
-        assert isinstance(open_table(source, "run").ids(name).dtype, pl.Categorical | pl.Enum), name
+        assert isinstance(kind(source, name), pl.Categorical | pl.Enum), name
     run, wanted = read_run(source), read_run(TEXT)
     assert run.frame().equals(wanted.frame())
     assert run.vocabulary.ids is not None
@@ -51,7 +57,7 @@ def test_in_parquet_and_arrow(small: int, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_users_of_a_dict_have_numbers() -> None:
     lists = {"u2": {"b": 0.5, "a": 1.0}, "u10": {"c": 0.25}, "": {}}
-    assert open_table(lists, "run").ids("user_id").dtype == pl.Enum(["u2", "u10"])
+    assert kind(lists, "user_id") == pl.Enum(["u2", "u10"])
     assert read_table(lists, "run").rows() == [("u2", "b", 0.5), ("u2", "a", 1.0), ("u10", "c", 0.25)]
     assert read_run(lists).queries.to_list() == ["u10", "u2"]
 
