@@ -289,7 +289,6 @@ class TestSameBits:
     @pytest.mark.parametrize("size", [1, 13])
     def test_the_size_of_blocks_changes_no_bit(self, tables, reference, size, monkeypatch):
         from recassay.columnar import layout, numbering, recoding
-        from recassay.data import truth
         from recassay.metrics import refusals
         from recassay.metrics.catalogue import exposure
 
@@ -297,7 +296,6 @@ class TestSameBits:
         monkeypatch.setattr(refusals, "FIRST_LOOK", size)
         monkeypatch.setattr(recoding, "ROWS_PER_LOOK", size)
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
-        monkeypatch.setattr(truth, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10 * size)
         assert bits(judged(tables)) == bits(reference)
