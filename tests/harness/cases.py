@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import polars as pl
 import typer.main
@@ -131,9 +132,19 @@ def fault(error: BaseException) -> str:
     return f"FAULT {type(error).__name__} {where} {str(error)[:80]!r}"
 
 
+def by_column(function: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Return a function that reads tables a column at a time, as only tables of many rows are read otherwise."""
+
+    def call(path: Path) -> object:
+        with mock.patch("recassay.data.io.read.SMALL", 0):
+            return function(path)
+
+    return call
+
+
 USES: dict[str, Callable[[Path], object]] = {
     "run": ra.read_run, "truth": ra.read_truth, "log": ra.read_interactions, "items": ra.read_items,
-    "scores": ra.read_scores,
+    "scores": ra.read_scores, "run by column": by_column(ra.read_run), "truth by column": by_column(ra.read_truth),
     "score": lambda path: ra.score(str(path), str(path.with_name("truth.csv")), "ndcg@5", interval=None),
 }  # fmt: skip
 
