@@ -18,6 +18,7 @@ import numpy as np
 import recassay as ra
 from recassay.data.synthetic.tastes import log
 from recassay.designs import Design, expect
+from recassay.designs.random_order import RandomOrders
 from recassay.evaluate.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 from recassay.threads import available
@@ -40,23 +41,21 @@ def designs() -> list[Design]:
 
 def loop(run: ra.Run, design: Design, users: int) -> float:
     """Seconds of one draw for some users, written with NumPy as in papers: draw, put together, sort, measure."""
-    question, fitted = run.source.question, run.source.fitted
+    task, fitted = run.source.task, run.source.fitted
     rng = np.random.default_rng(0)
-    base = np.zeros(question.item.size, np.bool_)
-    for cell in np.flatnonzero(question.member[question.bases.index(design.base)]):
-        base[question.item[question.cells[cell] : question.cells[cell + 1]]] = True
-    weight = question.train.item_users.astype(float)
-    scores = fitted.scores(question.users[:users])  # not counted: every way needs them
+    base = np.zeros(task.item.size, np.bool_)
+    for cell in np.flatnonzero(task.member[task.bases.index(design.base)]):
+        base[task.item[task.cells[cell] : task.cells[cell + 1]]] = True
+    weight = task.train.item_users.astype(float)
+    scores = fitted.scores(task.users[:users])  # not counted: every way needs them
     gains = 1 / np.log2(np.arange(2, 12))
     begin = time.perf_counter()
     values = []
     for user in range(users):
-        known = question.seen.places[question.seen.offsets[user] : question.seen.offsets[user + 1]]
-        relevant = question.item[
-            question.relevant.places[question.relevant.offsets[user] : question.relevant.offsets[user + 1]]
-        ]
+        known = task.seen.places[task.seen.offsets[user] : task.seen.offsets[user + 1]]
+        relevant = task.item[task.relevant.places[task.relevant.offsets[user] : task.relevant.offsets[user + 1]]]
         free = base.copy()
-        free[question.item[known]] = False
+        free[task.item[known]] = False
         free[relevant] = False
         pool = np.flatnonzero(free)
         chance = weight[pool] / weight[pool].sum() if design.by == "popularity" else None
@@ -87,10 +86,14 @@ def main() -> None:
     sample(runs[0], warm, METRICS, draws=1)
 
     exact = {}
+    random_orders = {
+        design: RandomOrders() for design in wanted
+    }  # shared by the systems, as where a user compares them
     for variance in (False, True):
         begin = time.perf_counter()
-        for run, design in itertools.product(runs, wanted):
-            expect(run.standings, design, METRICS, short="all", variance=variance)
+        for design, run in itertools.product(wanted, runs):
+            options = {"variance": variance, "random_orders": random_orders[design]}
+            expect(run.standings, design, METRICS, short="all", **options)
         exact[variance] = time.perf_counter() - begin
 
     some = sampled[:: len(sampled) // DRAWN_DESIGNS][:DRAWN_DESIGNS]
@@ -103,8 +106,8 @@ def main() -> None:
     looped = sum(loop(runs[-1], design, part) for design in sampled) * users / part * DRAWS * len(runs)
 
     rows = [
-        ("exact: means over all draws", exact[False], "measured"),
-        ("exact: means and variances over draws", exact[True], "measured"),
+        ("exact: means over all draws, and of items in random order", exact[False], "measured"),
+        ("exact: means and variances, random order known", exact[True], "measured"),
         (f"`method='sample'`, {DRAWS} draws", drawing,
          f"{len(some)} of {len(sampled)} designs, 1 of {len(runs)} systems, scaled"),
         (f"a loop over users, NumPy, {DRAWS} draws, 1 thread", looped,

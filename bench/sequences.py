@@ -56,9 +56,9 @@ def made(path: Path, scale: float) -> Path:
     gaps[first] = rng.integers(GAP, 30 * 24 * 3600, n)
     user = np.sort(rng.integers(0, users, n)).repeat(lengths)
     item = rng.choice(ITEMS, lengths.sum(), p=popularity()).astype(np.int32)
-    frame = pl.DataFrame(
-        {"user_id": user.astype(np.int32), "item_id": item, "timestamp": 1_300_000_000 + np.cumsum(gaps)}
-    )
+    passed = np.cumsum(gaps)
+    since = passed - passed[np.searchsorted(user, user)]  # every user begins at the same time
+    frame = pl.DataFrame({"user_id": user.astype(np.int32), "item_id": item, "timestamp": 1_300_000_000 + since})
     frame.write_parquet(path)
     return path
 

@@ -24,6 +24,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import Standings
 from recassay.data.synthetic.tastes import log
+from recassay.designs import random_order
 from recassay.metrics.registry import parse_metrics
 
 METRICS = "precision@1 precision@2 recall@2 hit@1 hit@2 mrr mrr@2 map map@3 ndcg ndcg@2 dcg@2 rprec auc"
@@ -200,6 +201,23 @@ def test_a_random_order_of_ten_candidates_and_five_draws():
     one = standings_of(above=[3], tied=[0], pool=[10])
     judged = designs.expect(one, designs.parse("AI-1R-NN(5, replace=True)"), parse_metrics("precision@1"))
     assert judged.outcomes["precision@1"].random == pytest.approx(220_825 / 1_100_000, abs=1e-15)
+
+
+def test_systems_that_answer_the_same_queries_share_the_values_of_a_random_order(monkeypatch):
+    """Metrics in several groups (two depths, the first hit) are each computed once, for the first system."""
+    computed = []
+    real = random_order._with_replacement
+    monkeypatch.setattr(random_order, "_with_replacement", lambda *given: computed.append(given) or real(*given))
+    design, metrics = designs.parse("AI-1R-NN(5, replace=True)"), parse_metrics("precision@2 ndcg@3 mrr")
+    shared, found = random_order.RandomOrders(), []
+    for above in (3, 7):
+        one = standings_of(above=[above], tied=[0], pool=[10])
+        found.append(designs.expect(one, design, metrics, random_orders=shared).outcomes)
+    assert len(computed) == 3
+    alone = designs.expect(one, design, metrics).outcomes
+    assert len(computed) == 6
+    assert [alone[name].random for name in metrics] == [found[1][name].random for name in metrics]
+    assert [found[0][name].mean for name in metrics] != [found[1][name].mean for name in metrics]
 
 
 def standings_of(above, tied, pool, *, ties=None, masses=None, pool_masses=None):

@@ -50,7 +50,7 @@ class HashedTexts:
         column = pl.all()
         hashes = [column.hash(seed).name.suffix(f" {seed}") for seed in SEEDS]
         texts, *found = query.select(column, *hashes).collect(engine="streaming")
-        keys, checks = (one_array(hashed) for hashed in found)
+        keys, checks = (one_array(found.pop(0)) for _ in SEEDS)  # each is freed before the next is copied
         if texts.null_count() or (keys == pl.Series([""]).hash(SEEDS[0]).item()).any():
             return None
         return cls(texts, keys, checks)

@@ -27,11 +27,12 @@ GROUPS_PER_BLOCK = 256
 class RandomOrders:
     """A cache of the value of each metric if all items are in random order, before division by its normaliser.
 
-    Such a value is the expected sum, over relevant items, of a credit for the rank. Only the last result is kept.
-    Systems that answer the same queries rank the same candidates, so the sums are computed once for all of them.
+    Such a value is the expected sum, over relevant items, of a credit for the rank. Systems that answer the same
+    queries rank the same candidates, so the sums are computed once for all of them. Use a cache for one design: it
+    keeps the sums of every group of metrics that are computed together.
     """
 
-    _last: dict[bytes, Float] = field(default_factory=dict)
+    _found: dict[bytes, Float] = field(default_factory=dict)
 
     def sums(
         self, groups: TargetSets, relevant: Int64, credits: Sequence[Credit], table: Float, limit: Int64,
@@ -51,10 +52,9 @@ class RandomOrders:
         key = hashlib.blake2b(repr([credit.part for credit in credits]).encode())
         for array in arrays:
             key.update(np.ascontiguousarray(array).data)
-        if key.digest() not in self._last:
-            self._last.clear()
-            self._last[key.digest()] = _with_replacement(groups, relevant, credits, table, limit, threads)
-        return self._last[key.digest()]
+        if key.digest() not in self._found:
+            self._found[key.digest()] = _with_replacement(groups, relevant, credits, table, limit, threads)
+        return self._found[key.digest()]
 
 
 def _with_replacement(
