@@ -152,7 +152,7 @@ class Page:
 
 
 def uses_spark(text: str) -> bool:
-    """Whether a page has examples for Spark."""
+    """Return whether a page has examples for Spark."""
     return any(block.group(1).endswith(" spark") for block in FENCE.finditer(text))
 
 

@@ -1,7 +1,8 @@
 """Parallel work on threads, in blocks of a fixed size.
 
 The blocks do not depend on the number of threads, and results come back in order. So the bits of a result do not depend
-on the number of threads either.
+on the number of threads either. One pass differs: ids are numbered in as many blocks as suit the threads
+(``columnar/numbering.py``), and their codes are the order of the ids, whatever the blocks.
 """
 
 from __future__ import annotations
