@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.synthetic.tastes import log
-from tools import write_section
+from tools import help_if_asked, write_section
 
 AT_ONCE = 10
 AIM = 20.0  # seconds to the last result
@@ -125,4 +125,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     main()

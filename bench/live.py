@@ -40,7 +40,7 @@ from recassay.live.simulate import lines
 from recassay.live.sources.base import BATCH, Arrival
 from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
-from tools import write_section
+from tools import help_if_asked, write_section
 
 PER_SECOND, PART, ITEMS, USERS = 115.0, 500_000, 20_000, 200_000  # 10 million exposures a day of event time
 TITLE = "Live evaluation"
@@ -317,6 +317,7 @@ def main(exposures: int) -> None:
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     if sys.argv[1:2] == ["--memory"]:
         with tempfile.TemporaryDirectory() as made:
             memory(int(sys.argv[2]), Path(sys.argv[3] if len(sys.argv) > 3 else made))

@@ -26,7 +26,7 @@ from recassay.live.settings import WatchSettings
 from recassay.live.simulate import EXAMINED, Simulation
 from recassay.live.watcher import Watcher
 from recassay.portable.distributions import chi2_tail
-from tools import write_section
+from tools import help_if_asked, write_section
 
 TITLE = "Bounds of a live evaluation"
 EXPERIMENTS, METRIC, ALPHA = 1_000, "hit@10", 0.05
@@ -165,6 +165,7 @@ Made by `python bench/live_calibration.py ROWS.csv`.
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     made = run(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 600.0)
     print(table(made))
     write_section(TITLE, table(made))

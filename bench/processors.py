@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tools import help_if_asked
+
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE.parent / "tests" / "processor" / "settings.py"
 LOG = {"users": 2_000, "items": 800, "events": 60_000, "seed": 11}
@@ -81,4 +83,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     print(json.dumps(found())) if "--print" in sys.argv else main()

@@ -25,7 +25,7 @@ import polars as pl
 
 import data
 from score import HERE, Peer
-from tools import write_section
+from tools import help_if_asked, write_section
 from watched import Watched, watched
 
 FILES = HERE / "data" / "scale"
@@ -271,4 +271,5 @@ def _said(lines: Iterator[str]) -> list[str]:
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     main(sys.argv[1:])

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from tools import write_section
+from tools import help_if_asked, write_section
 
 HERE = Path(__file__).resolve().parent
 FILES = HERE / "data"
@@ -223,4 +223,5 @@ def clock(command: list[str], environment: dict[str, str], repeats: int) -> floa
 
 
 if __name__ == "__main__":
+    help_if_asked(__doc__)
     main(sys.argv[1:])

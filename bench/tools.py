@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,13 @@ def is_quick(about: str | None) -> bool:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a short trial that writes no section")
     return bool(parser.parse_args().quick)
+
+
+def help_if_asked(about: str | None) -> None:
+    """Print ``about`` and end if the command line has ``--help``: for scripts that read their own few words."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print((about or "").strip())
+        sys.exit()
 
 
 def medians(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, float]:
