@@ -86,9 +86,7 @@ def main() -> None:
     sample(runs[0], warm, METRICS, draws=1)
 
     exact = {}
-    random_orders = {
-        design: RandomOrders() for design in wanted
-    }  # shared by the systems, as where a user compares them
+    random_orders = {design: RandomOrders() for design in wanted}  # shared by all systems, as in an evaluation
     for variance in (False, True):
         begin = time.perf_counter()
         for design, run in itertools.product(wanted, runs):
