@@ -23,9 +23,9 @@ class LazyColumns:
     """Columns of a table under their canonical names; each is loaded on access and not cached.
 
     So a Parquet file can be read with one column in memory at a time. ``narrow`` returns a column of ids in a form that
-    is numbered faster (see :meth:`ids`), or None if there is none. ``positions`` is True if the name of the
-    time column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about
-    the table that findings quote, by finding code.
+    becomes codes faster (see :meth:`ids`), or None if there is none. ``positions`` is True if the name of the time
+    column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
+    table that findings quote, by finding code.
 
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
@@ -77,7 +77,7 @@ class LazyColumns:
         return self._fetch[name]().alias(name)
 
     def ids(self, name: str) -> pl.Series | HashedTexts:
-        """Return a column of ids in the form that is numbered fastest.
+        """Return a column of ids in the form that becomes codes fastest.
 
         32-bit integers and categories stay so if the table can give them without a copy, and texts may come with their
         hashes.

@@ -74,10 +74,11 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     return series
 
 
-def are_ids(series: pl.Series) -> bool:
+def are_complete_categories(series: pl.Series) -> bool:
     """Return whether a column holds categories none of which is missing or empty, so that rows can keep their numbers.
 
-    >>> are_ids(pl.Series(["a", "b", "a"], dtype=pl.Categorical)), are_ids(pl.Series(["a", "b", "a"]))
+    >>> texts = pl.Series(["a", "b", "a"])
+    >>> are_complete_categories(texts.cast(pl.Categorical)), are_complete_categories(texts)
     (True, False)
     """
     if not isinstance(series.dtype, pl.Categorical | pl.Enum) or series.null_count():

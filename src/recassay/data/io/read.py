@@ -13,7 +13,7 @@ from recassay.columnar.columns import LazyColumns
 from recassay.columnar.texts import HashedTexts
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
-from recassay.data.io.clean import WIDE, are_ids, as_ids, clean
+from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.edge import reading, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
@@ -380,7 +380,7 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     refuse_too_many_values(rows, len(wanted), table.where)
     if rows <= SMALL:
         frame = raw(wanted | {GROUP + name: name for name in groups})
-        categories = [name for name in (USER, ITEM) if name in found and are_ids(frame[name])]
+        categories = [name for name in (USER, ITEM) if name in found and are_complete_categories(frame[name])]
         frame = cleaned(frame, categories)
         for name in groups:
             remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
@@ -391,7 +391,11 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
-        return as_ids(column, table.where) if isinstance(column, pl.Series) and not are_ids(column) else column
+        return (
+            as_ids(column, table.where)
+            if isinstance(column, pl.Series) and not are_complete_categories(column)
+            else column
+        )
 
     def only(meaning: str) -> pl.Series:
         return cleaned(raw({meaning: wanted[meaning]})).to_series()

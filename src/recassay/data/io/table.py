@@ -32,7 +32,7 @@ class Table:
     rows: Callable[[], int] | None = None
     """Counts the rows without reading them; set if reading one column costs no more than that column."""
     narrow: Callable[[str], pl.Series | HashedTexts | None] | None = None
-    """Reads ids in a form that is numbered faster: integers of 32 bits, categories as they are, texts with hashes.
+    """Reads ids in a form that becomes codes faster: integers of 32 bits, categories as they are, texts with hashes.
 
     None if a column has no such form, or holds something that is not an id.
     """
