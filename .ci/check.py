@@ -2,8 +2,8 @@
 
     python .ci/check.py [--since REF]     files that differ from REF (main); without it, from the last commit
 
-A changed module is tested by its doctests and by the unit tests of its folder; a changed test by itself. The whole
-suite is `make test`.
+A changed module is tested by its doctests, by the unit tests of its folder and by the rules for all modules; a changed
+test by itself. The whole suite is `make test`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def tests_of(files: list[Path]) -> list[str]:
         if file.suffix != ".py":
             continue
         if file.is_relative_to(SOURCE):
-            found[str(file)] = None
+            found |= {str(file): None, str(UNIT / "test_public.py"): None}
             mirror = UNIT / file.relative_to(SOURCE).parent
             name = f"test_{file.stem.lstrip('_')}.py"
             own = [mirror / name] if (ROOT / mirror / name).exists() else sorted((ROOT / mirror).glob("test_*.py"))

@@ -20,6 +20,7 @@ from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
 from recassay.data.io.head import read_head
 from recassay.data.io.memory import refuse_too_large_text, refuse_too_many_values
 from recassay.data.io.objects import object_table
+from recassay.data.io.parts import ids_without_sign, require_equal_columns, with_equal_ids
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
 from recassay.data.io.table import Table
@@ -151,13 +152,8 @@ def open_row_ranges(
     if not ranges:
         raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
     first = [part.read(part.columns, 0, 1) for part in ranges]
-    kinds = {
-        _schema_text(frame, stated=Path(part.where).suffix in PARQUET_SUFFIXES): part.where
-        for part, frame in zip(ranges, first, strict=True)
-    }
-    if len(kinds) > 1:
-        raise _parts_differ(kinds)
-    unsigned = _ids_without_sign(first)
+    require_equal_columns([(Path(part.where), frame) for part, frame in zip(ranges, first, strict=True)])
+    unsigned = ids_without_sign(first)
     return [replace(part, read=partial(_read_unsigned, part.read, unsigned)) for part in ranges] if unsigned else ranges
 
 
@@ -243,27 +239,9 @@ def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
     parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
         return LazyColumns.of(pl.DataFrame(schema=[options.role.required[0]]))
-    kinds = {_schema_text(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
-    if len(kinds) > 1:
-        raise _parts_differ(kinds)
-    frames = _with_equal_ids([frame for _, frame in parts])
+    require_equal_columns(parts)
+    frames = with_equal_ids([frame for _, frame in parts])
     return LazyColumns.of(pl.concat(frames, how="vertical_relaxed"), remarks, positions=positions)
-
-
-def _with_equal_ids(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Return the tables with integer ids of one type in all of them."""
-    unsigned = _ids_without_sign(frames)
-    return [frame.with_columns(as_unsigned(frame[name]) for name in unsigned) for frame in frames]
-
-
-def _ids_without_sign(frames: list[pl.DataFrame]) -> list[str]:
-    """Return the id columns that hold unsigned 64-bit integers in some tables and other integers in others."""
-    dtypes = {name: {frame.schema[name] for frame in frames} for name in (USER, ITEM) if name in frames[0].columns}
-    return [
-        name
-        for name, found in dtypes.items()
-        if pl.UInt64 in found and len(found) > 1 and all(dtype.is_integer() for dtype in found)
-    ]
 
 
 def _read_unsigned(
@@ -294,31 +272,6 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
         return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
     except InputError:
         return None
-
-
-def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
-    (first, first_file), (second, second_file), *_ = kinds.items()
-    return InputError(
-        "I202",
-        f"the parts of the table differ: {first} and {second}",
-        where=f"{first_file} and {second_file}",
-        hint="write all parts with the same columns and types",
-    )
-
-
-def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
-    """Return the column names and types of a frame as text; all parts of one table must have equal texts.
-
-    The width of numbers does not count. Types count only if the file states them (``stated``). In text they are
-    guesses: ids that are all digits in one part and have letters in another are text in both.
-    """
-
-    def kind(dtype: pl.DataType) -> str:
-        if not stated:
-            return "times" if dtype.is_temporal() else "text or numbers"
-        return "integers" if dtype.is_integer() else str(dtype)
-
-    return ", ".join(f"{name} ({kind(dtype)})" for name, dtype in frame.schema.items())
 
 
 def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
