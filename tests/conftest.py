@@ -17,6 +17,9 @@ from recassay.threads import available
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -Xmn400m"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
+# Workers share the processor: threads of PyTorch and of BLAS that wait in a loop take it from the others.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # Clearing huge pages for arrays that live for a moment took more time than computing with them.
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
 

@@ -80,6 +80,29 @@ def test_keys_that_differ_in_their_last_bits_are_sorted(steps, descending):
 
 
 @settings(deadline=None)
+@given(
+    lists=st.lists(st.permutations(range(9)) | st.permutations(range(3)) | st.just(()), max_size=6),
+    first=st.sampled_from([-3, 0, 1, 250]),
+    kind=st.sampled_from([np.int8, np.uint32, np.int64, np.float64]),
+    spoilt=st.none() | st.sampled_from([0.5, 1, 7, 1e9]),
+)
+def test_ranks_in_any_order_are_sorted(lists, first, kind, spoilt):
+    """Whole numbers one after the other; and numbers of which one is another, so that they no longer are."""
+    offsets, ranks = laid_out(lists, np.float64)
+    keys = (np.abs(ranks + first) % 100 if kind is np.int8 else np.abs(ranks + first)).astype(kind)
+    if spoilt is not None and keys.size:
+        keys = keys.astype(np.float64)
+        keys[keys.size // 2] = spoilt
+    rows = np.arange(keys.size)
+    (found,), tied = sorted_within(offsets, keys, [rows])
+    wanted = [row for low, high in pairwise(offsets) for row in sorted(range(low, high), key=lambda row: keys[row])]
+    assert found.tolist() == wanted
+    equal = [place > low and keys[wanted[place]] == keys[wanted[place - 1]]
+             for low, high in pairwise(offsets) for place in range(low, high)]  # fmt: skip
+    assert (None if tied is None else tied.tolist()) == (equal if any(equal) else None)
+
+
+@settings(deadline=None)
 @given(st.lists(st.lists(judged, max_size=9) | st.lists(judged, min_size=49, max_size=60), max_size=4))
 def test_sort_judged(lists):
     offsets, items = laid_out([[item for item, _ in one] for one in lists], np.int32)

@@ -47,20 +47,41 @@ def mark_repeated_items(
 
 
 @njit(nogil=True, cache=True)
-def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, begin: int, end: int) -> int:
-    """Return how keys are ordered within some groups: 0 strictly ascending, 1 ascending with ties, 2 unordered.
+def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float) -> int:
+    """Return how keys are ordered within groups: 0 strictly ascending, 1 ascending with ties, 2 unordered.
 
-    The groups are begin..end - 1, and the result is the largest of their numbers; ``offsets[g]:offsets[g + 1]`` are the
-    rows of group g. With ``sign`` -1 instead of 1, read "descending" for "ascending".
+    The result is the largest number of any group; ``offsets[g]:offsets[g + 1]`` are the rows of group g. With ``sign``
+    -1 instead of 1, read "descending" for "ascending".
     """
     state = 0
-    for group in range(begin, end):
+    for group in range(offsets.size - 1):
         for row in range(offsets[group] + 1, offsets[group + 1]):
             if keys[row] == keys[row - 1]:
                 state = max(state, 1)
             elif (keys[row] < keys[row - 1]) == (sign > 0):
                 return 2
     return state
+
+
+@njit(nogil=True, cache=True)
+def place_ranks(offsets: NDArray[np.int64], keys: NDArray[np.float64], order: NDArray[np.int64]) -> bool:
+    """Fill ``order`` with the rows of each group in ascending order, if its keys are consecutive whole numbers.
+
+    Return whether they are in every group; else ``order`` is not complete. ``offsets[g]:offsets[g + 1]`` are the rows
+    of group g.
+    """
+    for group in range(offsets.size - 1):
+        first, end = offsets[group], offsets[group + 1]
+        low = np.inf
+        for row in range(first, end):
+            low = min(low, keys[row])
+        order[first:end] = -1
+        for row in range(first, end):
+            place = keys[row] - low
+            if not place < end - first or place != int(place) or order[first + int(place)] >= 0:
+                return False
+            order[first + int(place)] = row
+    return True
 
 
 @njit(nogil=True, cache=True)

@@ -20,6 +20,7 @@ from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
 
+GATHERED_PER_BLOCK = 1 << 16
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
 
@@ -89,7 +90,8 @@ class Vocabulary:
         """
         numbering = Numbering.of(keys, checks)
         first = numbering.first_rows
-        ordered, code_of = _ordered(ids.gather(first), keys[first], checks[first])
+        distinct = _gathered(ids, first)
+        ordered, code_of = _ordered(distinct, take_numbers(keys, first), take_numbers(checks, first))
         return cls(ordered), numbering.spread(code_of)
 
     @property
@@ -170,6 +172,14 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     counts = np.sum(each_block(count, codes.size, size=-(-codes.size // max(1, pieces))), axis=0)
     found = np.flatnonzero(counts)
     return (found + low).astype(np.int32), counts[found]
+
+
+def _gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
+    """Return the ids of these rows, found on all threads."""
+    if rows.size <= GATHERED_PER_BLOCK:
+        return ids.gather(rows)
+    found = each_block(lambda begin, end: ids.gather(rows[begin:end]), rows.size, size=GATHERED_PER_BLOCK)
+    return pl.concat(found, rechunk=False)
 
 
 def _ordered(

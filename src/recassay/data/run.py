@@ -134,9 +134,8 @@ class Run(Displayable):
         if strictly_ordered(self.offsets, column, descending=order == "score"):
             return replace(self, order=order, tied=None)
         given = self._columns
-        columns, tied = sorted_within(
-            self.offsets, column.cast(pl.Float64).to_numpy(), list(given.values()), descending=order == "score"
-        )
+        keys = (column if column.dtype.is_integer() else column.cast(pl.Float64)).to_numpy()
+        columns, tied = sorted_within(self.offsets, keys, list(given.values()), descending=order == "score")
         run = self if columns[0] is self.items else self._with_columns(dict(zip(given, columns, strict=True)))
         return replace(run, order=order, tied=tied)
 

@@ -12,8 +12,25 @@ Float = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-22  # a probability far below the rounding of the sums it would enter
 BOTTOM = -600.0  # log of the smallest probability from which the others can be computed without loss
+SHORT = 64  # hits up to which a distribution is computed from 0 hits on
 STEEP = 2.0  # largest factor of a difference of two distribution functions whose rounding does not matter
 LOG_ZERO, ALL_NEGLIGIBLE = -60.0, -2  # log of a sum of probabilities that counts as 0, and the return value for it
+
+
+@njit(nogil=True, cache=True)
+def few_hits(
+    gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, parts: Float, probs: Float
+) -> tuple[int, int]:
+    """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
+
+    This is :func:`hit_probabilities`, faster if ``most`` is small. ``parts[x]`` is 1 / x.
+    """
+    if most <= SHORT and gap < rest:
+        least = log1p(-gap / rest) if replace else 0.0
+        last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, probs)
+        if last != -1:
+            return 0, last
+    return hit_probabilities(gap, rest, q, replace, most, logs, probs)
 
 
 @njit(nogil=True, cache=True)

@@ -21,17 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.designs._distributions import NEGLIGIBLE, STEEP, hit_probabilities, hit_probabilities_from_zero
+from recassay.designs._distributions import NEGLIGIBLE, STEEP, few_hits, hit_probabilities
 from recassay.designs._places import masses_above
 from recassay.designs._replacement import credit_state, pass_repeated_ties
-from recassay.portable._kernels import log1p
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-SHORT = 64  # ranks down to which a distribution is computed from 0 hits on
 WORK = 4_000_000  # most steps for one set of ties; above it each item is placed separately, without second moments
 
 
@@ -232,30 +230,6 @@ def add_credit_separately(
 
 
 @njit(nogil=True, cache=True)
-def random_order_sums(
-    relevant: Int64, drawn: Int64, limit: Int64, items: int, by_place: bool, credit: Float, out: Float
-) -> None:
-    """Fill ``out[s]`` with the expected sum of credits of target set s if all its items are in random order.
-
-    Set s has ``relevant[s]`` relevant items and ``drawn[s]`` others, which are ranked together. ``credit[r - 1]`` is
-    what a relevant item at rank r adds to the sum; only the best ``items`` relevant items of a set add, and none beyond
-    rank ``limit[s]``. With ``by_place``, the credit of the i-th relevant item is multiplied by i. In a set of S items,
-    R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
-    """
-    for row in range(relevant.size):
-        n_relevant, others = relevant[row], drawn[row]
-        out[row], first = 0.0, 1.0
-        for i in range(1, min(items, n_relevant) + 1):
-            # first: the probability that the first i ranks are all relevant
-            first *= (n_relevant - i + 1.0) / (n_relevant + others - i + 1.0)
-            chance, w = first, 0
-            while i + w <= limit[row] and w <= others:
-                out[row] += chance * credit[i + w - 1] * (i if by_place else 1)
-                chance *= (w + i) / (w + 1.0) * (others - w) / (others - w + n_relevant - i) if w < others else 0.0
-                w += 1
-
-
-@njit(nogil=True, cache=True)
 def separate_moments(
     begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
@@ -351,12 +325,7 @@ def add_credit(
     most = min(q, top - 1 - place)
     if abs(chance) < NEGLIGIBLE or most < 0:
         return
-    first, last = 0, -1
-    if most <= SHORT and gap < rest:
-        least = log1p(-gap / rest) if replace else 0.0
-        last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, probs)
-    if last == -1:
-        first, last = hit_probabilities(gap, rest, q, replace, most, logs, probs)
+    first, last = few_hits(gap, rest, q, replace, most, logs, parts, probs)
     for y in range(first, last + 1):
         for metric in range(share.size):
             value = share[metric] * credit[metric, place + y]

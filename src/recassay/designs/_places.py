@@ -190,15 +190,13 @@ def masses_above_in_two_classes(
 ) -> tuple[Float, Float]:
     """Return the possible masses above a relevant item among candidates of two classes, with probabilities.
 
-    The parameters are those of ``masses_above``. Of k candidates above, the most likely number a of the smaller class
-    gets its probability (hypergeometric) from factorials, and its neighbours from the ratio of neighbours. Between
-    whole k, these probabilities are the polynomials in k through those of whole k.
+    The parameters are those of ``masses_above``.
     """
     more, fewer = (0, 1) if number[0] >= number[1] else (1, 0)
     large, small = int(number[more]), int(number[fewer])
     n, width, each = large + small, pool / max(q, 1), (large * mass[more] + small * mass[fewer]) / (large + small)
     chances, rest = np.zeros(NODES * (q + 1)), np.ones(NODES)
-    base = logs[large] + logs[small] - logs[n]
+    of_fewer = np.zeros(small + 1)
     largest = largest_block(3.0 / (q * each / pool + (m + 1.0) / n))
     start = 0
     while start <= n and not is_out_of_reach(above + start * min(mass[0], mass[1]), pool, q, most):
@@ -206,22 +204,10 @@ def masses_above_in_two_classes(
         for node in range(NODES if rule >= 0 else 1):
             k = start + (BLOCK_NODES[rule, node] if rule >= 0 else 0.0)
             weight = position_probability(k, n, i, m) * (BLOCK_WEIGHTS[rule, node] if rule >= 0 else 1.0)
-            likely = int(small * k / n)
-            log = base + log_gamma(k + 1) + log_gamma(n - k + 1) - logs[likely] - logs[small - likely]
-            here = weight * exp(log - log_gamma(k - likely + 1) - log_gamma(large - k + likely + 1))
-            gap = above + k * mass[more]
-            a, chance = likely, here
-            while abs(chance) > NEGLIGIBLE:
-                spread_over_nodes((gap + a * (mass[fewer] - mass[more])) / width, chance, rest, chances)
-                if a == small:
-                    break
-                chance *= (small - a) * (k - a) / ((a + 1) * (large - k + a + 1))
-                a += 1
-            a, chance = likely, here
-            while a > 0 and abs(chance) > NEGLIGIBLE:
-                a -= 1
-                chance *= (a + 1) * (large - k + a + 1) / ((small - a) * (k - a))
-                spread_over_nodes((gap + a * (mass[fewer] - mass[more])) / width, chance, rest, chances)
+            first, last = fewer_above(k, large, small, weight, logs, of_fewer)
+            for a in range(first, last + 1):
+                where = (above + k * mass[more] + a * (mass[fewer] - mass[more])) / width
+                spread_over_nodes(where, of_fewer[a], rest, chances)
         start += SMALLEST << rule if rule >= 0 else 1
     gaps, filled = np.zeros(chances.size), 0
     for place in range(chances.size):
@@ -232,7 +218,37 @@ def masses_above_in_two_classes(
 
 
 @njit(nogil=True, cache=True)
-def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) -> None:
+def fewer_above(k: float, large: int, small: int, weight: float, logs: Float, chances: Float) -> tuple[int, int]:
+    """Fill ``chances[a]``, a = first..last, with the probability that ``a`` of k candidates above are of a small class.
+
+    All are multiplied by ``weight``; return (first, last), beyond which they are negligible. Of ``large`` + ``small``
+    candidates in random order, k are above (hypergeometric). The most likely number gets its probability from
+    factorials, and its neighbours from the ratio of neighbours. Between whole k, the probabilities are the polynomials
+    in k through those of whole k. ``logs[x]`` is log(x!).
+    """
+    n = large + small
+    likely = int(small * k / n)
+    base = logs[large] + logs[small] - logs[n]
+    log = base + log_gamma(k + 1) + log_gamma(n - k + 1) - logs[likely] - logs[small - likely]
+    here = weight * exp(log - log_gamma(k - likely + 1) - log_gamma(large - k + likely + 1))
+    chances[likely] = here
+    first, last = likely, likely if abs(here) > NEGLIGIBLE else likely - 1
+    while first > 0 and abs(chances[first]) > NEGLIGIBLE:
+        a = first - 1
+        chances[a] = chances[first] * ((a + 1) * (large - k + a + 1) / ((small - a) * (k - a)))
+        first = a
+    while first <= last < small:
+        a = last
+        chance = chances[a] * ((small - a) * (k - a) / ((a + 1) * (large - k + a + 1)))
+        if abs(chance) <= NEGLIGIBLE:
+            break
+        last += 1
+        chances[last] = chance
+    return first, last
+
+
+@njit(nogil=True, cache=True)
+def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) -> int:
     """Add ``chance``, the probability that the mass above an item is ``where``, to the NODES fixed masses around it.
 
     The mass above an item is the sum of the weights (in a draw) of the candidates above it. For q draws, the masses
@@ -240,6 +256,7 @@ def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) 
     ``chances`` has NODES entries ("nodes") per interval, to which parts of ``chance`` are added. The mean of any
     polynomial of the mass up to degree 7 stays the same. Over one interval, the distribution of the number of draws
     above the item is such a polynomial with an error below 1e-6. ``rest`` (NODES) ends with 1; the rest is overwritten.
+    Return the first node of the interval.
     """
     cell = max(0, min(int(where), chances.size // NODES - 1))
     inside, first = where - cell, NODES * cell
@@ -249,6 +266,7 @@ def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) 
     for node in range(NODES):
         chances[first + node] += UNIT_SCALE[node] * before * rest[node]
         before *= inside - UNIT_NODES[node]
+    return first
 
 
 @njit(nogil=True, cache=True)

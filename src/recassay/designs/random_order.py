@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
-from recassay.designs import _kernels
+from recassay.designs import _kernels, _places, _random_order
 from recassay.designs._arguments import kernel_arguments
+from recassay.designs.classes import Classes
 from recassay.designs.sets import TargetSets
 from recassay.metrics.credit import Credit
+from recassay.portable.elementary import log_gamma
 from recassay.threads import each_block
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 GROUPS_PER_BLOCK = 256
+ROOM = 10_000_000  # most numbers a thread keeps for a group whose relevant items are computed together
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,9 @@ def _with_replacement(
 ) -> Float:
     """Return the expected sums (credits, groups) of credits in random order, for draws with replacement.
 
-    A random order is computed as one in which all candidates tie with all relevant items. Groups with equal numbers are
-    computed once. ``relevant`` is the number of relevant items ranked together in each group, ``table`` (credits,
-    ranks) what a relevant item adds at each rank, and ranks beyond ``limit`` (per group) add nothing.
+    Groups with equal numbers are computed once. ``relevant`` is the number of relevant items ranked together in each
+    group, ``table`` (credits, ranks) what a relevant item adds at each rank, and ranks beyond ``limit`` (per group) add
+    nothing.
     """
     assert groups.whole is not None
     whole = groups.whole
@@ -72,6 +75,56 @@ def _with_replacement(
     if (np.diff(whole.offsets) == 1).all():  # all candidates of a group have the same mass: many groups are equal
         kinds = np.column_stack([relevant, groups.drawn, limit, whole.number, whole.mass, groups.pool])
         _, rows, inverse = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+    top = np.minimum(limit, table.shape[1])
+    nodes = _places.NODES * (groups.drawn + 1) * (np.minimum(groups.drawn + 1, top) + np.minimum(relevant, top))
+    two = (_have_two_large_classes(whole, groups.drawn) & (nodes <= ROOM))[rows]
+    sums = np.empty((rows.size, table.shape[0]))
+    sums[two] = _over_two_classes(groups, rows[two], relevant, credits, table, limit, threads)
+    sums[~two] = _item_by_item(groups, rows[~two], relevant, credits, table, limit, threads)
+    found: Float = sums[inverse.ravel()].T
+    return found
+
+
+def _have_two_large_classes(whole: Classes, drawn: Int64) -> NDArray[np.bool_]:
+    """Return whether the candidates of each group have two masses and more positions than are visited one by one."""
+    lengths = np.diff(whole.offsets)
+    positions = np.multiply.reduceat(np.append(whole.number + 1.0, 1.0), whole.offsets[:-1])
+    found: NDArray[np.bool_] = (lengths == 2) & (positions > _places.MANY) & (drawn > 0)
+    return found
+
+
+def _over_two_classes(
+    groups: TargetSets, rows: Int64, relevant: Int64, credits: Sequence[Credit], table: Float, limit: Int64,
+    threads: int | None,
+) -> Float:  # fmt: skip
+    """Return what :func:`_with_replacement` does, of some ``rows`` only, whose candidates have two masses."""
+    assert groups.whole is not None
+    order = np.argsort(groups.drawn[rows], kind="stable")  # sets with as many draws share the probabilities of hits
+    ordered = rows[order]
+    whole, drawn = groups.whole.take(ordered), groups.drawn[ordered]
+    numbers = np.arange(max(drawn.max(initial=0), whole.number.max(initial=0)) * 2 + 4.0)
+    logs, parts = readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    arrays = (whole.offsets, whole.number, whole.mass, relevant[ordered], drawn, limit[ordered])
+    arguments: tuple[Any, ...] = tuple(readonly(array) for array in arrays)
+    by_place = readonly(np.array([credit.part == "place" for credit in credits]))
+    only_first, sums = credits[0].part == "first", np.empty((rows.size, len(credits)))
+    kernels: Any = _random_order
+
+    def work(begin: int, end: int) -> None:
+        kernels.two_class_sums(begin, end, *arguments, by_place, only_first, readonly(table), logs, parts, sums)
+
+    each_block(work, rows.size, size=GROUPS_PER_BLOCK, threads=threads)
+    found = np.empty_like(sums)
+    found[order] = sums
+    return found
+
+
+def _item_by_item(
+    groups: TargetSets, rows: Int64, relevant: Int64, credits: Sequence[Credit], table: Float, limit: Int64,
+    threads: int | None,
+) -> Float:  # fmt: skip
+    """Return what :func:`_with_replacement` does, of some ``rows`` only: all candidates tie with all relevant items."""
+    assert groups.whole is not None
     top = np.minimum(limit[rows], table.shape[1])
     pairs = np.maximum(np.minimum(relevant[rows], top), 1)  # further items are beyond the last rank with credit
     of = np.repeat(rows, pairs)
@@ -84,7 +137,7 @@ def _with_replacement(
         ties=(relevant[of] - 1).astype(np.int32),
         pool=groups.pool[rows],
         drawn=groups.drawn[rows],
-        level=whole.take(of),
+        level=groups.whole.take(of),
     )
     place = np.arange(of.size) - np.repeat(offsets[:-1], pairs) + 1.0
     share = np.stack([place if credit.part == "place" else np.ones(of.size) for credit in credits], axis=1)
@@ -101,7 +154,7 @@ def _with_replacement(
         )  # fmt: skip
 
     each_block(work, rows.size, size=GROUPS_PER_BLOCK, threads=threads)
-    found: Float = sums[inverse.ravel(), 0].T
+    found: Float = sums[:, 0]
     return found
 
 
@@ -124,7 +177,9 @@ def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, ta
 
     def work(begin: int, end: int) -> None:
         many, others, last = (readonly(column[begin:end]) for column in columns)
-        _kernels.random_order_sums(many, others, last, places, credit.part == "place", readonly(table), sums[begin:end])
+        _random_order.random_order_sums(
+            many, others, last, places, credit.part == "place", readonly(table), sums[begin:end]
+        )
 
     each_block(work, len(kinds), size=GROUPS_PER_BLOCK)
     found: Float = sums[inverse.ravel()]

@@ -323,16 +323,6 @@ def test_a_system_that_may_fail_is_named_on_the_page(tmp_path):
     assert "; without linear on generated, which failed" in gallery_page(found)
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
-def test_every_paper_runs_on_generated_data(path, tmp_path):
-    file = read_paper(path)
-    studies = [path.parent / source.study for source in file.paper.sources.values() if source.study is not None]
-    if any("GRU(" in study.read_text(encoding="utf-8") for study in studies):
-        pytest.importorskip("torch")
-    found = reproduce(file, tmp_path, quick=True)
-    assert [one.name for one in found.verdicts] == list(file.paper.claims)
-
-
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_stored_results_are_those_of_the_claims_and_hold_no_ids(path):
     file = read_paper(path)

@@ -1,12 +1,15 @@
-"""Every study that comes with recassay runs, at least its quick part."""
+"""Every study and every paper that comes with recassay runs, at least its quick part."""
 
 from pathlib import Path
 
 import pytest
 
 import recassay as ra
+from recassay.reproduction.paper import read_paper
+from recassay.reproduction.run import reproduce
 
-STUDIES = sorted((Path(__file__).parents[3] / "studies").glob("*.yaml"))
+ROOT = Path(__file__).parents[3]
+STUDIES, PAPERS = (sorted((ROOT / folder).glob("*.yaml")) for folder in ("studies", "reproductions"))
 # What is known to be found. A code that is not here is a new finding about a study that nobody changed.
 FOUND = {
     "diversity.yaml": {"C005", "L002"},
@@ -26,11 +29,48 @@ FOUND = {
 UNBOUNDED = ("seq_novelty", "seq_perplexity")
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)
-def test_a_study_runs_quickly(path, tmp_path):
-    if "GRU(" in path.read_text(encoding="utf-8"):
+def studies_of(paper):
+    """Return the studies of a paper by the name of the source that they are."""
+    sources = read_paper(paper).paper.sources
+    return {name: (paper.parent / one.study).resolve() for name, one in sources.items() if one.study is not None}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return a function from a paper to its quick run and the folder of that; each paper is run once."""
+    made = {}
+
+    def run(paper):
+        if paper not in made:
+            out = tmp_path_factory.mktemp(paper.stem)
+            made[paper] = reproduce(read_paper(paper), out, quick=True), out
+        return made[paper]
+
+    return run
+
+
+def needs_torch(*studies):
+    if any("GRU(" in study.read_text(encoding="utf-8") for study in studies):
         pytest.importorskip("torch")
-    results = ra.run_study(path, tmp_path / "out", quick=True)
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_every_paper_runs_on_generated_data(path, runs):
+    needs_torch(*studies_of(path).values())
+    found, _ = runs(path)
+    assert [one.name for one in found.verdicts] == list(read_paper(path).paper.claims)
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)
+def test_a_study_runs_quickly(path, tmp_path, runs):
+    """A study of a paper was run with the paper, and resumes here."""
+    needs_torch(path)
+    folder = tmp_path / "out"
+    for paper in PAPERS:
+        for name, study in studies_of(paper).items():
+            if study == path:
+                (folder,) = runs(paper)[1].glob(f"code-*/studies/{name}")
+    results = ra.run_study(path, folder, quick=True)
     assert results.failures == ()
     for row in results.rows:
         unbounded = row["metric"].startswith(UNBOUNDED)  # in bits, or infinite, which is reported as undefined
