@@ -69,16 +69,17 @@ def two_class_sums(
     k differs. So it is spread over the nodes of ``_places.spread_over_nodes`` once for each k, and the probabilities of
     hits at these nodes are the same for all sets with as many draws.
     """
-    few, few_of = np.zeros((0, 0)), -1
+    few, few_of, in_reach, reach_of = np.zeros((0, 0)), -1, np.zeros(0), -1
     for row in range(begin, end):
         m, q, top = relevant[row], drawn[row], min(limit[row], credit.shape[1])
         items, size = 1 if only_first else min(m, top), NODES * (q + 1)
         if q != few_of:
-            few, few_of = hits_at_nodes(q, min(q + 1, credit.shape[1]), logs, parts), q
-        in_reach = np.zeros(size)
-        for node in range(size):
-            for y in range(min(q + 1, top)):
-                in_reach[node] += few[node, y]
+            few, few_of, reach_of = hits_at_nodes(q, min(q + 1, credit.shape[1]), logs, parts), q, -1
+        if reach_of != min(q + 1, top):
+            reach_of, in_reach = min(q + 1, top), np.zeros(size)
+            for node in range(size):
+                for y in range(reach_of):
+                    in_reach[node] += few[node, y]
         classes, above = slice(offsets[row], offsets[row + 1]), np.zeros((items, size))
         spread_masses_above(number[classes], mass[classes], m, q, logs, in_reach, above)
         sums[row] = 0
