@@ -17,7 +17,7 @@ from scipy.special import gammaln
 from recassay import designs
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.designs import _distributions
+from recassay.designs import _distributions, moments
 from recassay.metrics.registry import parse_metrics
 
 METRICS = (
@@ -328,6 +328,26 @@ def test_items_computed_separately_have_the_means_of_the_joint_walk(kind, monkey
     if design.relevant == "AR":
         assert alone.outcomes["mrr"].variance == pytest.approx(together.outcomes["mrr"].variance, rel=1e-9, abs=1e-13)
         assert math.isnan(alone.outcomes["map"].variance)
+
+
+@pytest.mark.parametrize("kind", [kind.format(n=40) for kind in KINDS])
+def test_means_without_variances_are_the_same_however_ties_are_passed(kind, monkeypatch):
+    """Groups with short ties are computed item by item, and those with long ones by the joint walk."""
+    rng, long = np.random.default_rng(5), []
+    people = [
+        (rng.integers(0, top, 1 + 2 * u).tolist(), rng.integers(0, top, 80).tolist(), rng.integers(1, 9, 80).tolist())
+        for u, top in itertools.product(range(4), (1, 4, 60))
+    ]
+    made, design = standings_of(people), designs.parse(kind)
+    together = designs.expect(made, design, PARSED)
+    chosen = moments._ties_are_long
+    monkeypatch.setattr(moments, "_ties_are_long", lambda *given: long.append(chosen(*given)) or long[-1])
+    alone = designs.expect(made, design, PARSED, variance=False)
+    for heading, outcome in together.outcomes.items():
+        wanted = outcome.values
+        np.testing.assert_allclose(alone.outcomes[heading].values, wanted, rtol=1e-10, atol=1e-12, err_msg=heading)
+    if "(" in kind and design.n and not design.with_replacement:
+        assert {True, False} <= set(np.concatenate(long).tolist())
 
 
 def test_many_tied_items_have_an_exact_mean_and_no_variance():

@@ -111,12 +111,12 @@ def credit_sums(
     limited = bool((limit < table.shape[1]).any())
     has_ties = np.bincount(row_groups(groups.offsets), weights=groups.tied > 0, minlength=n) > 0
     single = np.full(n, only_first) | (groups.relevant == 1)
-    if not variance and not limited:  # the mean of a sum is the sum of the means: only ties need the joint walk
-        jointly = has_ties
+    if not variance and not limited:  # the mean of a sum is the sum of the means: only ties can be worth the joint walk
+        jointly = has_ties & ((table.shape[1] <= SHALLOW) | _ties_are_long(groups, table.shape[1]))
     elif limited or table.shape[1] <= SHALLOW:
         jointly = np.ones(n, np.bool_)
     else:
-        jointly = _cheap(groups, table.shape[1], variance)
+        jointly = _cheap(groups, table.shape[1])
     # With ties and replacement the separate means over positions are exact; the joint walk adds the covariances.
     by_place = has_ties & again
     if again:
@@ -145,16 +145,28 @@ def credit_sums(
     return moments[:, 0], moments[:, 1]
 
 
-def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
+def _states(groups: TargetSets, ranks: int) -> Float:
+    """Return for each group how many states of the joint walk have a probability that matters."""
+    sampled = groups.drawn < groups.pool
+    return np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
+
+
+def _ties_are_long(groups: TargetSets, ranks: int) -> NDArray[np.bool_]:
+    """Return whether all positions in the ties of a group are more than the steps of the joint walk, without ties."""
+    positions = np.add.reduceat(np.append(groups.tied + 1.0, 0.0), groups.offsets[:-1])
+    found: NDArray[np.bool_] = (
+        positions * np.minimum(ranks, groups.drawn + 1) > groups.relevant * _states(groups, ranks) ** 2
+    )
+    return found
+
+
+def _cheap(groups: TargetSets, ranks: int) -> NDArray[np.bool_]:
     """Return whether the second moment of each group takes at most STEPS steps to compute.
 
     A group is a set of relevant items ranked among the same candidates, and ``ranks`` is the number of ranks with
-    credit. Without ``variance``, all entries are false.
+    credit.
     """
-    if not variance:
-        return np.zeros(groups.owner.size, np.bool_)
-    sampled = groups.drawn < groups.pool
-    states = np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
+    states = _states(groups, ranks)
     of = row_groups(groups.offsets)
     room = np.minimum(np.minimum(groups.tied, groups.drawn[of]), ranks)
     of_ties = np.where(groups.tied > 0, states[of] ** 2 * np.where(groups.ties > 0, room**2, room), 0.0)
