@@ -91,18 +91,18 @@ def pack_keys(
     """Return integers that sort as the keys of each group do: the high bits of the key, then the place in the group.
 
     ``bits`` are the bits of the keys, floats without NaN. ``place_bits`` is the number of low bits that hold the place.
-    ``offsets[g]:offsets[g + 1]`` are the rows of group g; the result begins with the first row of group 0.
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g.
     """
-    base, low = offsets[0], np.int64(-1) << np.int64(place_bits)
+    low = np.int64(-1) << np.int64(place_bits)
     flip, rest = np.int64(-1 if descending else 0) & SIGN_BIT, ~SIGN_BIT
-    packed = np.empty(offsets[-1] - base, np.int64)
+    packed = np.empty(bits.size, np.int64)
     for group in range(offsets.size - 1):
         first = offsets[group]
         for row in range(first, offsets[group + 1]):
             key = bits[row] ^ flip
             key = np.int64(0) if key == SIGN_BIT else key  # -0.0 equals 0.0
             key ^= (key >> np.int64(63)) & rest  # the order of floats becomes that of integers
-            packed[row - base] = (key & low) | (row - first)
+            packed[row] = (key & low) | (row - first)
     return packed
 
 
@@ -112,14 +112,12 @@ def unpack_rows(
 ) -> bool:
     """Replace the integers of :func:`pack_keys`, sorted in each group, by the rows they stand for.
 
-    Rows count from the first row of group 0. Write to ``close`` which integers have the high bits of the one before in
-    their group, and return whether some have.
+    Write to ``close`` which integers have the high bits of the one before in their group, and return whether some have.
     """
-    base, found = offsets[0], False
-    low = (np.int64(1) << np.int64(place_bits)) - np.int64(1)
+    found, low = False, (np.int64(1) << np.int64(place_bits)) - np.int64(1)
     for group in range(offsets.size - 1):
-        first, before = offsets[group] - base, np.int64(0)
-        for place in range(first, offsets[group + 1] - base):
+        first, before = offsets[group], np.int64(0)
+        for place in range(first, offsets[group + 1]):
             high = packed[place] | low
             close[place] = high == before and place > first
             found |= close[place]

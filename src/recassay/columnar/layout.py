@@ -239,19 +239,11 @@ def sorted_within(
     offsets, keys = readonly(offsets), readonly(np.ascontiguousarray(keys))
     size = groups_per_block(groups, keys.size, most=groups, most_rows=SORTED_PER_BLOCK)
 
-    def block(begin: int, end: int) -> tuple[slice, NDArray[np.int64], NDArray[np.float64]]:
-        rows = slice(offsets[begin], offsets[end])
-        return (
-            rows,
-            readonly(offsets[begin : end + 1] - rows.start),
-            readonly(keys[rows].astype(np.float64, copy=False)),
-        )
+    def block(begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        own = keys[offsets[begin] : offsets[end]].astype(np.float64, copy=False)
+        return readonly(offsets[begin : end + 1] - offsets[begin]), readonly(own)
 
-    def look(begin: int, end: int) -> int:
-        _, own_offsets, own_keys = block(begin, end)
-        return order_state(own_offsets, own_keys, sign)
-
-    states = each_block(look, groups, size=size)
+    states = each_block(lambda begin, end: order_state(*block(begin, end), sign), groups, size=size)
     state = max(states, default=0)
     if state == 0:
         return columns, None
@@ -260,12 +252,12 @@ def sorted_within(
     tied = np.zeros(keys.size, np.bool_)
 
     def fill(begin: int, end: int) -> bool:
-        rows, own_offsets, own_keys = block(begin, end)
+        rows = slice(offsets[begin], offsets[end])
         if states[begin // size] == 0:
             for column, out in moves:
                 out[rows] = column[rows]
             return False
-        order, found = _order_groups(own_offsets, own_keys, sign, tied[rows])
+        order, found = _order_groups(*block(begin, end), sign, tied[rows])
         for column, out in moves:
             np.take(column[rows], order, out=out[rows], mode="clip")
         return found

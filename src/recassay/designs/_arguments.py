@@ -28,10 +28,15 @@ def kernel_arguments(groups: TargetSets, *, with_replacement: bool) -> tuple[tup
     if not with_replacement:
         largest = max(largest, int(groups.pool.max(initial=0)))
     largest = max(largest, _places.FEW * int(classes.number.max(initial=0)) + int(groups.ties.max(initial=0)) + 1)
-    numbers = np.arange(largest + 4.0)
     arrays = (
         groups.offsets, groups.above, groups.tied, groups.ties, groups.pool, groups.drawn, classes.offsets,
         classes.number, classes.mass,
     )  # fmt: skip
     arguments = tuple(readonly(np.ascontiguousarray(array)) for array in arrays)
-    return arguments, readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    return arguments, *logs_and_parts(largest)
+
+
+def logs_and_parts(largest: int) -> tuple[Float, Float]:
+    """Return (logs, parts): log(x!) and 1 / x for x from 0 to ``largest`` and a few more; 1 / 0 counts as 1."""
+    numbers = np.arange(largest + 4.0)
+    return readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
 from recassay.designs import _kernels, _places, _random_order
-from recassay.designs._arguments import kernel_arguments
+from recassay.designs._arguments import kernel_arguments, logs_and_parts
 from recassay.designs.classes import Classes
 from recassay.designs.sets import TargetSets
 from recassay.metrics.credit import Credit
-from recassay.portable.elementary import log_gamma
 from recassay.threads import each_block
 
 Int64 = NDArray[np.int64]
@@ -102,8 +101,7 @@ def _over_two_classes(
     order = np.argsort(groups.drawn[rows], kind="stable")  # sets with as many draws share the probabilities of hits
     ordered = rows[order]
     whole, drawn = groups.whole.take(ordered), groups.drawn[ordered]
-    numbers = np.arange(max(drawn.max(initial=0), whole.number.max(initial=0)) * 2 + 4.0)
-    logs, parts = readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    logs, parts = logs_and_parts(2 * int(max(drawn.max(initial=0), whole.number.max(initial=0))))
     arrays = (whole.offsets, whole.number, whole.mass, relevant[ordered], drawn, limit[ordered])
     arguments: tuple[Any, ...] = tuple(readonly(array) for array in arrays)
     by_place = readonly(np.array([credit.part == "place" for credit in credits]))
