@@ -19,6 +19,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 # Workers share the processor: threads of PyTorch and of BLAS that wait in a loop take it from the others.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 # Clearing huge pages for arrays that live for a moment took more time than computing with them.
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")

@@ -103,6 +103,9 @@ def main() -> None:
     # of scoring a small file, and looking through all of them at exit a quarter.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
+    # An idle thread of OpenBLAS looks for work in a loop of 2**28 clock ticks before it sleeps, from NumPy's import on:
+    # a sixth of scoring a small file. After 2**20 it is still awake for the next of several products.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     try:
         try:
             # the program name is stated because completion would not find it in `python -m recassay`

@@ -100,21 +100,27 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
     """
     v, place = np.unique(spread, return_inverse=True)
     rho, goal = best_rho(tuned_for, alpha), log(1 / alpha)
-    knots = _knots()  # u is smooth: a straight line between knots is a good starting point for Newton's method
-    knots = knots[: np.searchsorted(knots, v[-1]) + 1]
-    ends = goal + log1p(knots / rho)
-    at_knots = _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
+    knots = _knots()[: np.searchsorted(_knots(), v[-1]) + 1]
+    at_knots = _at_knots(knots.size, rho, c, goal)
     found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
     return found
 
 
 @functools.cache
 def _knots() -> Floats:
-    """Return sums of squares v at which the boundary u(v) is computed exactly; in between it is interpolated.
-
-    The interpolated values are where Newton's method starts. The array is computed at the first call.
-    """
+    """Return sums of squares v at which the boundary u(v) is computed exactly; in between it is interpolated."""
     return np.append(0.0, exp2(np.arange(-40, 241) / 4))
+
+
+@functools.lru_cache(maxsize=64)  # bounds of several windows or systems often have the same parameters
+def _at_knots(n: int, rho: float, c: float, goal: float) -> Floats:
+    """Return u(v) at the first ``n`` knots; the parameters are those of :func:`_root`.
+
+    u is smooth, so a straight line between knots is a good starting point for Newton's method.
+    """
+    knots = _knots()[:n]
+    ends = goal + log1p(knots / rho)
+    return _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
 
 
 def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
@@ -150,10 +156,16 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
 def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
     """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
-    constant = r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r
+    constant = _constant(r)
     below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)
     density = exp((a - 1) * log_x - x - log_factor) / below
     return constant + log_factor + log(below) - a * log_x + x, (density - a / x + 1) / c
+
+
+@functools.lru_cache(maxsize=64)
+def _constant(r: float) -> float:
+    """Return the part of log m(s, v) that depends on neither s nor v; ``r`` is rho / c^2."""
+    return float(r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r)
 
 
 def best_rho(tuned_for: float, alpha: float) -> float:

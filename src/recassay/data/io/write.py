@@ -210,6 +210,8 @@ def _indented(value: Any, newline: str, step: str) -> str:
         return "{" + inner + f",{inner}".join(lines) + newline + "}"
     if isinstance(value, list) and value:
         return "[" + inner + f",{inner}".join([_indented(one, inner, step) for one in value]) + newline + "]"
+    if type(value) is int:
+        return str(value)
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
     return json.dumps(value, allow_nan=False)
