@@ -12,6 +12,7 @@ row that says how. All must find the same means. ``--quick`` takes 100,000 users
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 import polars as pl
 
 import data
+from recassay.threads import available
 from score import HERE, Peer
 from tools import help_if_asked, write_section
 from watched import Watched, watched
@@ -41,17 +43,20 @@ HEAP = {MILLION // 10: "2g", MILLION: "2g", 10 * MILLION: "4g", 30 * MILLION: "4
 BUDGET = {MILLION // 10: "1GB", MILLION: "1GB", 10 * MILLION: "2GB", 30 * MILLION: "5GB", 100 * MILLION: "14GB"}
 TITLE, COST = "Scale", "Cost on Spark"
 SAID = f"""\
-`python bench/scale.py --large`: {METRICS}, lists of {LENGTH},
-{RELEVANT} relevant items a user, in part files. Spark has four cores of one machine (`local[4]`), where other work was
-done beside, now more and now less: compare processor seconds rather than seconds, and rows of one size. Seconds are
-from files to means (recassay: and intervals), medians of {OFTEN} where one takes less than a minute; Spark and the
-libraries are started before. Processor seconds and memory are those of all processes, start included. Spark compresses
-with lz4, its default, but for the largest size with zstd.
+`python bench/scale.py`: {METRICS}, lists of {LENGTH},
+{RELEVANT} relevant items a user, in part files. Spark runs four tasks at a time (`local[4]`) on {available()} cores of
+one machine; load before the first row: {os.getloadavg()[0]:.1f}. Seconds are from files to means (recassay: and
+intervals), medians of {OFTEN} where one takes less than a minute; Spark and the libraries are started before. Processor
+seconds and memory are those of all processes, start included. Spark compresses with lz4, its default, but for 100
+million users with zstd.
 
 All means of a size differ by less than {TOLERANCE}. The definitions are the same on these files, where everybody has a
 list and relevant items, and no scores tie. Where somebody has no list, recassay and RePlay count 0 and Microsoft
 recommenders leave the user out; of tied scores RePlay takes the larger item first, recassay the smaller, Microsoft
-recommenders what comes."""
+recommenders what comes.
+
+RePlay is not asked for more than a million users: at its processor seconds for a million, ten million would take longer
+than the limit of {LIMIT:,} seconds."""
 SAID_OF_COST = """\
 `python bench/scale.py`: recassay on Spark, as above. Shuffled bytes are those written, compressed, of the rows of
 all runs and of the truth. Processor seconds count the start of Spark and of Python too."""
@@ -83,7 +88,7 @@ WAYS = (
         largest=10 * MILLION,
     ),
     OURS,
-    Way("RePlay, Spark", "scale_replay.py", "spark", largest=10 * MILLION),
+    Way("RePlay, Spark", "scale_replay.py", "spark", largest=MILLION),
     Way("Microsoft recommenders, Spark (3 metrics)", "scale_microsoft.py", "spark", largest=10 * MILLION),
 )
 
