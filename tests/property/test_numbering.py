@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.columnar import numbering
-from recassay.columnar._numbering import intern
 from recassay.columnar.layout import readonly
-from recassay.columnar.numbering import Numbering
+from recassay.columnar.numbering import Numbering, Piece, number_in_order
 from recassay.columnar.vocabulary import Vocabulary
 
 pairs = st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 2)))
@@ -31,36 +30,48 @@ def hashes(pairs):
     return readonly(keys), readonly(checks << np.uint64(32) | np.uint64(7))
 
 
+def chunks(pairs, size):
+    """Both hashes in chunks of so many rows, and one without rows."""
+    return [[words[begin : begin + size] for begin in range(0, len(pairs) + size, size)] for words in hashes(pairs)]
+
+
 @settings(deadline=None)
-@given(pairs)
-def test_intern_numbers_pairs_in_order_of_arrival(pairs):
-    found, first_row = intern(*hashes(pairs))
-    assert (found.tolist(), first_row.tolist()) == in_order_of_arrival(pairs)
+@given(pairs, st.integers(1, 9))
+def test_pairs_are_numbered_in_order_of_arrival(pairs, size):
+    keys, checks = chunks(pairs, size)
+    begins = range(0, len(pairs) + size, size)
+    found, distinct = number_in_order([Piece(*piece) for piece in zip(begins, keys, checks, strict=True)])
+    assert (found.tolist(), distinct.rows.tolist()) == in_order_of_arrival(pairs)
+    for mine, whole in zip((distinct.keys, distinct.checks), hashes(pairs), strict=True):
+        assert mine.tolist() == whole[distinct.rows].tolist()
 
 
-def test_intern_grows():
-    keys = (np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000)
-    found, first_row = intern(readonly(keys), readonly(keys))
+def test_the_table_grows():
+    keys = readonly((np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000))
+    found, number = number_in_order([Piece(0, keys[:700], keys[:700]), Piece(700, keys[700:], keys[700:])])
     distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     arrival = np.argsort(np.argsort(wanted_first))
     assert found.tolist() == arrival[inverse].tolist()
-    assert first_row.tolist() == sorted(wanted_first.tolist())
+    assert number.rows.tolist() == sorted(wanted_first.tolist())
     assert distinct.size == 3000
 
 
 @settings(deadline=None)
-@given(pairs, st.sampled_from([3, 64]), st.sampled_from([0, 1, 4]), st.integers(1, 8))
-def test_every_way_finds_the_same_ids(pairs, block, many, part_bits):
+@given(pairs, st.integers(1, 9), st.sampled_from([3, 64]), st.sampled_from([0, 1, 4]), st.integers(1, 8))
+def test_every_way_finds_the_same_ids(pairs, size, block, many, part_bits):
     """Rows are numbered at once, in blocks or in parts; each row then has the first row of its pair."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbering, "ROWS_PER_PIECE", 2)
         patch.setattr(numbering, "ROWS_PER_BLOCK", block)
         patch.setattr(numbering, "FIRST_LOOK", 2)
         patch.setattr(numbering, "MANY", many / 4)  # 0 always brings rows into parts, 1 never does
         patch.setattr(numbering, "PART_BITS", part_bits)
-        found = Numbering.of(*hashes(pairs))
+        found = Numbering.of(*chunks(pairs, size))
     wanted, first = in_order_of_arrival(pairs)
-    assert sorted(found.first_rows.tolist()) == first
-    assert found.spread(found.first_rows.astype(np.int32)).tolist() == [first[number] for number in wanted]
+    assert sorted(found.distinct.rows.tolist()) == first
+    assert found.spread(found.distinct.rows.astype(np.int32)).tolist() == [first[number] for number in wanted]
+    for mine, whole in zip((found.distinct.keys, found.distinct.checks), hashes(pairs), strict=True):
+        assert mine.tolist() == whole[found.distinct.rows].tolist()
 
 
 @pytest.mark.parametrize("many", [0, 1])
@@ -68,6 +79,7 @@ def test_every_way_finds_the_same_ids(pairs, block, many, part_bits):
 def test_a_vocabulary_is_the_same_whatever_the_way(monkeypatch, many, dtype):
     ids = pl.Series((np.arange(3_000) * 7919 % 1_500 + (1 << 40)).tolist()).cast(dtype)
     wanted = sorted(set(ids.to_list()))
+    monkeypatch.setattr(numbering, "ROWS_PER_PIECE", 100)
     monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 256)
     monkeypatch.setattr(numbering, "MANY", many)
     vocabulary, codes = Vocabulary.dense(ids)

@@ -12,41 +12,42 @@ from recassay._kernel_cache import njit
 
 ONE, LOWER, UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF00000000)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: its multiples spread over all bits
-LARGE_TABLE = 1 << 20  # slots; a larger table grows more slowly
+LARGE_TABLE = 1 << 21  # words, two per slot; a larger table grows more slowly
 
 
 @njit(nogil=True, cache=True)
-def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def intern(
+    keys: NDArray[np.uint64], checks: NDArray[np.uint64], begin: int,
+    slots: NDArray[np.uint64], first_row: NDArray[np.int64], count: int, codes: NDArray[np.int32],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:  # fmt: skip
     """Assign numbers to the distinct pairs of a key and the upper half of a check, by first appearance.
 
-    ``keys`` and ``checks`` are two hashes of each row's value. Return the number of each row's pair, from 0, and for
-    each number the first row that has it. The hash table has two words per slot: a key, then the upper half of the
-    check above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot.
+    ``keys`` and ``checks`` are two hashes of each row's value. ``codes`` receives the number of each row's pair, from
+    0, and ``first_row`` for each new number the first row that has it; rows count from ``begin``. ``slots`` is the hash
+    table, with the first ``count`` numbers in it. It has two words per slot: a key, then the upper half of the check
+    above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot. Return the table, first
+    rows and count with the new pairs; table and first rows are other arrays once half the slots were taken.
     """
-    size = 1024
-    slots = np.zeros(2 * size, np.uint64)
-    first_row = np.empty(size // 2, np.int64)
-    codes = np.empty(keys.size, np.int32)
-    row, count = _number_until_half_full(keys, checks, 0, 0, slots, codes, first_row)
+    row, count = _number_until_half_full(keys, checks, begin, 0, count, slots, codes, first_row)
     while row < keys.size:  # make a larger table and insert every number again
-        size *= 4 if size < LARGE_TABLE else 2
-        old, slots = slots, np.zeros(2 * size, np.uint64)
+        size = slots.size * (4 if slots.size < LARGE_TABLE else 2)
+        old, slots = slots, np.zeros(size, np.uint64)
         for place in range(0, old.size, 2):
             if old[place + 1] != 0:
                 slot = _slot_of(slots, old[place], old[place + 1] & UPPER)
                 slots[slot], slots[slot + ONE] = old[place], old[place + 1]
-        known, first_row = first_row, np.empty(size // 2, np.int64)
+        known, first_row = first_row, np.empty(size // 4, np.int64)
         first_row[:count] = known
-        row, count = _number_until_half_full(keys, checks, row, count, slots, codes, first_row)
-    return codes, first_row[:count].copy()
+        row, count = _number_until_half_full(keys, checks, begin, row, count, slots, codes, first_row)
+    return slots, first_row, count
 
 
 @njit(nogil=True, cache=True)
 def _number_until_half_full(
-    keys: NDArray[np.uint64], checks: NDArray[np.uint64], row: int, count: int,
+    keys: NDArray[np.uint64], checks: NDArray[np.uint64], begin: int, row: int, count: int,
     slots: NDArray[np.uint64], codes: NDArray[np.int32], first_row: NDArray[np.int64],
 ) -> tuple[int, int]:  # fmt: skip
-    """Assign numbers to rows from ``row`` on until the hash table ``slots`` is half full.
+    """Assign numbers to rows from ``row`` on until the hash table ``slots`` is half full (see :func:`intern`).
 
     Return (next row, number of numbers assigned so far). ``count`` numbers are in the table already; ``codes`` and
     ``first_row`` are written. This loop is a function of its own because its arrays stay the same: in a loop that may
@@ -57,7 +58,7 @@ def _number_until_half_full(
         slot = _slot_of(slots, key, check)
         number = slots[slot + ONE] & LOWER
         if number == 0:
-            first_row[count] = row
+            first_row[count] = begin + row
             count += 1
             number = np.uint64(count)
             slots[slot], slots[slot + ONE] = key, check | number

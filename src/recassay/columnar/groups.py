@@ -178,7 +178,7 @@ def _starts_of_runs(ids: Ids) -> NDArray[np.int64] | None:
     It is not if most runs are short and ids do not ascend. Dicts of users and most exports have all rows of a user in
     one run, in any order of users.
     """
-    numbers = pl.Series(ids.keys) if isinstance(ids, HashedTexts) else ids.to_physical()
+    numbers = ids.keys if isinstance(ids, HashedTexts) else ids.to_physical()
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, numbers.len()), numbers.len()):
         starts = np.append(-1, np.flatnonzero(compare_neighbours(numbers.slice(0, rows), np.not_equal)))[:rows]

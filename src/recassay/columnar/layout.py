@@ -87,7 +87,7 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
     """
     if not values.dtype.is_numeric():
         return values.slice(1).ne_missing(values.head(max(values.len() - 1, 0))).to_numpy()
-    chunks, firsts = _chunks_of(values)
+    chunks, firsts = chunks_of(values)
     out = np.empty(max(values.len() - 1, 0), np.bool_)
     for before, chunk, first in zip(chunks, chunks[1:], firsts[1:], strict=False):
         out[first - 1] = compare(chunk[0], before[-1])
@@ -123,7 +123,7 @@ def take_rows(values: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
     numbers = values.dtype.is_integer() or values.dtype.is_float()
     if not numbers or values.null_count() or values.n_chunks() == 1 or values.is_empty():
         return values.gather(rows)
-    chunks, firsts = _chunks_of(values)
+    chunks, firsts = chunks_of(values)
     out, bounds = np.empty(rows.size, chunks[0].dtype), np.searchsorted(rows, firsts)
 
     def fill(begin: int, end: int) -> None:
@@ -150,29 +150,10 @@ def take_numbers(values: NDArray[Any], places: NDArray[np.integer]) -> NDArray[A
     return out
 
 
-def _chunks_of(values: pl.Series) -> tuple[list[NDArray[Any]], list[int]]:
+def chunks_of(values: pl.Series) -> tuple[list[NDArray[Any]], list[int]]:
     """Return the chunks of a column of numbers that have rows, and the first row of each, followed by their number."""
     chunks = [chunk.to_numpy() for chunk in values.get_chunks() if chunk.len()]
     return chunks, np.append(0, np.cumsum([chunk.size for chunk in chunks], dtype=np.int64)).tolist()
-
-
-def one_array(values: pl.Series) -> NDArray[Any]:
-    """Return a column of numbers as one array; chunks are copied together on all threads.
-
-    >>> one_array(pl.Series([5, 6])).tolist()
-    [5, 6]
-    """
-    chunks, firsts = _chunks_of(values)
-    if len(chunks) == 1:
-        return chunks[0]
-    out = np.empty(values.len(), values.head(0).to_numpy().dtype)
-
-    def fill(begin: int, end: int) -> None:
-        for number in range(begin, end):
-            out[firsts[number] : firsts[number + 1]] = chunks[number]
-
-    each_block(fill, len(chunks), size=CHUNKS_PER_BLOCK)
-    return out
 
 
 def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descending: bool) -> bool:
@@ -196,7 +177,7 @@ def narrowed(values: pl.Series) -> tuple[NDArray[np.int32], int, int] | None:
     >>> narrowed(pl.Series([7, 5]))[1:], narrowed(pl.Series([1 << 40]))
     ((5, 7), None)
     """
-    chunks, firsts = _chunks_of(values)
+    chunks, firsts = chunks_of(values)
     same = len(chunks) == 1 and chunks[0].dtype == np.int32
     out = chunks[0] if same else np.empty(values.len(), np.int32)
 

@@ -4,11 +4,15 @@ Ids of which each occurs often are numbered in blocks of rows, one block on each
 of all blocks are numbered together. Where a block has nearly as many ids as rows, that would number all rows twice, the
 second time on one thread and in a table that outgrows the processor's cache. Then rows are first brought into parts by
 their hash, so that all rows of an id are in one part, and each part is numbered on a thread.
+
+Hashes come in chunks, as they were read: copying these into one array would take as long as numbering them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +21,48 @@ from recassay.columnar._numbering import count_parts, intern, put, scatter_to_pa
 from recassay.columnar.layout import readonly, starts_in_parts
 from recassay.threads import available, blocks, each_block
 
+ROWS_PER_PIECE = 1 << 17
 ROWS_PER_BLOCK = 1 << 20
 BLOCKS_PER_THREAD = 2  # at most, where every block has nearly all ids
 PART_BITS = 8  # 256 parts, written to at the same time; with more of them, each write misses the cache
 FIRST_LOOK = 1 << 16  # rows whose ids tell how many different ids there may be
 MANY = 7 / 8  # share of different ids there above which rows are brought into parts: a block has four rows of each
-
-NO_ROWS = np.empty(0, np.int64)
+SLOTS = 1024  # of a new hash table
 
 Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Two hashes, a key and a check, of some rows that follow each other; ``begin`` is the first of these rows."""
+
+    begin: int
+    keys: Words
+    checks: Words
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct ids in the order of their numbers: the first row of each, and its two hashes."""
+
+    rows: NDArray[np.int64]
+    keys: Words
+    checks: Words
+
+    @classmethod
+    def joined(cls, several: Sequence[Distinct]) -> Distinct:
+        """Return the ids of several one after another."""
+        if len(several) == 1:
+            return several[0]
+        return cls(
+            np.concatenate([one.rows for one in several]),
+            np.concatenate([one.keys for one in several]),
+            np.concatenate([one.checks for one in several]),
+        )
+
+    def at(self, places: NDArray[np.int64]) -> Distinct:
+        """Return the ids at these places."""
+        return Distinct(self.rows[places], self.keys[places], self.checks[places])
 
 
 @dataclass(frozen=True)
@@ -42,27 +79,31 @@ class Part:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers 0, 1, ... of the distinct ids of a column. ``first_rows`` has the first row of each number's id.
+    """Numbers 0, 1, ... of the ``distinct`` ids of a column.
 
     >>> ids = np.array([7, 5, 7], np.uint64)
-    >>> numbering = Numbering.of(ids, ids)
-    >>> numbering.first_rows.tolist(), numbering.spread(np.array([70, 50], np.int32)).tolist()
+    >>> numbering = Numbering.of([ids], [ids])
+    >>> numbering.distinct.rows.tolist(), numbering.spread(np.array([70, 50], np.int32)).tolist()
     ([0, 1], [70, 50, 70])
     """
 
-    first_rows: NDArray[np.int64]
+    distinct: Distinct
     parts: list[Part]
     rows: int
 
     @classmethod
-    def of(cls, keys: Words, checks: Words) -> Numbering:
-        """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id."""
-        keys, checks = readonly(keys), readonly(checks)
-        if keys.size > ROWS_PER_BLOCK:
-            _, first = intern(keys[:FIRST_LOOK], checks[:FIRST_LOOK])
-            if first.size > MANY * FIRST_LOOK:
-                return _in_parts(keys, checks)
-        return _in_blocks(keys, checks)
+    def of(cls, keys: Iterable[Words], checks: Iterable[Words]) -> Numbering:
+        """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id.
+
+        Both are chunks, of which two at a time have the same rows.
+        """
+        pieces = list(_pieces(keys, checks))
+        rows = sum(piece.keys.size for piece in pieces)
+        if rows > ROWS_PER_BLOCK:
+            look = Piece(0, pieces[0].keys[:FIRST_LOOK], pieces[0].checks[:FIRST_LOOK])
+            if number_in_order([look])[1].rows.size > MANY * look.keys.size:
+                return _in_parts(pieces, rows)
+        return _in_blocks(pieces, rows)
 
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each row the value of its number; ``values`` has one for each number."""
@@ -80,56 +121,75 @@ class Numbering:
         return out
 
 
-def _in_blocks(keys: Words, checks: Words) -> Numbering:
+def _pieces(keys: Iterable[Words], checks: Iterable[Words]) -> Iterator[Piece]:
+    """Yield the rows of all chunks in small pieces, so that threads get equal shares of them."""
+    first = 0
+    for own_keys, own_checks in zip(keys, checks, strict=True):
+        for begin, end in blocks(own_keys.size, ROWS_PER_PIECE):
+            yield Piece(first + begin, readonly(own_keys[begin:end]), readonly(own_checks[begin:end]))
+        first += own_keys.size
+
+
+def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], Distinct]:
+    """Return the number of each row's id, by first appearance, and the distinct ids."""
+    ends = np.cumsum([piece.keys.size for piece in pieces]).tolist()
+    codes = np.empty(ends[-1] if ends else 0, np.int32)
+    slots, first_row, count = np.zeros(2 * SLOTS, np.uint64), np.empty(SLOTS // 2, np.int64), 0
+    for piece, end in zip(pieces, ends, strict=True):
+        own = codes[end - piece.keys.size : end]
+        slots, first_row, count = intern(piece.keys, piece.checks, piece.begin, slots, first_row, count, own)
+    rows = first_row[:count].copy()
+    keys, checks = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    edges = np.append(np.searchsorted(rows, [piece.begin for piece in pieces]), count).tolist()
+    for piece, begin, end in zip(pieces, edges, edges[1:], strict=False):
+        places = rows[begin:end] - piece.begin
+        keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
+    return codes, Distinct(rows, keys, checks)
+
+
+def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
     """Give numbers to the rows of each block, and then to the distinct ids of all blocks together."""
     # Few large blocks: each has nearly all ids, which one thread then numbers together.
-    n_blocks = max(1, min(-(-keys.size // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available()))
-    size = max(1, -(-keys.size // n_blocks))
-    bounds = list(blocks(keys.size, size))
-    found = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=size)
+    n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
+    shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
+    found = each_block(lambda share, _: number_in_order(shares[share]), len(shares), size=1)
+    every = Distinct.joined([distinct for _, distinct in found])
     if len(found) == 1:
-        codes, first = found[0]
-        return Numbering(first, [Part(slice(0, keys.size), codes, slice(None))], keys.size)
-    rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(found, bounds, strict=True)] or [NO_ROWS])
-    shared, first = intern(readonly(keys[rows]), readonly(checks[rows]))
-    edges = np.cumsum([first_rows.size for _, first_rows in found])[:-1]
+        return Numbering(every, [Part(slice(0, rows), found[0][0], slice(None))], rows)
+    shared, first = number_in_order([Piece(0, readonly(every.keys), readonly(every.checks))])
+    numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
     parts = [
-        Part(slice(*bound), codes, numbers)
-        for bound, (codes, _), numbers in zip(bounds, found, np.split(shared, edges), strict=False)
+        Part(slice(share[0].begin, share[0].begin + codes.size), codes, own)
+        for share, (codes, _), own in zip(shares, found, numbers, strict=True)
     ]
-    return Numbering(rows[first], parts, keys.size)
+    return Numbering(every.at(first.rows), parts, rows)
 
 
-def _in_parts(keys: Words, checks: Words) -> Numbering:
+def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
     """Bring the rows into parts by the highest bits of their hash, and give numbers to the rows of each part."""
     shift = 64 - PART_BITS
-    bounds = list(blocks(keys.size, ROWS_PER_BLOCK))
-    counts = np.zeros((len(bounds), 1 << PART_BITS), np.int64)
-    each_block(
-        lambda begin, end: count_parts(keys[begin:end], shift, counts[begin // ROWS_PER_BLOCK]),
-        keys.size,
-        size=ROWS_PER_BLOCK,
-    )
+    counts = np.zeros((len(pieces), 1 << PART_BITS), np.int64)
+    each_block(lambda piece, _: count_parts(pieces[piece].keys, shift, counts[piece]), len(pieces), size=1)
     starts = starts_in_parts(counts)
-    part_keys, part_checks, rows = np.empty_like(keys), np.empty_like(checks), np.empty(keys.size, np.uint32)
+    keys, checks, rows_of = np.empty(rows, np.uint64), np.empty(rows, np.uint64), np.empty(rows, np.uint32)
 
-    def scatter(begin: int, end: int) -> None:
-        place = starts[begin // ROWS_PER_BLOCK].copy()
-        scatter_to_parts(keys[begin:end], checks[begin:end], shift, begin, place, part_keys, part_checks, rows)
+    def scatter(place: int, _: int) -> None:
+        own = pieces[place]
+        scatter_to_parts(own.keys, own.checks, shift, own.begin, starts[place].copy(), keys, checks, rows_of)
 
-    each_block(scatter, keys.size, size=ROWS_PER_BLOCK)
-    part_keys, part_checks = readonly(part_keys), readonly(part_checks)
-    ends = np.append(starts[0], keys.size).tolist()
-    found = each_block(
-        lambda part, _: intern(part_keys[ends[part] : ends[part + 1]], part_checks[ends[part] : ends[part + 1]]),
-        1 << PART_BITS,
-        size=1,
-    )
-    edges = np.append(0, np.cumsum([first.size for _, first in found])).tolist()
-    own_rows = [rows[ends[part] : ends[part + 1]] for part in range(len(found))]
+    each_block(scatter, len(pieces), size=1)
+    keys, checks = readonly(keys), readonly(checks)
+    ends = np.append(starts[0], rows).tolist()
+
+    def number(part: int, _: int) -> tuple[NDArray[np.int32], Distinct]:
+        own = slice(ends[part], ends[part + 1])
+        codes, found = number_in_order([Piece(0, keys[own], checks[own])])
+        return codes, Distinct(rows_of[own][found.rows].astype(np.int64), found.keys, found.checks)
+
+    found = each_block(number, 1 << PART_BITS, size=1)
+    edges = np.append(0, np.cumsum([distinct.rows.size for _, distinct in found])).tolist()
     parts = [
-        Part(own, codes, slice(edges[part], edges[part + 1]))
-        for part, (own, (codes, _)) in enumerate(zip(own_rows, found, strict=True))
+        Part(rows_of[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
+        for part, (codes, _) in enumerate(found)
     ]
-    first_rows = np.concatenate([own[first] for own, (_, first) in zip(own_rows, found, strict=True)])
-    return Numbering(first_rows.astype(np.int64), parts, keys.size)
+    return Numbering(Distinct.joined([distinct for _, distinct in found]), parts, rows)

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import one_array
 from recassay.threads import each_block
 
 SEEDS = (1, 2)
@@ -32,11 +31,11 @@ def text_hashes(texts: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64
 
 @dataclass(frozen=True, eq=False)
 class HashedTexts:
-    """Texts, none of them missing or empty, and two hashes of each (see :func:`text_hashes`)."""
+    """Texts, none of them missing or empty, and two hashes of each (see :func:`text_hashes`), in the same chunks."""
 
     texts: pl.Series
-    keys: NDArray[np.uint64]
-    checks: NDArray[np.uint64]
+    keys: pl.Series
+    checks: pl.Series
 
     @classmethod
     def read(cls, query: pl.LazyFrame) -> HashedTexts | None:
@@ -49,8 +48,9 @@ class HashedTexts:
         """
         column = pl.all()
         hashes = [column.hash(seed).name.suffix(f" {seed}") for seed in SEEDS]
-        texts, *found = query.select(column, *hashes).collect(engine="streaming")
-        keys, checks = (one_array(found.pop(0)) for _ in SEEDS)  # each is freed before the next is copied
+        texts, keys, checks = query.select(column, *hashes).collect(engine="streaming")
         if texts.null_count() or (keys == pl.Series([""]).hash(SEEDS[0]).item()).any():
             return None
+        if keys.chunk_lengths() != checks.chunk_lengths():
+            keys, checks = keys.rechunk(), checks.rechunk()
         return cls(texts, keys, checks)

@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups
-from recassay.columnar.layout import INT32, narrowed, readonly, take_numbers
-from recassay.columnar.numbering import Numbering
+from recassay.columnar.layout import INT32, chunks_of, narrowed, readonly, take_numbers
+from recassay.columnar.numbering import Distinct, Numbering, Words
 from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
@@ -56,14 +56,14 @@ class Vocabulary:
     def dense(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows, with codes 0..n-1 for integer ids too."""
         if isinstance(ids, HashedTexts):
-            return cls._interned(ids.texts, ids.keys, ids.checks)
+            return cls._interned(ids.texts, chunks_of(ids.keys)[0], chunks_of(ids.checks)[0])
         if ids.dtype.is_integer():
             ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
-            keys = ids.to_numpy().view(np.uint64)
+            keys = [ids.to_numpy().view(np.uint64)]
             return cls._interned(ids, keys, keys)
         if isinstance(ids.dtype, pl.Categorical | pl.Enum):
             return cls._of_categories(ids)
-        return cls._interned(ids, *text_hashes(ids))
+        return cls._interned(ids, *([words] for words in text_hashes(ids)))
 
     @classmethod
     def _of_categories(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -82,16 +82,14 @@ class Vocabulary:
 
     @classmethod
     def _interned(
-        cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
+        cls, ids: pl.Series, keys: Iterable[Words], checks: Iterable[Words]
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of ids and the code of each row.
 
-        ``keys`` and ``checks`` are two hashes that identify an id.
+        ``keys`` and ``checks`` are two hashes that identify an id, in chunks.
         """
         numbering = Numbering.of(keys, checks)
-        first = numbering.first_rows
-        distinct = _gathered(ids, first)
-        ordered, code_of = _ordered(distinct, take_numbers(keys, first), take_numbers(checks, first))
+        ordered, code_of = _ordered(_gathered(ids, numbering.distinct.rows), numbering.distinct)
         return cls(ordered), numbering.spread(code_of)
 
     @property
@@ -182,23 +180,21 @@ def _gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
     return pl.concat(found, rechunk=False)
 
 
-def _ordered(
-    distinct: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
-) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return (ids in ascending order, position of each of ``distinct`` there).
+def _ordered(ids: pl.Series, hashes: Distinct) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return (ids in ascending order, position of each of ``ids`` there); ``hashes`` are those of the ids, distinct.
 
-    ``keys`` and ``checks`` are two hashes of each. Polars sorts texts two to four times as fast as it finds the order
-    that sorts them. So texts are sorted, and then looked up by their hashes.
+    Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
+    looked up by their hashes.
     """
-    if distinct.dtype == pl.String:
-        ordered = distinct.sort()
-        found = zip(text_hashes(ordered), (keys, checks), strict=True)
-        numbering = Numbering.of(*(np.concatenate(both) for both in found))
-        return ordered, numbering.spread(numbering.first_rows.astype(np.int32))[keys.size :]
-    order = distinct.arg_sort().to_numpy()
+    if ids.dtype == pl.String:
+        ordered = ids.sort()
+        keys, checks = text_hashes(ordered)
+        numbering = Numbering.of([keys, hashes.keys], [checks, hashes.checks])
+        return ordered, numbering.spread(numbering.distinct.rows.astype(np.int32))[keys.size :]
+    order = ids.arg_sort().to_numpy()
     places = np.empty(order.size, np.int32)
     places[order] = np.arange(order.size, dtype=np.int32)
-    return distinct.gather(order), places
+    return ids.gather(order), places
 
 
 def _codes_or_unknown(places: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._numbering import intern
 from recassay.columnar.layout import readonly
+from recassay.columnar.numbering import Piece, number_in_order
 from recassay.columnar.texts import text_hashes
 from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap
@@ -71,8 +71,8 @@ class UserUnits:
         Also return the positions of the first exposures of new users.
         """
         keys, checks = text_hashes(users)
-        codes, firsts = intern(readonly(keys), readonly(checks))
-        keys, checks = keys[firsts], checks[firsts]
+        codes, distinct = number_in_order([Piece(0, readonly(keys), readonly(checks))])
+        firsts, keys, checks = distinct.rows, distinct.keys, distinct.checks
         nothing = np.zeros(keys.size, np.bool_)
         found = self.map.visit(keys, checks, nothing, np.zeros(keys.size, np.int64), span=0, floor=0)
         new = np.flatnonzero(found == ABSENT)
