@@ -55,8 +55,7 @@ list and relevant items, and no scores tie. Where somebody has no list, recassay
 recommenders leave the user out; of tied scores RePlay takes the larger item first, recassay the smaller, Microsoft
 recommenders what comes.
 
-RePlay is not asked for more than a million users: at its processor seconds for a million, ten million would take longer
-than the limit of {LIMIT:,} seconds."""
+RePlay is not asked for more than a million users: ten million would take it a quarter of an hour on two cores."""
 SAID_OF_COST = """\
 `python bench/scale.py`: recassay on Spark, as above. Shuffled bytes are those written, compressed, of the rows of
 all runs and of the truth. Processor seconds count the start of Spark and of Python too."""
