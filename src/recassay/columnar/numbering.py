@@ -42,15 +42,15 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Distinct:
-    """Distinct ids in the order of their numbers: the first row of each, and its two hashes."""
+class DistinctIds:
+    """DistinctIds ids in the order of their numbers: the first row of each, and its two hashes."""
 
     rows: NDArray[np.int64]
     keys: Words
     checks: Words
 
     @classmethod
-    def joined(cls, several: Sequence[Distinct]) -> Distinct:
+    def joined(cls, several: Sequence[DistinctIds]) -> DistinctIds:
         """Return the ids of several one after another."""
         if len(several) == 1:
             return several[0]
@@ -60,9 +60,9 @@ class Distinct:
             np.concatenate([one.checks for one in several]),
         )
 
-    def at(self, places: NDArray[np.int64]) -> Distinct:
+    def at(self, places: NDArray[np.int64]) -> DistinctIds:
         """Return the ids at these places."""
-        return Distinct(self.rows[places], self.keys[places], self.checks[places])
+        return DistinctIds(self.rows[places], self.keys[places], self.checks[places])
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Numbering:
     ([0, 1], [70, 50, 70])
     """
 
-    distinct: Distinct
+    distinct: DistinctIds
     parts: list[Part]
     rows: int
 
@@ -130,7 +130,7 @@ def _pieces(keys: Iterable[Words], checks: Iterable[Words]) -> Iterator[Piece]:
         first += own_keys.size
 
 
-def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], Distinct]:
+def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], DistinctIds]:
     """Return the number of each row's id, by first appearance, and the distinct ids."""
     ends = np.cumsum([piece.keys.size for piece in pieces]).tolist()
     codes = np.empty(ends[-1] if ends else 0, np.int32)
@@ -144,7 +144,7 @@ def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], Distinc
     for piece, begin, end in zip(pieces, edges, edges[1:], strict=False):
         places = rows[begin:end] - piece.begin
         keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
-    return codes, Distinct(rows, keys, checks)
+    return codes, DistinctIds(rows, keys, checks)
 
 
 def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
@@ -153,7 +153,7 @@ def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
     n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
     shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
     found = each_block(lambda share, _: number_in_order(shares[share]), len(shares), size=1)
-    every = Distinct.joined([distinct for _, distinct in found])
+    every = DistinctIds.joined([distinct for _, distinct in found])
     if len(found) == 1:
         return Numbering(every, [Part(slice(0, rows), found[0][0], slice(None))], rows)
     shared, first = number_in_order([Piece(0, readonly(every.keys), readonly(every.checks))])
@@ -181,10 +181,10 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
     keys, checks = readonly(keys), readonly(checks)
     ends = np.append(starts[0], rows).tolist()
 
-    def number(part: int, _: int) -> tuple[NDArray[np.int32], Distinct]:
+    def number(part: int, _: int) -> tuple[NDArray[np.int32], DistinctIds]:
         own = slice(ends[part], ends[part + 1])
         codes, found = number_in_order([Piece(0, keys[own], checks[own])])
-        return codes, Distinct(rows_of[own][found.rows].astype(np.int64), found.keys, found.checks)
+        return codes, DistinctIds(rows_of[own][found.rows].astype(np.int64), found.keys, found.checks)
 
     found = each_block(number, 1 << PART_BITS, size=1)
     edges = np.append(0, np.cumsum([distinct.rows.size for _, distinct in found])).tolist()
@@ -192,4 +192,4 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
         Part(rows_of[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
         for part, (codes, _) in enumerate(found)
     ]
-    return Numbering(Distinct.joined([distinct for _, distinct in found]), parts, rows)
+    return Numbering(DistinctIds.joined([distinct for _, distinct in found]), parts, rows)

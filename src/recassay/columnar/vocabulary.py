@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups
 from recassay.columnar.layout import INT32, chunks_of, narrowed, readonly, take_numbers
-from recassay.columnar.numbering import Distinct, Numbering, Words
+from recassay.columnar.numbering import DistinctIds, Numbering, Words
 from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
@@ -180,7 +180,7 @@ def _gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
     return pl.concat(found, rechunk=False)
 
 
-def _ordered(ids: pl.Series, hashes: Distinct) -> tuple[pl.Series, NDArray[np.int32]]:
+def _ordered(ids: pl.Series, hashes: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
     """Return (ids in ascending order, position of each of ``ids`` there); ``hashes`` are those of the ids, distinct.
 
     Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
