@@ -55,7 +55,8 @@ list and relevant items, and no scores tie. Where somebody has no list, recassay
 recommenders leave the user out; of tied scores RePlay takes the larger item first, recassay the smaller, Microsoft
 recommenders what comes.
 
-RePlay is not asked for more than a million users: ten million would take it a quarter of an hour on two cores."""
+RePlay is not asked for more than a million users: ten million would take it about a quarter of an hour on two cores, in
+proportion; that was not measured."""
 SAID_OF_COST = """\
 `python bench/scale.py`: recassay on Spark, as above. Shuffled bytes are those written, compressed, of the rows of
 all runs and of the truth. Processor seconds count the start of Spark and of Python too."""
