@@ -31,7 +31,7 @@ def hashes(pairs):
 
 
 def chunks(pairs, size):
-    """Both hashes in chunks of so many rows, and one without rows."""
+    """Return the keys and the checks, each in chunks of ``size`` rows; the last chunk has no rows."""
     return [[words[begin : begin + size] for begin in range(0, len(pairs) + size, size)] for words in hashes(pairs)]
 
 

@@ -43,7 +43,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class DistinctIds:
-    """DistinctIds ids in the order of their numbers: the first row of each, and its two hashes."""
+    """Distinct ids in the order of their numbers: the first row of each, and its two hashes."""
 
     rows: NDArray[np.int64]
     keys: Words
