@@ -59,10 +59,17 @@ def _anchor(name: str) -> str:
 def _entry(name: str, one: Any) -> str:
     title = f"### ra.{name}"
     if isinstance(one, ModuleType):
-        return "\n\n".join([title, _prose(one.__doc__), _members(one)])
+        inner = [
+            _entry(f"{name}.{key}", getattr(one, key)) for key in one.__all__ if _says_its_names(getattr(one, key))
+        ]
+        return "\n\n".join([title, _prose(one.__doc__), _members(one), *inner])
     if inspect.isclass(one):
         return "\n\n".join([title, _prose(one.__doc__), *_methods(one)])
     return "\n\n".join([title, f"```python\n{_signature(name, one)}\n```", _prose(one.__doc__)])
+
+
+def _says_its_names(one: Any) -> bool:
+    return isinstance(one, ModuleType) and hasattr(one, "__all__")
 
 
 def _methods(kind: type) -> Iterator[str]:
@@ -82,8 +89,6 @@ def _members(module: ModuleType) -> str:
     rows = []
     for name in module.__all__:
         one = getattr(module, name)
-        if name.isupper():
-            continue
         if isinstance(one, ModuleType):
             rows.append(f"| `{name}` | {_first_line(one)} |")
         elif callable(one):

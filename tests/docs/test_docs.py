@@ -1,5 +1,6 @@
 """The documentation keeps up with the program: nothing stale, nothing left out, no dead link, every example runs."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
+import recassay as ra
 from recassay.checks.base import CHECKS
 from recassay.cli import build_app
 from recassay.data.io import FORMATS
@@ -103,6 +105,10 @@ def test_every_name_has_its_entry():
     assert set(CODES) <= set(headings("errors.md"))
     formats = (REFERENCE / "formats.md").read_text(encoding="utf-8")
     assert [one for one in FORMATS.built_in if f"`{one}`" not in formats] == []
+    python = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    families = [ra.models, ra.models.incremental, ra.models.sequence]
+    classes = {name for family in families for name in family.__all__ if inspect.isclass(getattr(family, name))}
+    assert classes == {name for name in classes if f"| `{name}(" in python}
 
 
 def test_every_parameter_of_a_metric_is_in_its_entry():
