@@ -28,7 +28,8 @@ class NARM(Neural):
     o_t = M B c_t scores the item after t, trained at every t; the loss is that of ``GRU``.
 
     Edges and settings as for ``GRU``, with presets "ml-1m", "ml-20m", "beauty", "games", "steam". The time of an epoch
-    grows with the square of ``length``.
+    grows with the square of ``length``. On logs with many rare items it gains from more sampled items than the other
+    networks, so the default ``negatives`` is 4,096.
 
     Reference: Li, Ren, Chen, Ren, Lian and Ma, Neural attentive session-based recommendation, CIKM 2017.
     """
@@ -44,6 +45,7 @@ class NARM(Neural):
 
     hidden: int = 100
     dropout_states: float = 0.5
+    negatives: int = 4096
 
     def validate(self) -> None:
         """Raise U102 if the width is below 1 or the dropout not below 1."""
