@@ -59,17 +59,16 @@ def _anchor(name: str) -> str:
 def _entry(name: str, one: Any) -> str:
     title = f"### ra.{name}"
     if isinstance(one, ModuleType):
+        members = {key: getattr(one, key) for key in one.__all__}
         inner = [
-            _entry(f"{name}.{key}", getattr(one, key)) for key in one.__all__ if _says_its_names(getattr(one, key))
+            _entry(f"{name}.{key}", member)
+            for key, member in members.items()
+            if isinstance(member, ModuleType) and hasattr(member, "__all__")
         ]
         return "\n\n".join([title, _prose(one.__doc__), _members(one), *inner])
     if inspect.isclass(one):
         return "\n\n".join([title, _prose(one.__doc__), *_methods(one)])
     return "\n\n".join([title, f"```python\n{_signature(name, one)}\n```", _prose(one.__doc__)])
-
-
-def _says_its_names(one: Any) -> bool:
-    return isinstance(one, ModuleType) and hasattr(one, "__all__")
 
 
 def _methods(kind: type) -> Iterator[str]:

@@ -108,7 +108,7 @@ def test_every_name_has_its_entry():
     python = (REFERENCE / "python.md").read_text(encoding="utf-8")
     families = [ra.models, ra.models.incremental, ra.models.sequence]
     classes = {name for family in families for name in family.__all__ if inspect.isclass(getattr(family, name))}
-    assert classes == {name for name in classes if f"| `{name}(" in python}
+    assert [name for name in classes if f"| `{name}(" not in python] == []
 
 
 def test_every_parameter_of_a_metric_is_in_its_entry():
