@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 
+LOOSE = 4_096  # rows; tables of longer lists would leave the cache if they had much room
 SIGN_BIT = np.int64(np.iinfo(np.int64).min)
 
 
@@ -23,26 +24,24 @@ def mark_repeated_items(
     """
     base = offsets[begin]
     found = np.zeros(offsets[end] - base, np.bool_)
-    size = 64
-    slots = np.empty(size, np.int32)
-    owner = np.full(size, -1, np.int64)  # the list that filled a slot, so that slots need no clearing between lists
+    size = 512
+    slots = np.full(size, -1, np.int64)  # list and item of each slot, so that slots need no clearing between lists
     for query in range(begin, end):
-        length = offsets[query + 1] - offsets[query]
-        if 2 * length > size:
-            while 2 * length > size:
+        first, last = offsets[query], offsets[query + 1]
+        wanted = (last - first) * (8 if last - first <= LOOSE else 2)  # with room, few items meet in a slot
+        if wanted > size:
+            while wanted > size:
                 size *= 2
-            slots = np.empty(size, np.int32)
-            owner = np.full(size, -1, np.int64)
+            slots = np.full(size, -1, np.int64)
         mask = np.uint32(size - 1)
-        for row in range(offsets[query], offsets[query + 1]):
+        lowest = np.int64(query) << 32
+        for row in range(first, last):
+            key = lowest | np.int64(np.uint32(items[row]))
             slot = (np.uint32(items[row]) * np.uint32(0x9E3779B1) >> np.uint32(7)) & mask
-            while owner[slot] == query and slots[slot] != items[row]:
+            while slots[slot] >= lowest and slots[slot] != key:
                 slot = (slot + np.uint32(1)) & mask
-            if owner[slot] == query:
-                found[row - base] = True
-            else:
-                owner[slot] = query
-                slots[slot] = items[row]
+            found[row - base] = slots[slot] == key
+            slots[slot] = key
     return found
 
 

@@ -20,7 +20,7 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-LINEAR = 12  # up to this many judged items a scan is faster than a hash table
+LINEAR = 12  # for up to this many judged items, or lookups, a scan is faster than a hash table
 SMOOTHING = 0.00001  # of infAP, as in trec_eval
 
 
@@ -46,12 +46,6 @@ def find_marks(
         top = offsets[match[query]]
         bottom = min(offsets[match[query] + 1], top + depth)
         low, high = truth_offsets[query], truth_offsets[query + 1]
-        few = high - low <= LINEAR
-        mask = np.uint32(0)
-        if not few:
-            while slots.size < 2 * (high - low):
-                slots = np.empty(2 * slots.size, np.int64)
-            mask = _hash_rows(truth_items, low, high, slots)
         bits = np.uint64(0)  # a bit per judged item rules out most other items without a lookup
         for row in range(low, high):
             bits |= np.uint64(1) << _bit(truth_items[row])
@@ -61,6 +55,12 @@ def find_marks(
         for row in range(top, bottom):  # no branch here: it would be mispredicted too often
             likely[candidates] = row - top
             candidates += np.int64((bits >> _bit(items[row])) & np.uint64(1))
+        few = high - low <= LINEAR or candidates <= LINEAR
+        mask = np.uint32(0)
+        if not few:
+            while slots.size < 2 * (high - low):
+                slots = np.empty(2 * slots.size, np.int64)
+            mask = _hash_rows(truth_items, low, high, slots)
         for place in likely[:candidates]:
             row, at = top + place, -1
             if few:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recassay.data.io.head import GZIP_MAGIC, open_unpacked
 from recassay.threads import each_block
 
-AT_ONCE = 1 << 23  # bytes scanned at a time
+AT_ONCE = 1 << 22  # bytes scanned at a time, most of them still in the processor's cache
 
 
 def may_have_padded(source: Path | bytes, separator: str) -> bool:
@@ -27,29 +27,33 @@ def may_have_padded(source: Path | bytes, separator: str) -> bool:
     from recassay.columnar._kernels import has_padded  # numba is slow to import, and Parquet files do not need it
 
     def has_match(data: NDArray[np.uint8]) -> bool:
-        def scan(begin: int, end: int) -> bool:
-            return bool(has_padded(data, ord(separator), begin, end))
+        return bool(has_padded(data, ord(separator), 0, data.size))
 
-        return any(each_block(scan, data.size, size=AT_ONCE))
+    if isinstance(source, Path) and _is_archive(source):
+        return any(has_match(data) for data in _unpacked(source))
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
 
-    return any(has_match(data) for data in _byte_arrays(source))
+    def scan(begin: int, end: int) -> bool:
+        """Scan a block with the byte before it and the byte behind it."""
+        begin, end = max(begin - 1, 0), min(end + 1, size)
+        if isinstance(source, bytes):
+            return has_match(np.frombuffer(source, np.uint8, end - begin, begin))
+        data = np.fromfile(source, np.uint8, end - begin, offset=begin)
+        data.flags.writeable = False  # as of the other arrays, so that only one kernel is compiled
+        return has_match(data)
+
+    return any(each_block(scan, size, size=AT_ONCE))
 
 
-def _byte_arrays(source: Path | bytes) -> Iterator[NDArray[np.uint8]]:
-    """Yield all bytes of a source as arrays: a plain file is memory-mapped, an archive is unpacked in chunks.
+def _is_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
-    Each chunk of an archive begins with the last two bytes of the chunk before.
-    """
-    if isinstance(source, bytes):
-        yield np.frombuffer(source, np.uint8)
-        return
-    with source.open("rb") as file:
-        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    if not packed:
-        yield np.memmap(source, np.uint8, "r")
-        return
+
+def _unpacked(path: Path) -> Iterator[NDArray[np.uint8]]:
+    """Yield the bytes in an archive in chunks, each of which begins with the last two bytes of the chunk before."""
     before = b""
-    with open_unpacked(source) as unpacked:
+    with open_unpacked(path) as unpacked:
         while chunk := unpacked.read(AT_ONCE):
             yield np.frombuffer(before + chunk, np.uint8)
             before = (before + chunk)[-2:]

@@ -239,8 +239,10 @@ class TestPaddedNumbers:
     def test_padding_is_found_for_any_chunk_size(self, text, at_once, tmp_path, monkeypatch):
         monkeypatch.setattr("recassay.data.io.padded.AT_ONCE", at_once)
         (tmp_path / "a.gz").write_bytes(gzip.compress(text, mtime=0))
+        (tmp_path / "a.csv").write_bytes(text)
         expected = re.search(rb'[,\n"](0[0-9]|[+ ])', text) is not None
-        assert may_have_padded(text, ",") == may_have_padded(tmp_path / "a.gz", ",") == expected
+        sources = (text, tmp_path / "a.csv", tmp_path / "a.gz")
+        assert [may_have_padded(source, ",") for source in sources] == [expected] * 3
 
 
 class TestWholeLines:
