@@ -7,19 +7,22 @@ on the number of threads either. One pass differs: ids are numbered in as many b
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 QUICK_PASS = 1 << 17  # numbers that a thread passes over in about the time that it takes to start
+
+_NO_ITEM: Any = object()
 
 Progress = Callable[[int], None]  # called with the size of each finished block
 StageProgress = Callable[[str, int, int], None]  # called with a stage, its finished steps and all its steps
@@ -79,6 +82,29 @@ def each_block(
     with nullcontext(pool) if pool else ThreadPoolExecutor(threads) as running:
         results = running.map(lambda block: work(*block), bounds)
         return [reported(result, *block) for result, block in zip(results, bounds, strict=True)]
+
+
+@contextmanager
+def first_ahead(items: Iterator[Result]) -> Iterator[Iterator[Result]]:
+    """Make the first of ``items`` on another thread from now on; the value is an iterator over all of them.
+
+    An error in making it is raised where the item is asked for.
+
+    >>> with first_ahead(iter("ab")) as letters:
+    ...     list(letters)
+    ['a', 'b']
+    """
+    with ThreadPoolExecutor(1) as pool:
+        making = [pool.submit(contextvars.copy_context().run, lambda: next(items, _NO_ITEM))]
+
+        def all_items() -> Iterator[Result]:
+            found = making.pop().result()
+            if found is not _NO_ITEM:
+                yield found
+                del found  # so that the caller alone decides how long it stays in memory
+                yield from items
+
+        yield all_items()
 
 
 def one_library_thread(kind: str | None = None) -> AbstractContextManager[object]:

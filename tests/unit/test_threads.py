@@ -4,13 +4,14 @@ import sys
 import threading
 import time
 import types
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import scipy.linalg  # noqa: F401  # brings a library that uses threads
 import threadpoolctl
 
-from recassay.threads import available, blocks, each_block, one_library_thread
+from recassay.threads import available, blocks, each_block, first_ahead, one_library_thread
 
 
 @pytest.mark.parametrize(("n", "size"), [(0, 3), (1, 3), (3, 3), (4, 3), (9, 3), (10, 1)])
@@ -60,6 +61,54 @@ def test_blocks_run_on_the_threads_of_a_given_pool_which_stays_open():
 
 def test_there_is_a_processor():
     assert available() >= 1
+
+
+class TestFirstAhead:
+    def test_the_first_is_made_on_another_thread_and_the_others_where_they_are_asked_for(self):
+        def makers():
+            for _ in range(3):
+                yield threading.get_ident()
+
+        with first_ahead(makers()) as found:
+            first, *others = found
+        assert first != threading.get_ident()
+        assert others == [threading.get_ident()] * 2
+
+    def test_it_is_begun_before_it_is_asked_for(self):
+        begun = threading.Event()
+
+        def items():
+            begun.set()
+            yield 1
+
+        with first_ahead(items()) as found:
+            assert begun.wait(10)
+            assert list(found) == [1]
+
+    def test_nothing_ahead_of_nothing(self):
+        with first_ahead(iter(())) as found:
+            assert list(found) == []
+
+    def test_an_error_waits_until_the_first_is_asked_for(self):
+        def items():
+            raise ValueError("made ahead")
+            yield
+
+        with first_ahead(items()) as found, pytest.raises(ValueError, match="made ahead"):
+            next(found)
+        with pytest.raises(KeyError, match="of the caller"), first_ahead(items()):
+            raise KeyError("of the caller")
+
+    def test_the_first_is_released_with_the_caller_s_own_name_for_it(self):
+        class Large:
+            pass
+
+        with first_ahead(Large() for _ in range(2)) as found:
+            first = next(found)
+            seen = weakref.ref(first)
+            first = next(found)
+            assert seen() is None
+            assert first is not None
 
 
 def library_threads():

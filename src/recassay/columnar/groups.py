@@ -130,21 +130,21 @@ class _Moves:
         dtype = chunks[0].dtype
         given = [np.ascontiguousarray(chunk).view(f"u{dtype.itemsize}") for chunk in chunks]
         several = self.starts.shape[1] > 1
-        bits = (
+        moved = (
             _into_partitions(given, self.codes, self.low, self.shift, self.starts) if several else np.concatenate(given)
         )
-        bits, codes = readonly(bits), self.partitioned
-        out = np.empty_like(bits)
 
         def fill(begin: int, end: int) -> None:
+            """Move the rows of some partitions within these, from a copy that is still in the cache."""
             for partition in range(begin, end):
                 first = partition << self.shift
                 last = min(first + (1 << self.shift), self.offsets.size - 1)
-                rows = int(self.offsets[first]), int(self.offsets[last])
-                scatter(codes, self.low + first, 0, *rows, self.offsets[first:last].copy(), bits, out)
+                rows = slice(int(self.offsets[first]), int(self.offsets[last]))
+                part, places = readonly(moved[rows].copy()), self.offsets[first:last].copy()
+                scatter(self.partitioned[rows], self.low + first, 0, 0, part.size, places, part, moved)
 
         each_block(fill, self.starts.shape[1], size=PARTITIONS_PER_BLOCK)
-        return out.view(dtype)
+        return moved.view(dtype)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

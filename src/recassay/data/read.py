@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -250,6 +251,27 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
         )
     else:
         yield read_run(source, **options)
+
+
+def first_source(source: RunSource) -> object:
+    """Return what :func:`each_run` reads first, if that is a file; anything else is returned as it is, or a part of it.
+
+    >>> first_source({"a": "a.csv", "b": "b.csv"}), first_source("runs"), first_source({"ann": ["x"]})
+    ('a.csv', 'runs', ['x'])
+    """
+    if isinstance(source, Mapping):
+        return next(iter(source.values()), None)
+    return source[0] if isinstance(source, list | tuple) and source else source
+
+
+def total_size(*sources: object) -> int | None:
+    """Return the bytes of all sources if each is the path of a file, else None.
+
+    >>> total_size({"ann": ["x"]})
+    """
+    if not all(isinstance(one, str | Path) and os.path.isfile(one) for one in sources):
+        return None
+    return sum(os.path.getsize(str(one)) for one in sources)
 
 
 def read_with_shared_names(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,12 +12,14 @@ from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
 from recassay.data.read import (
     each_run,
+    first_source,
     has_column,
     read_items,
     read_memberships,
     read_training,
     read_truth,
     read_with_shared_names,
+    total_size,
 )
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -38,8 +41,10 @@ from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores
 from recassay.results.settings import DeferredSettings
 from recassay.stats.intervals import Uncertainty
+from recassay.threads import first_ahead
 
 NO_GROUPS = GroupOptions()
+MOST_AHEAD = 1 << 29  # bytes of a truth and a run that are read at the same time; it needs the memory of both
 MOST_DEFERRED = 20_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
 
 
@@ -146,8 +151,29 @@ class ScoreRequest:
 
 
 def score_in_memory(request: ScoreRequest) -> Scores:
-    """Return the scores for a request whose truth and training log fit into memory; runs are read one after another."""
+    """Return the scores for a request whose truth and training log fit into memory.
+
+    Runs are read one after another; the first of them meanwhile the truth is read, if both are files of moderate size:
+    each has steps that keep one processor busy.
+    """
     inputs, reading, conventions = request.inputs, request.reading, request.job.conventions
+    runs = each_run(
+        inputs.runs,
+        reading.run_columns,
+        columns=reading.columns,
+        format=reading.format,
+        nan=reading.nan,
+        keep_scores=request.keeps_scores,
+        keep_rows=conventions.reads_rows,
+        order="row" if conventions.order == "row" else None,
+    )
+    together = total_size(inputs.truth, first_source(inputs.runs))
+    with first_ahead(runs) if together is not None and together <= MOST_AHEAD else nullcontext(runs) as runs:
+        return _scored(request, _unique_names(runs))
+
+
+def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
+    inputs, reading = request.inputs, request.reading
     truth = read_with_shared_names(
         lambda names: read_truth(inputs.truth, columns=names, negative=reading.negative),
         reading.columns,
@@ -164,20 +190,10 @@ def score_in_memory(request: ScoreRequest) -> Scores:
     context = replace(request.job.context, train=log, distances=distances)
     job = replace(request.job, context=context, first_hits_from=request.first_hits_from)
     job = job.resolved(truth_statistics_for(job.metrics.values(), truth))
-    runs = each_run(
-        inputs.runs,
-        reading.run_columns,
-        columns=reading.columns,
-        format=reading.format,
-        nan=reading.nan,
-        keep_scores=request.keeps_scores,
-        keep_rows=conventions.reads_rows,
-        order="row" if conventions.order == "row" else None,
-    )
     if request.until is not None:
-        return score_until(job, truth, dict(_unique_names(runs)), request.until, request.profile)
+        return score_until(job, truth, dict(runs), request.until, request.profile)
     of_items, judged = item_groups(request, job, truth), {}
-    for name, run in _unique_names(runs):
+    for name, run in runs:
         judged[name] = job.judge(run, truth)
         for groups in of_items:
             groups.judge(name, run)
