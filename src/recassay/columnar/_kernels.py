@@ -236,19 +236,16 @@ def _sort_few(
 
 
 @njit(nogil=True, cache=True)
-def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) -> bool:
+def has_padded(data: NDArray[np.uint8], separator: int) -> bool:
     """Return whether some field of a text begins with a zero before another digit, with a plus, or with a blank.
 
-    ``data`` are the bytes of the text, ``begin`` and ``end`` the range of bytes to look at, and ``separator`` is the
-    byte between fields. The loop has no branch and no early exit, and holds bytes and truth values only, so that an
-    instruction treats 64 bytes; with an integer of 64 bits among them it treats eight.
+    ``data`` are the bytes of the text, the first and the last of which are only neighbours of others, and ``separator``
+    is the byte between fields. The loop has no branch and no early exit, and holds bytes and truth values only, so that
+    an instruction treats 64 bytes; with an integer of 64 bits among them it treats eight.
     """
     newline, quote, zero, nine, plus, blank = 10, 34, 48, 57, 43, 32
     between = np.uint8(separator)
-    first, last = max(begin, 1), min(end, data.size - 1)
-    if last <= first:
-        return False
-    before, here, after = data[first - 1 : last - 1], data[first:last], data[first + 1 : last + 1]
+    before, here, after = data[:-2], data[1:-1], data[2:]
     found = False
     for place in range(here.size):
         starts = (before[place] == between) | (before[place] == newline) | (before[place] == quote)

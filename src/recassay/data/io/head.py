@@ -82,6 +82,12 @@ def _lacks_a_line(data: bytes) -> bool:
     return data.count(b"\n") < 2 and b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")
 
 
+def is_archive(path: Path) -> bool:
+    """Return whether a file begins as a gzip archive does."""
+    with path.open("rb") as file:
+        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed if it is a gzip archive; raise I104 or I110 on failure."""

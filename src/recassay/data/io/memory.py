@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recassay.data.io.head import GZIP_MAGIC
+from recassay.data.io.head import is_archive
 from recassay.errors import UsageError, out_of_memory
 
 LARGEST_RATIO = 1032  # of deflate: no archive grows by more
@@ -46,8 +46,7 @@ def refuse_too_large_text(path: Path) -> None:
     An archive that could be too large is unpacked once to count its bytes; the size stated at its end is not trusted.
     """
     size, free = path.stat().st_size, available_memory()
-    with path.open("rb") as file:
-        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    packed = is_archive(path)
     if packed and size * LARGEST_RATIO * TEXT_COPIES > free:
         size = _unpacked_size(path, free // TEXT_COPIES)
     if size * TEXT_COPIES > free:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.io.head import GZIP_MAGIC, open_unpacked
+from recassay.data.io.head import is_archive, open_unpacked
 from recassay.threads import each_block
 
 AT_ONCE = 1 << 22  # bytes scanned at a time, most of them still in the processor's cache
@@ -27,9 +27,9 @@ def may_have_padded(source: Path | bytes, separator: str) -> bool:
     from recassay.columnar._kernels import has_padded  # numba is slow to import, and Parquet files do not need it
 
     def has_match(data: NDArray[np.uint8]) -> bool:
-        return bool(has_padded(data, ord(separator), 0, data.size))
+        return bool(has_padded(data, ord(separator)))
 
-    if isinstance(source, Path) and _is_archive(source):
+    if isinstance(source, Path) and is_archive(source):
         return any(has_match(data) for data in _unpacked(source))
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
 
@@ -43,11 +43,6 @@ def may_have_padded(source: Path | bytes, separator: str) -> bool:
         return has_match(data)
 
     return any(each_block(scan, size, size=AT_ONCE))
-
-
-def _is_archive(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def _unpacked(path: Path) -> Iterator[NDArray[np.uint8]]:

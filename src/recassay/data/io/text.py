@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.clean import PLAIN_WHOLE, infer_type
-from recassay.data.io.head import BOM, GZIP_MAGIC, Head, open_unpacked
+from recassay.data.io.head import BOM, Head, is_archive, open_unpacked
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.padded import may_have_padded
 from recassay.data.io.parquet import scan_parquet
@@ -75,8 +75,7 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
     guesses, safe = _types(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     source, separator = next(_sources(head, layout))
-    with head.path.open("rb") as file:
-        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    packed = is_archive(head.path)
     if packed or isinstance(source, bytes):
         raise UsageError(
             "U223",
