@@ -70,8 +70,9 @@ def test_every_way_finds_the_same_ids(pairs, size, block, many, part_bits):
     wanted, first = in_order_of_arrival(pairs)
     assert sorted(found.distinct.rows.tolist()) == first
     assert found.spread(found.distinct.rows.astype(np.int32)).tolist() == [first[number] for number in wanted]
-    for mine, whole in zip((found.distinct.keys, found.distinct.checks), hashes(pairs), strict=True):
-        assert mine.tolist() == whole[found.distinct.rows].tolist()
+    keys, checks = (whole[found.distinct.rows] for whole in hashes(pairs))
+    assert found.distinct.keys.tolist() == keys.tolist()
+    assert (found.distinct.checks >> np.uint64(32)).tolist() == (checks >> np.uint64(32)).tolist()
 
 
 @pytest.mark.parametrize("many", [0, 1])

@@ -88,22 +88,22 @@ def count_parts(keys: NDArray[np.uint64], shift: int, counts: NDArray[np.int64])
 @njit(nogil=True, cache=True)
 def scatter_to_parts(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64], shift: int, first: int, place: NDArray[np.int64],
-    out_keys: NDArray[np.uint64], out_checks: NDArray[np.uint64], rows: NDArray[np.uint32],
+    out_keys: NDArray[np.uint64], out_checks: NDArray[np.uint64],
 ) -> None:  # fmt: skip
     """Copy keys and checks to ``out_keys`` and ``out_checks``, so that those of a part are next to each other.
 
-    The parts are those of :func:`count_parts`. ``rows`` receives the number of each row, counted from ``first``.
-    ``place[p]`` is the next free place of part p, and is advanced in place.
+    The parts are those of :func:`count_parts`. In place of its lower half, which does not count, a check gets the
+    number of its row, counted from ``first``. ``place[p]`` is the next free place of part p, and is advanced in place.
     """
     for row in range(keys.size):
         part = (keys[row] * GOLDEN) >> np.uint64(shift)
         here = place[part]
-        out_keys[here], out_checks[here], rows[here] = keys[row], checks[row], first + row
+        out_keys[here], out_checks[here] = keys[row], (checks[row] & UPPER) | np.uint64(first + row)
         place[part] = here + 1
 
 
 @njit(nogil=True, cache=True)
-def put(values: NDArray[np.int32], codes: NDArray[np.int32], rows: NDArray[np.uint32], out: NDArray[np.int32]) -> None:
-    """Write ``values[codes[i]]`` to ``out[rows[i]]`` for each i."""
+def put(values: NDArray[np.int32], codes: NDArray[np.int32], rows: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
+    """Write ``values[codes[i]]`` to the place in ``out`` that the lower half of ``rows[i]`` says, for each i."""
     for place in range(rows.size):
-        out[rows[place]] = values[codes[place]]
+        out[rows[place] & LOWER] = values[codes[place]]

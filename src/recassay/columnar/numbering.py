@@ -10,14 +10,16 @@ Hashes come in chunks, as they were read: copying these into one array would tak
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar._numbering import count_parts, intern, put, scatter_to_parts
+from recassay.columnar._numbering import LOWER, count_parts, intern, put, scatter_to_parts
 from recassay.columnar.layout import readonly, starts_in_parts
 from recassay.threads import available, blocks, each_block
 
@@ -28,6 +30,7 @@ PART_BITS = 8  # 256 parts, written to at the same time; with more of them, each
 FIRST_LOOK = 1 << 16  # rows whose ids tell how many different ids there may be
 MANY = 7 / 8  # share of different ids there above which rows are brought into parts: a block has four rows of each
 SLOTS = 1024  # of a new hash table
+ARRAYS_PER_BLOCK = 16  # copied one after another by a thread
 
 Words = NDArray[np.uint64]
 
@@ -54,11 +57,7 @@ class DistinctIds:
         """Return the ids of several one after another."""
         if len(several) == 1:
             return several[0]
-        return cls(
-            np.concatenate([one.rows for one in several]),
-            np.concatenate([one.keys for one in several]),
-            np.concatenate([one.checks for one in several]),
-        )
+        return cls(*(_joined([getattr(one, name) for one in several]) for name in ("rows", "keys", "checks")))
 
     def at(self, places: NDArray[np.int64]) -> DistinctIds:
         """Return the ids at these places."""
@@ -69,10 +68,11 @@ class DistinctIds:
 class Part:
     """Some rows, numbered together.
 
-    ``codes`` has, for each of ``rows``, its position in ``numbers``, the numbers of the distinct ids of this part.
+    ``rows`` are a range, or have the number of a row in the lower half of each word. ``codes`` has, for each of these
+    rows, its position in ``numbers``, the numbers of the distinct ids of this part.
     """
 
-    rows: slice | NDArray[np.uint32]
+    rows: slice | Words
     codes: NDArray[np.int32]
     numbers: slice | NDArray[np.int32]
 
@@ -108,16 +108,21 @@ class Numbering:
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each row the value of its number; ``values`` has one for each number."""
         out = np.empty(self.rows, np.int32)
+        pieces = [
+            (part, values[part.numbers], begin, end)
+            for part in self.parts
+            for begin, end in blocks(part.codes.size, ROWS_PER_PIECE)
+        ]
 
-        def fill(begin: int, end: int) -> None:
-            for part in self.parts[begin:end]:
-                own = values[part.numbers]
-                if isinstance(part.rows, slice):
-                    np.take(own, part.codes, out=out[part.rows], mode="clip")
-                else:
-                    put(readonly(own), readonly(part.codes), readonly(part.rows), out)
+        def fill(piece: int, _: int) -> None:
+            part, own, begin, end = pieces[piece]
+            codes = part.codes[begin:end]
+            if isinstance(part.rows, slice):  # NumPy makes wider codes, which fit the cache for a piece
+                np.take(own, codes, out=out[part.rows][begin:end], mode="clip")
+            else:
+                put(readonly(own), readonly(codes), readonly(part.rows[begin:end]), out)
 
-        each_block(fill, len(self.parts), size=1)
+        each_block(fill, len(pieces), size=1)
         return out
 
 
@@ -130,21 +135,32 @@ def _pieces(keys: Iterable[Words], checks: Iterable[Words]) -> Iterator[Piece]:
         first += own_keys.size
 
 
+class _Table:
+    """A hash table that numbers the ids of one part after another; to clear it is faster than to get new memory."""
+
+    def __init__(self) -> None:
+        self.slots, self.first_row = np.zeros(2 * SLOTS, np.uint64), np.empty(SLOTS // 2, np.int64)
+
+    def number(self, pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], DistinctIds]:
+        """Return the number of each row's id, by first appearance, and the distinct ids."""
+        ends, count = np.cumsum([piece.keys.size for piece in pieces]).tolist(), 0
+        codes = np.empty(ends[-1] if ends else 0, np.int32)
+        self.slots[:] = 0
+        for piece, end in zip(pieces, ends, strict=True):
+            own, known = codes[end - piece.keys.size : end], (self.slots, self.first_row, count)
+            self.slots, self.first_row, count = intern(piece.keys, piece.checks, piece.begin, *known, own)
+        rows = self.first_row[:count].copy()
+        keys, checks = np.empty(count, np.uint64), np.empty(count, np.uint64)
+        edges = np.append(np.searchsorted(rows, [piece.begin for piece in pieces]), count).tolist()
+        for piece, begin, end in zip(pieces, edges, edges[1:], strict=False):
+            places = rows[begin:end] - piece.begin
+            keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
+        return codes, DistinctIds(rows, keys, checks)
+
+
 def number_in_order(pieces: Sequence[Piece]) -> tuple[NDArray[np.int32], DistinctIds]:
     """Return the number of each row's id, by first appearance, and the distinct ids."""
-    ends = np.cumsum([piece.keys.size for piece in pieces]).tolist()
-    codes = np.empty(ends[-1] if ends else 0, np.int32)
-    slots, first_row, count = np.zeros(2 * SLOTS, np.uint64), np.empty(SLOTS // 2, np.int64), 0
-    for piece, end in zip(pieces, ends, strict=True):
-        own = codes[end - piece.keys.size : end]
-        slots, first_row, count = intern(piece.keys, piece.checks, piece.begin, slots, first_row, count, own)
-    rows = first_row[:count].copy()
-    keys, checks = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    edges = np.append(np.searchsorted(rows, [piece.begin for piece in pieces]), count).tolist()
-    for piece, begin, end in zip(pieces, edges, edges[1:], strict=False):
-        places = rows[begin:end] - piece.begin
-        keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
-    return codes, DistinctIds(rows, keys, checks)
+    return _Table().number(pieces)
 
 
 def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
@@ -171,25 +187,40 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
     counts = np.zeros((len(pieces), 1 << PART_BITS), np.int64)
     each_block(lambda piece, _: count_parts(pieces[piece].keys, shift, counts[piece]), len(pieces), size=1)
     starts = starts_in_parts(counts)
-    keys, checks, rows_of = np.empty(rows, np.uint64), np.empty(rows, np.uint64), np.empty(rows, np.uint32)
+    keys, checks = np.empty(rows, np.uint64), np.empty(rows, np.uint64)
 
     def scatter(place: int, _: int) -> None:
         own = pieces[place]
-        scatter_to_parts(own.keys, own.checks, shift, own.begin, starts[place].copy(), keys, checks, rows_of)
+        scatter_to_parts(own.keys, own.checks, shift, own.begin, starts[place].copy(), keys, checks)
 
     each_block(scatter, len(pieces), size=1)
     keys, checks = readonly(keys), readonly(checks)
-    ends = np.append(starts[0], rows).tolist()
+    ends, tables = np.append(starts[0], rows).tolist(), threading.local()
 
     def number(part: int, _: int) -> tuple[NDArray[np.int32], DistinctIds]:
         own = slice(ends[part], ends[part + 1])
-        codes, found = number_in_order([Piece(0, keys[own], checks[own])])
-        return codes, DistinctIds(rows_of[own][found.rows].astype(np.int64), found.keys, found.checks)
+        if not hasattr(tables, "own"):
+            tables.own = _Table()
+        codes, found = tables.own.number([Piece(0, keys[own], checks[own])])
+        return codes, DistinctIds((found.checks & LOWER).astype(np.int64), found.keys, found.checks)
 
     found = each_block(number, 1 << PART_BITS, size=1)
     edges = np.append(0, np.cumsum([distinct.rows.size for _, distinct in found])).tolist()
     parts = [
-        Part(rows_of[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
+        Part(checks[ends[part] : ends[part + 1]], codes, slice(edges[part], edges[part + 1]))
         for part, (codes, _) in enumerate(found)
     ]
     return Numbering(DistinctIds.joined([distinct for _, distinct in found]), parts, rows)
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays one after another; all threads copy them, since new memory is slow to write to."""
+    ends = np.cumsum([array.size for array in arrays]).tolist()
+    out = np.empty(ends[-1], arrays[0].dtype)
+
+    def fill(begin: int, end: int) -> None:
+        for array, last in zip(arrays[begin:end], ends[begin:end], strict=True):
+            out[last - array.size : last] = array
+
+    each_block(fill, len(arrays), size=ARRAYS_PER_BLOCK)
+    return out

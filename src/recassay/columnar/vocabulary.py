@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from recassay.columnar._kernels import count_groups
 from recassay.columnar.layout import INT32, chunks_of, narrowed, readonly, take_numbers
 from recassay.columnar.numbering import DistinctIds, Numbering, Words
+from recassay.columnar.orders import TextOrder, gathered
 from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.errors import InputError
 from recassay.threads import each_block, worth_starting
 
-GATHERED_PER_BLOCK = 1 << 16
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
 
@@ -89,7 +89,7 @@ class Vocabulary:
         ``keys`` and ``checks`` are two hashes that identify an id, in chunks.
         """
         numbering = Numbering.of(keys, checks)
-        ordered, code_of = _ordered(_gathered(ids, numbering.distinct.rows), numbering.distinct)
+        ordered, code_of = _ordered(ids, numbering.distinct)
         return cls(ordered), numbering.spread(code_of)
 
     @property
@@ -172,29 +172,16 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     return (found + low).astype(np.int32), counts[found]
 
 
-def _gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
-    """Return the ids of these rows, found on all threads."""
-    if rows.size <= GATHERED_PER_BLOCK:
-        return ids.gather(rows)
-    found = each_block(lambda begin, end: ids.gather(rows[begin:end]), rows.size, size=GATHERED_PER_BLOCK)
-    return pl.concat(found, rechunk=False)
-
-
-def _ordered(ids: pl.Series, hashes: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return (ids in ascending order, position of each of ``ids`` there); ``hashes`` are those of the ids, distinct.
-
-    Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
-    looked up by their hashes.
-    """
+def _ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there)."""
     if ids.dtype == pl.String:
-        ordered = ids.sort()
-        keys, checks = text_hashes(ordered)
-        numbering = Numbering.of([keys, hashes.keys], [checks, hashes.checks])
-        return ordered, numbering.spread(numbering.distinct.rows.astype(np.int32))[keys.size :]
-    order = ids.arg_sort().to_numpy()
-    places = np.empty(order.size, np.int32)
-    places[order] = np.arange(order.size, dtype=np.int32)
-    return ids.gather(order), places
+        order = TextOrder.of(ids, distinct)
+        return order.texts, order.places(distinct)
+    ids = gathered(ids, distinct.rows)
+    ascending = ids.arg_sort().to_numpy()
+    places = np.empty(ascending.size, np.int32)
+    places[ascending] = np.arange(ascending.size, dtype=np.int32)
+    return ids.gather(ascending), places
 
 
 def _codes_or_unknown(places: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -251,7 +238,7 @@ def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     >>> rows_in_table(pl.Series(["a", "x"]), pl.Series(["x", "y", "z"])).tolist()
     [-1, 0]
     """
-    if ids.len() == table.len() and ids.dtype == table.dtype and ids.equals(table):
+    if ids is table or (ids.len() == table.len() and ids.dtype == table.dtype and ids.equals(table)):
         return np.arange(ids.len())
     if ids.dtype.is_integer() and ids.dtype != table.dtype:
         ids, table = as_int64(ids), as_int64(table)  # null matches nothing

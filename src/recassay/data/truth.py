@@ -128,9 +128,7 @@ class Truth(Displayable):
         ids = self.vocabulary.ids
         if ids is None:
             return np.empty(0, np.uint64)
-        judged = np.zeros(ids.len(), np.bool_)
-        judged[self.items] = True
-        codes = np.flatnonzero(judged).astype(np.int32)
+        codes, _ = self.item_counts
         keys = np.zeros(ids.len(), np.uint64)
         keys[codes] = mix(id_keys(self.vocabulary.decode(codes)) ^ SECOND)
         return keys

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
+from recassay.columnar.orders import sharing_orders
 from recassay.data.distances import validated_distances
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
@@ -168,7 +169,8 @@ def score_in_memory(request: ScoreRequest) -> Scores:
         order="row" if conventions.order == "row" else None,
     )
     together = total_size(inputs.truth, first_source(inputs.runs))
-    with first_ahead(runs) if together is not None and together <= MOST_AHEAD else nullcontext(runs) as runs:
+    ahead = together is not None and together <= MOST_AHEAD
+    with sharing_orders(), first_ahead(runs) if ahead else nullcontext(runs) as runs:
         return _scored(request, _unique_names(runs))
 
 
