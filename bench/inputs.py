@@ -246,13 +246,15 @@ def _nested(frame: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
 
 
 def serve(score: Callable[[], dict[str, float]]) -> None:
-    """Call ``score`` whenever a line comes, and answer with seconds, processor seconds, the peak and the means."""
+    """Call ``score`` whenever a line comes; answer with seconds, processor seconds, the peak, the means, and seconds
+    of the processor seconds that were spent in the kernel.
+    """
     for _ in sys.stdin:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        wall, processor = time.perf_counter(), time.process_time()
+        wall, processor, kernel = time.perf_counter(), time.process_time(), os.times().system
         means = score()
         seconds = time.perf_counter() - wall, time.process_time() - processor
-        print(json.dumps([*seconds, _peak(), means]), flush=True)
+        print(json.dumps([*seconds, _peak(), means, os.times().system - kernel]), flush=True)
 
 
 def _peak() -> int:
@@ -308,17 +310,20 @@ def _cell(answers: list[Any]) -> str:
 def growth(repeats: int) -> None:
     """Print seconds and memory of shuffled lists of ten with text ids, beside the memory of their columns."""
     print(
-        "| users x 10 | recassay: s (processor s), peak | s a million users | columns in memory, MB | peak / columns |"
+        "| users x 10 | recassay: s (processor s), peak | s a million users | processor s a million users, without the "
+        "kernel's | columns in memory, MB | peak / columns |"
     )
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for users in GROWTH:
         paths = data.make(FILES, users, 10, strings=True, shuffled=True)
         command = [sys.executable, __file__, "--serve-files", *map(str, paths)]
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         (answers,) = _answers({"recassay": server}, repeats + 1).values()
         wall, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in (0, 2))
+        own = statistics.median(answer[1] - answer[4] for answer in answers[1:])
         columns = sum(_bytes_of_texts(path) for path in paths)
-        cells = [f"{users:,}", _cell(answers), f"{wall / users * 1e6:.2f}", f"{columns / 1e6:,.0f}"]
+        a_million = (f"{seconds / users * 1e6:.2f}" for seconds in (wall, own))
+        cells = [f"{users:,}", _cell(answers), *a_million, f"{columns / 1e6:,.0f}"]
         print(f"| {' | '.join(cells)} | {peak / columns:.1f} |", flush=True)
 
 

@@ -21,12 +21,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from .cases import Case, make, prepare, run
+from .corpus import TABLE
 from .flip import MEMORY_FOLDER
 
 LONGEST = 10.0  # seconds of a processor that an input may take
 PATIENCE = 60.0  # seconds in which a process could run, until an input counts as a hang
 FIRST = 600.0  # for the first input of a process, which imports, and compiles or waits for another that does
 MEMORY = 4 << 30  # bytes that a process may hold
+# Inputs that are not timed: they compile the kernels of every use of a file, and those of a study.
+WARM_UP: tuple[Case, ...] = (
+    ("file:.csv", TABLE.write_csv().encode()),
+    ("options", b"run study.yaml -o warm-up"),
+)
 STORED = Path(__file__).parent / "regressions"
 MOST_STORED = 20
 
@@ -65,7 +71,8 @@ def work(pipe: Connection, seed: int, first: int, until: float) -> None:
     with tempfile.TemporaryDirectory(prefix="recassay-fuzz-", dir=MEMORY_FOLDER) as place:
         folder = Path(place)
         prepare(folder)
-        run(("file:.csv", (folder / "run.csv").read_bytes()), folder)  # every use, so that kernels are compiled
+        for case in WARM_UP:
+            run(case, folder)
         number = first
         while time.time() < until:
             case = make(number, seed)
