@@ -135,13 +135,13 @@ def take_rows(values: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
     return pl.Series(values.name, out, values.dtype)
 
 
-def take_numbers(values: NDArray[Any], places: NDArray[np.integer]) -> NDArray[Any]:
-    """Return the values at these places, which must be in the array, found on all threads.
+def take_numbers(values: NDArray[Any], places: NDArray[np.integer], *, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Return the values at these places, which must be in the array, found on all threads and written to ``out``.
 
     >>> take_numbers(np.array([5, 6, 7]), np.array([2, 0])).tolist()
     [7, 5]
     """
-    out = np.empty(places.size, values.dtype)
+    out = np.empty(places.size, values.dtype) if out is None else out
 
     def fill(begin: int, end: int) -> None:
         np.take(values, places[begin:end], out=out[begin:end], mode="clip")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar._numbering import LOWER, count_parts, intern, put, scatter_to_parts
-from recassay.columnar.layout import readonly, starts_in_parts
+from recassay.columnar.layout import readonly, starts_in_parts, take_numbers
 from recassay.threads import available, blocks, each_block
 
 ROWS_PER_PIECE = 1 << 17
@@ -108,21 +108,16 @@ class Numbering:
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each row the value of its number; ``values`` has one for each number."""
         out = np.empty(self.rows, np.int32)
-        pieces = [
-            (part, values[part.numbers], begin, end)
-            for part in self.parts
-            for begin, end in blocks(part.codes.size, ROWS_PER_PIECE)
-        ]
+        scattered = [(part, part.rows) for part in self.parts if not isinstance(part.rows, slice)]
 
-        def fill(piece: int, _: int) -> None:
-            part, own, begin, end = pieces[piece]
-            codes = part.codes[begin:end]
-            if isinstance(part.rows, slice):  # NumPy makes wider codes, which fit the cache for a piece
-                np.take(own, codes, out=out[part.rows][begin:end], mode="clip")
-            else:
-                put(readonly(own), readonly(codes), readonly(part.rows[begin:end]), out)
+        def fill(number: int, _: int) -> None:
+            part, rows = scattered[number]
+            put(readonly(values[part.numbers]), readonly(part.codes), readonly(rows), out)
 
-        each_block(fill, len(pieces), size=1)
+        each_block(fill, len(scattered), size=1)
+        for part in self.parts:
+            if isinstance(part.rows, slice):
+                take_numbers(values[part.numbers], part.codes, out=out[part.rows])
         return out
 
 
