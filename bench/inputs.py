@@ -48,7 +48,8 @@ class Row:
     length: int
     order: str = "shuffled"  # by_rank, by_user (scores of a user in any order) or shuffled
     ids: str = "integers"  # integers, text or uuid
-    holder: str = "parquet"  # parquet, csv, gz, parts, polars, pandas, duckdb or dicts; the frames also of categories
+    # parquet, csv, gz, parts, polars, pandas, duckdb, dicts, lists or tuples; the frames also of categories
+    holder: str = "parquet"
     others: tuple[str, ...] = ("polars",)
     aim: float | None = None  # of recassay's seconds to those of the first of the others
     interval: str | None = "abc"  # what ``bootstrap`` is above 50,000 users; None beside what has no intervals at all
@@ -71,15 +72,9 @@ ROWS = (
     Row("CSV shuffled", 100_000, 100, holder="csv", others=("read_csv", "polars"), aim=1.8),
     Row("gzip CSV shuffled", 20_000, 100, holder="gz", others=("read_csv", "polars")),
     Row("1,000 part files, shuffled", 100_000, 100, holder="parts"),
-    Row(
-        "dict of dicts, text ids",
-        6_000,
-        100,
-        ids="text",
-        holder="dicts",
-        others=("pytrec_eval",),
-        aim=0.7,
-        interval=None,
+    *(
+        Row(f"{name}, text ids", 6_000, 100, ids="text", holder=holder, others=("pytrec_eval",), aim=0.7, interval=None)
+        for name, holder in (("dict of dicts", "dicts"), ("dict of lists", "lists"), ("list of tuples", "tuples"))
     ),
     Row("short: 10 items a list, by user and rank", 1_000_000, 10, "by_rank", others=("numba", "polars"), aim=1.2),
 )
@@ -152,10 +147,23 @@ def with_read_csv(run: Path, truth: Path) -> dict[str, float]:
 def with_pytrec_eval(run: Any, truth: Any) -> dict[str, float]:
     import pytrec_eval
 
-    found = pytrec_eval.RelevanceEvaluator(truth, set(TREC_MEASURES)).evaluate(run)
+    found = pytrec_eval.RelevanceEvaluator(truth, set(TREC_MEASURES)).evaluate(as_dicts(run))
     columns = {name: name.replace(".", "_") for name in TREC_MEASURES}
     return {ours: sum(values[columns[name]] for values in found.values()) / len(found)
             for name, ours in TREC_MEASURES.items()}  # fmt: skip
+
+
+def as_dicts(run: Any) -> dict[str, dict[str, float]]:
+    """Return a run of dicts, of lists or of tuples as the dicts that pytrec_eval takes."""
+    if isinstance(run, dict):
+        first = next(iter(run.values()))
+        if isinstance(first, dict):
+            return run
+        return {user: {item: -place for place, item in enumerate(items)} for user, items in run.items()}
+    found: dict[str, dict[str, float]] = {}
+    for user, item, score in run:
+        found.setdefault(user, {})[item] = score
+    return found
 
 
 def _lazy(table: Any) -> pl.LazyFrame:
@@ -237,7 +245,11 @@ def held(row: Row) -> tuple[Any, Any]:
         import duckdb
 
         return tuple(duckdb.sql("select * from frame").to_arrow_table() for frame in (run, truth))  # type: ignore[return-value]
-    return _nested(run, "score"), _nested(truth.with_columns(gain=1), "gain")
+    judged = _nested(truth.with_columns(gain=1), "gain")
+    if row.holder == "lists":
+        best_first = run.sort("score", descending=True).group_by("user_id", maintain_order=True).agg("item_id")
+        return dict(best_first.iter_rows()), judged
+    return run.select("user_id", "item_id", "score").rows() if row.holder == "tuples" else _nested(run, "score"), judged
 
 
 def _nested(frame: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AnySet
 from dataclasses import replace
 from itertools import chain
@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from recassay.columnar.layout import groups_per_block
 from recassay.data.io.clean import integers_or_text
-from recassay.data.io.columns import parse_columns, resolve
+from recassay.data.io.columns import could_be_named, parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
 from recassay.errors import InputError, RecassayError
+from recassay.threads import blocks
 
 DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
+
+VALUES_PER_BLOCK = 1 << 14  # objects of 80 bytes and more, which fit the processor's cache
 
 LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
 
@@ -107,8 +112,7 @@ def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
 
 def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None, where: str) -> Table:
     values = list(source.values())
-    kinds = set(map(type, values))
-    of_dicts = all(issubclass(kind, Mapping) for kind in kinds)
+    of_dicts = _all_are(Mapping, values)
     if _keys_are_columns(source, role, columns):
         return table_of_frame(
             pl.DataFrame([_series(str(name), _as_list(column), where) for name, column in source.items()]), where
@@ -117,15 +121,14 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         return table_of_frame(
             _frame_of_records([{role.required[0]: one, **features} for one, features in source.items()], where), where
         )
-    if role.describes and values and all(map(_is_list, values)):
+    if role.describes and values and _all_are(LISTS, values):
         features = pl.Series("features", [[str(one) for one in own] for own in values], pl.List(pl.String))
         return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), features]), where)
     if not role.describes and of_dicts:
-        numbers = _joined(value.values() for value in values)
-        return table_of_frame(
-            _frame_of_users(dict(zip(source, values, strict=True)), where, {role.value: numbers}), where
-        )
-    if not role.describes and all(issubclass(kind, LISTS) for kind in kinds):
+        parts = {ITEM: values, role.value: [own.values() for own in values]}
+        series = [_series_of_parts(name, own, where) for name, own in parts.items()]
+        return table_of_frame(pl.DataFrame([_users_of_rows(source, where), *series]), where)
+    if not role.describes and _all_are(LISTS, values):
         return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
     if not role.describes and not odd:
@@ -157,10 +160,11 @@ def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputE
 
 def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None) -> bool:
     """Return whether a dict maps column names to columns: its keys include all columns that the role requires."""
-    if not all(isinstance(key, str) and _is_list(value) for key, value in source.items()):
+    if not (_all_are(str, source) and _all_are(LISTS, source.values())):
         return False
+    chosen = parse_columns(columns)
     try:
-        resolve(list(source), role, parse_columns(columns), where="")
+        resolve(could_be_named(source, role, chosen), role, chosen, where="")
     except RecassayError as error:
         return error.code == "I203"
     return True
@@ -172,39 +176,59 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
     The position in the list becomes the rank in a run, and the time in a log. Raise I108 for a set of items in a run,
     which has no order, or for lists of both kinds.
     """
-    if role.name == "run" and any(isinstance(items, AnySet) for items in source.values()):
+    has_sets = any(issubclass(kind, AnySet) for kind in set(map(type, source.values())))
+    if role.name == "run" and has_sets:
         raise InputError(
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
+    users, order = _users_of_rows(lists, where), None if has_sets else {"run": RANK, "log": TIMESTAMP}.get(role.name)
     if any(issubclass(kind, list | tuple) for kind in set(map(type, chain.from_iterable(lists.values())))):
+        pairs = _joined(lists.values())
+        if _all_are((list, tuple), pairs) and set(map(len, pairs)) == {2}:
+            return pl.DataFrame([users, *_frame_of_tuples(pairs, (ITEM, role.value), where)])
         paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
         plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
-        if paired and plain:
-            raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
         if paired:
-            rows = [(user, item, number) for user, items in lists.items() for item, number in items]
-            return _frame_of_tuples(rows, (USER, ITEM, role.value), where)
-    ordered = not any(isinstance(items, AnySet) for items in source.values())
-    order = {"run": RANK, "log": TIMESTAMP}.get(role.name) if ordered else None
-    places = chain.from_iterable(range(1, len(items) + 1) for items in lists.values())
-    return _frame_of_users(lists, where, {order: list(places)} if order else {})
+            raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
+    columns = [users, _series_of_parts(ITEM, lists.values(), where)]
+    if order:
+        lengths = _lengths(lists.values())
+        firsts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        columns.append(pl.Series(order, np.arange(firsts.size) - firsts + 1))
+    return pl.DataFrame(columns)
 
 
-def _frame_of_users(items: Mapping[Any, Collection[Any]], where: str, numbers: Mapping[str, list[Any]]) -> pl.DataFrame:
-    """Return a frame with one row per item of each user.
+def _lengths(parts: Collection[Sized]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, parts), np.int64, len(parts))
 
-    ``items`` has the items of each user, and ``numbers`` maps the name of another column to its values in the same
-    order. No tuple is made for a row: a million of them take longer than all columns.
-    """
-    filled = {user: own for user, own in items.items() if own}
-    users = _series(USER, list(filled), where)
-    lengths = np.fromiter(map(len, filled.values()), np.int64, len(filled))
-    columns = {ITEM: _joined(filled.values()), **numbers}
+
+def _users_of_rows(items: Mapping[Any, Sized], where: str) -> pl.Series:
+    """Return the user of each row, of a table with one row per item of each user."""
+    users = _series(USER, [user for user, own in items.items() if own], where)
     if users.dtype == pl.String:  # a row then has the number of its user
         users = users.cast(pl.Enum(users))
-    rows = users.gather(np.repeat(np.arange(lengths.size), lengths))
-    return pl.DataFrame([rows, *(_series(name, values, where) for name, values in columns.items())])
+    lengths = _lengths(items.values())
+    return users.gather(np.repeat(np.arange(users.len()), lengths[lengths > 0]))
+
+
+def _series_of_parts(name: str, parts: Iterable[Collection[Any]], where: str) -> pl.Series:
+    """Return the column ``name`` with the values of all parts, of which some may be empty."""
+    filled = [part for part in parts if part]
+    size = groups_per_block(len(filled), sum(map(len, filled)), most_rows=VALUES_PER_BLOCK)
+    return _series_of_blocks(name, lambda begin, end: _joined(filled[begin:end]), len(filled), size, where)
+
+
+def _series_of_blocks(name: str, values: Callable[[int, int], list[Any]], n: int, size: int, where: str) -> pl.Series:
+    """Return the column ``name`` with ``values(0, n)``, read in blocks of ``size``, which fit the processor's cache.
+
+    If blocks differ in type, all values are read again at once.
+    """
+    with contextlib.suppress(TypeError, pl.exceptions.PolarsError, OverflowError):
+        found = [pl.Series(name, values(begin, end), strict=True) for begin, end in blocks(n, size)]
+        if len({block.dtype for block in found}) == 1:
+            return pl.concat(found)
+    return _series(name, values(0, n), where)
 
 
 def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
@@ -234,7 +258,12 @@ def _rows(source: Sequence[Any], role: Role, where: str) -> Table:
 
 
 def _frame_of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> pl.DataFrame:
-    return pl.DataFrame([_series(name, list(map(itemgetter(place), rows)), where) for place, name in enumerate(names)])
+    def values(place: int) -> Callable[[int, int], list[Any]]:
+        return lambda begin, end: list(map(itemgetter(place), rows[begin:end]))
+
+    return pl.DataFrame(
+        [_series_of_blocks(name, values(place), len(rows), VALUES_PER_BLOCK, where) for place, name in enumerate(names)]
+    )
 
 
 def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFrame:
@@ -264,6 +293,11 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
     )
 
 
+def _all_are(kinds: type | tuple[type, ...], values: Iterable[object]) -> bool:
+    """Return whether all values are of these types; each type is looked at once, since few values differ in type."""
+    return all(issubclass(kind, kinds) for kind in set(map(type, values)))
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, LISTS)
 
@@ -274,4 +308,6 @@ def _is_pair(entry: object) -> bool:
 
 
 def _as_list(values: Any) -> list[Any]:
+    if isinstance(values, list):
+        return values
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
