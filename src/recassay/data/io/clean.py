@@ -247,3 +247,13 @@ def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> N
 
 def _at(series: pl.Series, where: str) -> str:
     return f"{where}, column {series.name!r}" if where else f"column {series.name!r}"
+
+
+def require_rows(column: pl.Series, rows: int, name: str, where: str) -> None:
+    """Raise I104 if a column that was read alone has not as many rows as its table: the file contradicts itself.
+
+    >>> require_rows(pl.Series([1, 2]), 2, "user_id", "run.parquet")
+    """
+    if column.len() != rows:
+        what = f"column {name!r} has {column.len():,} rows, and the table {rows:,}: the file is damaged"
+        raise InputError("I104", what, where=where, hint="write or copy the file again")

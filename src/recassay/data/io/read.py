@@ -13,7 +13,7 @@ from recassay.columnar.columns import LazyColumns
 from recassay.columnar.texts import HashedTexts
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
-from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean
+from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.edge import reading, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
@@ -334,6 +334,8 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     refuse_too_many_values(rows, len(wanted), table.where)
     if rows <= SMALL:
         frame = raw(wanted | {GROUP + name: name for name in groups})
+        if table.rows:
+            require_rows(frame.to_series(), rows, next(iter(wanted.values())), table.where)
         categories = [name for name in (USER, ITEM) if name in found and are_complete_categories(frame[name])]
         frame = cleaned(frame, categories)
         for name in groups:
@@ -345,14 +347,16 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
-        return (
-            as_ids(column, table.where)
-            if isinstance(column, pl.Series) and not are_complete_categories(column)
-            else column
-        )
+        if column is None:
+            return None
+        require_rows(column if isinstance(column, pl.Series) else column.texts, rows, wanted[meaning], table.where)
+        as_text = isinstance(column, pl.Series) and not are_complete_categories(column)
+        return as_ids(column, table.where) if as_text else column  # type: ignore[arg-type]
 
     def only(meaning: str) -> pl.Series:
-        return cleaned(raw({meaning: wanted[meaning]})).to_series()
+        column = cleaned(raw({meaning: wanted[meaning]})).to_series()
+        require_rows(column, rows, wanted[meaning], table.where)
+        return column
 
     fetch = {meaning: partial(only, meaning) for meaning in wanted}
     return LazyColumns(fetch, rows, narrow, remarks, positions=positions)

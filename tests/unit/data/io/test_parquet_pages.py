@@ -50,6 +50,24 @@ def test_a_page_of_minus_three_values_does_not_end_the_process(tmp_path):
     assert done.stdout.strip() == "I104"
 
 
+@pytest.mark.parametrize("small", [0, 1_000_000])
+def test_a_footer_that_contradicts_itself_about_rows_loses_none(tmp_path, monkeypatch, small):
+    """Three rows: each place of the footer that says so is made to say two; columns are read alone, or all together."""
+    monkeypatch.setattr("recassay.data.io.read.SMALL", small)
+    path = damaged(tmp_path / "run.parquet", b"", b"")
+    sound, three, two = path.read_bytes(), b"\x16\x06", b"\x16\x04"
+    places = [at for at in range(len(sound)) if sound.startswith(three, at)]
+    said = []
+    for at in places:
+        path.write_bytes(sound[:at] + two + sound[at + 2 :])
+        try:
+            assert ra.read_run(path).frame().height == 3
+        except InputError as error:
+            said.append(str(error))
+    assert all("I104" in one for one in said), said
+    assert any("has 2 rows, and the table 3" in one for one in said), said
+
+
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "lz4", "uncompressed", "brotli"])
 def test_sound_files_are_not_suspected(tmp_path, compression):
     text = FRAME.with_columns(pl.col("user_id", "item_id").cast(pl.String), tags=pl.Series([["a"], [], None]))
