@@ -155,15 +155,14 @@ def with_pytrec_eval(run: Any, truth: Any) -> dict[str, float]:
 
 def as_dicts(run: Any) -> dict[str, dict[str, float]]:
     """Return a run of dicts, of lists or of tuples as the dicts that pytrec_eval takes."""
-    if isinstance(run, dict):
-        first = next(iter(run.values()))
-        if isinstance(first, dict):
-            return run
-        return {user: {item: -place for place, item in enumerate(items)} for user, items in run.items()}
-    found: dict[str, dict[str, float]] = {}
-    for user, item, score in run:
-        found.setdefault(user, {})[item] = score
-    return found
+    if isinstance(run, list):
+        found: dict[str, dict[str, float]] = {}
+        for user, item, score in run:
+            found.setdefault(user, {})[item] = score
+        return found
+    if isinstance(next(iter(run.values())), dict):
+        return run
+    return {user: {item: -place for place, item in enumerate(items)} for user, items in run.items()}
 
 
 def _lazy(table: Any) -> pl.LazyFrame:
@@ -246,10 +245,12 @@ def held(row: Row) -> tuple[Any, Any]:
 
         return tuple(duckdb.sql("select * from frame").to_arrow_table() for frame in (run, truth))  # type: ignore[return-value]
     judged = _nested(truth.with_columns(gain=1), "gain")
+    if row.holder == "tuples":
+        return run.select("user_id", "item_id", "score").rows(), judged
     if row.holder == "lists":
         best_first = run.sort("score", descending=True).group_by("user_id", maintain_order=True).agg("item_id")
         return dict(best_first.iter_rows()), judged
-    return run.select("user_id", "item_id", "score").rows() if row.holder == "tuples" else _nested(run, "score"), judged
+    return _nested(run, "score"), judged
 
 
 def _nested(frame: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:

@@ -250,7 +250,7 @@ def _at(series: pl.Series, where: str) -> str:
 
 
 def require_rows(column: pl.Series, rows: int, name: str, where: str) -> None:
-    """Raise I104 if a column that was read alone has not as many rows as its table: the file contradicts itself.
+    """Raise I104 if a column that was read has not as many rows as its table says: the file contradicts itself.
 
     >>> require_rows(pl.Series([1, 2]), 2, "user_id", "run.parquet")
     """

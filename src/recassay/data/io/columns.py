@@ -154,7 +154,7 @@ def resolve(
 
 
 def could_be_named(names: Iterable[str], role: Role, chosen: Mapping[str, str]) -> list[str]:
-    """Return those of many names that :func:`resolve` can find a meaning for; it takes long over thousands of names.
+    """Return those of the names that :func:`resolve` can find a meaning for; among thousands it takes long itself.
 
     >>> from recassay.data.io.roles import ROLES
     >>> could_be_named(["ann", "userId", "score"], ROLES["run"], {})
