@@ -338,6 +338,18 @@ def row_groups(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
 
 
+def ranges(begins: NDArray[np.int64] | int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return, for each group, as many numbers as its size, each one above the last, from where the group begins.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist(), ranges(0, np.array([2, 3])).tolist()
+    ([5, 6, 0, 1, 2], [0, 1, 0, 1, 2])
+    """
+    ends = np.cumsum(sizes, dtype=np.int64)
+    numbers = np.repeat(begins - ends + sizes, sizes)
+    numbers += np.arange(numbers.size)
+    return numbers
+
+
 def rows_of_groups(
     offsets: NDArray[np.int64], which: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -347,6 +359,5 @@ def rows_of_groups(
     >>> rows.tolist(), begins.tolist()
     ([3, 4, 5, 0, 1], [0, 3, 5])
     """
-    begins = np.append(0, np.cumsum(np.diff(offsets)[which]))
-    rows = np.arange(begins[-1]) + np.repeat(offsets[which] - begins[:-1], np.diff(begins))
-    return rows, begins
+    sizes = np.diff(offsets)[which]
+    return ranges(offsets[which], sizes), np.append(0, np.cumsum(sizes))

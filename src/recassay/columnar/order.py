@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
+
 Keys = NDArray[np.uint64]
 SIGN = np.uint64(1 << 63)
 
@@ -20,9 +22,8 @@ def positions_in_groups(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArr
     >>> positions_in_groups(np.array([0, 1, 0], np.int32), np.array([5, 9, 4])).tolist()
     [1, 0, 0]
     """
-    counts = np.bincount(groups)
     found = np.empty(groups.size, np.int64)
-    found[lexsort_groups(groups, keys)] = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    found[lexsort_groups(groups, keys)] = ranges(0, np.bincount(groups))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import across_groups, compare_neighbours
+from recassay.columnar.layout import across_groups, compare_neighbours, ranges
 
 MIN_LENGTH = 3  # shorter lists prove nothing
 
@@ -70,7 +70,7 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
         return OrderSigns(lists)
     starts, values = offsets[:-1], ordered.to_numpy()
     lowest = values[offsets[1:] - 1]
-    place = np.arange(values.size) - np.repeat(starts, sizes)
+    place = ranges(0, sizes)
     level = np.repeat(lowest, sizes)
     down = values == level + np.repeat(sizes, sizes) - 1 - place
     up = given.to_numpy() == level + place

@@ -15,6 +15,7 @@ from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.layout import (
     mark_repeated,
     offsets_without,
+    ranges,
     row_groups,
     rows_of_groups,
     sorted_within,
@@ -160,7 +161,7 @@ class Run(Displayable):
         """Return the position (from 0) that each row had in its list when the run was read."""
         if self.rows is not None:
             return self.rows
-        return (np.arange(self.items.size) - np.repeat(self.offsets[:-1], self.lengths)).astype(np.int32)
+        return ranges(0, self.lengths).astype(np.int32)
 
     def without_row_order(self) -> Run:
         """Return the same run without the order in which its rows were read."""

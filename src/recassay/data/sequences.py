@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import SECOND, Keys, id_keys, mix, value_keys
-from recassay.columnar.layout import row_groups, rows_of_groups
+from recassay.columnar.layout import ranges, row_groups, rows_of_groups
 from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind
 from recassay.columnar.time_scale import TimeScale
@@ -196,7 +196,7 @@ class Sequences(Displayable):
         def fill(begin: int, end: int) -> None:
             first, last = self.offsets[begin], self.offsets[end]
             starts = self.offsets[begin:end]
-            place = np.arange(first, last) - np.repeat(starts, self.offsets[begin + 1 : end + 1] - starts)
+            place = ranges(0, np.diff(self.offsets[begin : end + 1]))
             keys = mix(item_keys[self.items[first:last]] + mix(place.astype(np.uint64)))
             if self.times is not None:
                 keys = mix(keys + mix(value_keys(pl.Series(self.times[first:last]))))

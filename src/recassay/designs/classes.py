@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import readonly, row_groups, rows_of_groups
 from recassay.designs import _places
 
 Int64 = NDArray[np.int64]
@@ -54,9 +54,7 @@ class Classes:
 
     def take(self, rows: Int64) -> Classes:
         """Return the classes of the given rows, in the order of ``rows``."""
-        lengths = np.diff(self.offsets)[rows]
-        offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
-        at = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        at, offsets = rows_of_groups(self.offsets, rows)
         return Classes(offsets, self.number[at], self.mass[at])
 
     @property

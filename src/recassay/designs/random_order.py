@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly
+from recassay.columnar.layout import ranges, readonly
 from recassay.designs import _kernels, _places, _random_order
 from recassay.designs._arguments import kernel_arguments, logs_and_parts
 from recassay.designs.classes import Classes
@@ -126,10 +126,9 @@ def _item_by_item(
     top = np.minimum(limit[rows], table.shape[1])
     pairs = np.maximum(np.minimum(relevant[rows], top), 1)  # further items are beyond the last rank with credit
     of = np.repeat(rows, pairs)
-    offsets = np.append(0, np.cumsum(pairs))
     tied = replace(
         groups,
-        offsets=offsets,
+        offsets=np.append(0, np.cumsum(pairs)),
         above=np.zeros(of.size),
         tied=groups.pool[of],
         ties=(relevant[of] - 1).astype(np.int32),
@@ -137,7 +136,7 @@ def _item_by_item(
         drawn=groups.drawn[rows],
         level=groups.whole.take(of),
     )
-    place = np.arange(of.size) - np.repeat(offsets[:-1], pairs) + 1.0
+    place = ranges(1, pairs).astype(np.float64)
     share = np.stack([place if credit.part == "place" else np.ones(of.size) for credit in credits], axis=1)
     only_first = credits[0].part == "first"
     sums = np.zeros((rows.size, 2, table.shape[0]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import count_groups_with, is_one_number, readonly, row_groups
+from recassay.columnar.layout import count_groups_with, is_one_number, ranges, readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError
@@ -269,10 +269,9 @@ class AlignedBlock:
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
         """
         shown = self.length if k is None else np.minimum(self.length, k)
-        offsets = np.append(0, np.cumsum(shown))
         own = self.alignment.match[self.begin : self.end]
         top = self.alignment.run.offsets[own] if self.alignment.run.offsets.size > 1 else np.zeros(self.size, np.int64)
-        return offsets, np.repeat(top - offsets[:-1], shown) + np.arange(offsets[-1])
+        return np.append(0, np.cumsum(shown)), ranges(top, shown)
 
     def cutoffs(self, k: int | None) -> NDArray[np.int64]:
         """Return an array with the same cut-off for each query: k, but at most the length of the run's longest list.

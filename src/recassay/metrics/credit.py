@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 
@@ -82,9 +83,7 @@ class Credit:
 
         The relevant items of set s are ``offsets[s]:offsets[s + 1]``, best rank first.
         """
-        sizes = np.diff(offsets)
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        return self.parts_at(place)
+        return self.parts_at(ranges(0, np.diff(offsets)))
 
     def parts_at(self, place: Int64) -> Float:
         """Return the factor of each item by ``part``, from ``place``, the number of relevant items ranked above it."""

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import groups_per_block
+from recassay.columnar.layout import groups_per_block, ranges
 from recassay.data.io.clean import integers_or_text
 from recassay.data.io.columns import could_be_named, parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
@@ -112,8 +112,8 @@ def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
 
 def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None, where: str) -> Table:
     values = list(source.values())
-    of_dicts = _all_are(Mapping, values)
-    if _keys_are_columns(source, role, columns):
+    of_dicts, of_lists = _all_are(Mapping, values), _all_are(LISTS, values)
+    if of_lists and _keys_are_columns(source, role, columns):
         return table_of_frame(
             pl.DataFrame([_series(str(name), _as_list(column), where) for name, column in source.items()]), where
         )
@@ -121,14 +121,14 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         return table_of_frame(
             _frame_of_records([{role.required[0]: one, **features} for one, features in source.items()], where), where
         )
-    if role.describes and values and _all_are(LISTS, values):
+    if role.describes and values and of_lists:
         features = pl.Series("features", [[str(one) for one in own] for own in values], pl.List(pl.String))
         return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), features]), where)
     if not role.describes and of_dicts:
         parts = {ITEM: values, role.value: [own.values() for own in values]}
         series = [_series_of_parts(name, own, where) for name, own in parts.items()]
         return table_of_frame(pl.DataFrame([_users_of_rows(source, where), *series]), where)
-    if not role.describes and _all_are(LISTS, values):
+    if not role.describes and of_lists:
         return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
     if not role.describes and not odd:
@@ -159,8 +159,8 @@ def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputE
 
 
 def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None) -> bool:
-    """Return whether a dict maps column names to columns: its keys include all columns that the role requires."""
-    if not (_all_are(str, source) and _all_are(LISTS, source.values())):
+    """Return whether the keys of a dict of lists are names of columns, and include all that the role requires."""
+    if not _all_are(str, source):
         return False
     chosen = parse_columns(columns)
     try:
@@ -193,9 +193,7 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
     columns = [users, _series_of_parts(ITEM, lists.values(), where)]
     if order:
-        lengths = _lengths(lists.values())
-        firsts = np.repeat(np.cumsum(lengths) - lengths, lengths)
-        columns.append(pl.Series(order, np.arange(firsts.size) - firsts + 1))
+        columns.append(pl.Series(order, ranges(1, _lengths(lists.values()))))
     return pl.DataFrame(columns)
 
 

@@ -1,8 +1,9 @@
-"""A look at the page headers of a Parquet file before Polars reads it.
+"""A look at the footer and the page headers of a Parquet file before Polars reads it.
 
 Polars reserves as much memory as a page header asks for. Where a damaged header says -5 values, that is 2^61 bytes, and
-the process is aborted instead of raising an error. So headers with impossible numbers are found first. All else that
-may be wrong with a file is left to Polars, which says it better.
+the process is aborted instead of raising an error. Where a footer says different numbers of rows in two places, rows
+can be lost without a word. So such numbers are found first. All else that may be wrong with a file is left to Polars,
+which says it better.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TEXT = 8  # the type of texts, which are skipped
 SHORT = (*WHOLE, TEXT)
 
 # Fields by number, in the Thrift definition of Parquet.
-ROW_GROUPS, ROWS = 4, 3  # of a file; of a row group
+ROW_GROUPS, ROWS = 4, 3  # of a file; the rows of a file, and of a row group
 COLUMNS, META = 1, 3  # of a row group; of a column chunk
 VALUES, DATA_AT, DICTIONARY_AT = 5, 9, 11  # of the metadata of a column chunk
 SIZES = (5, 6, 7, 9, 11)  # numbers of a column chunk that are never negative
@@ -35,7 +36,7 @@ COUNTS = {5: (1,), 7: (1,), 8: (1, 2, 3, 5, 6)}  # numbers in them that are neve
 
 
 def impossible_page(path: Path) -> str | None:
-    """Return a description of what is impossible in the page headers of a Parquet file; None if nothing was found.
+    """Return a description of what is impossible in the numbers of a Parquet file; None if nothing was found.
 
     None does not mean that the file is sound.
     """
@@ -47,7 +48,7 @@ def impossible_page(path: Path) -> str | None:
 
 
 def refuse_impossible_pages(path: Path) -> None:
-    """Raise I104 for a Parquet file with a page header that would abort the process."""
+    """Raise I104 for a Parquet file with a number that would abort the process or lose rows."""
     if (fault := impossible_page(path)) is not None:
         hint = "write or copy the file again"
         raise InputError("I104", f"{path.name} is a damaged Parquet file: {fault}", where=str(path), hint=hint)
@@ -59,12 +60,17 @@ def _fault(data: mmap.mmap) -> str | None:
         return None
     footer = _Reader(data[-END.size - size : -END.size]).struct()
     pages = MOST_PAGES
-    for number, group in enumerate(footer.get(ROW_GROUPS, ())):
+    groups = footer.get(ROW_GROUPS, ())
+    if ROWS in footer and (rows := sum(group.get(ROWS, 0) for group in groups)) != footer[ROWS]:
+        return f"its row groups have {rows:,} rows, and the file says {footer[ROWS]:,}"
+    for number, group in enumerate(groups):
         for column, chunk in enumerate(group.get(COLUMNS, ())):
             about = chunk.get(META, {})
             where = f"row group {number + 1}, column {column + 1}"
             if group.get(ROWS, 0) < 0 or any(about.get(field, 0) < 0 for field in SIZES):
                 return f"{where} has a negative size"
+            if about.get(VALUES, 0) < group.get(ROWS, 0):  # lists in rows can be more values, never fewer
+                return f"{where}: {about.get(VALUES, 0):,} values for {group[ROWS]:,} rows"
             found, pages = _fault_of_pages(data, about, pages)
             if found is not None:
                 return f"{where}: {found}"

@@ -349,9 +349,9 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
         column = table.narrow(wanted[meaning]) if table.narrow else None
         if column is None:
             return None
-        require_rows(column if isinstance(column, pl.Series) else column.texts, rows, wanted[meaning], table.where)
-        as_text = isinstance(column, pl.Series) and not are_complete_categories(column)
-        return as_ids(column, table.where) if as_text else column  # type: ignore[arg-type]
+        values = column if isinstance(column, pl.Series) else column.texts
+        require_rows(values, rows, wanted[meaning], table.where)
+        return column if column is not values or are_complete_categories(values) else as_ids(values, table.where)
 
     def only(meaning: str) -> pl.Series:
         column = cleaned(raw({meaning: wanted[meaning]})).to_series()

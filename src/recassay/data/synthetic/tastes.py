@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.portable import draws
@@ -113,8 +114,7 @@ def _distinct_items(wanted: Codes, items: int, exponent: float, seed: int) -> Co
         pairs = pairs[np.sort(first)]
         pairs = pairs[np.argsort(pairs // items, kind="stable")]
         have = np.bincount(pairs // items, minlength=users)
-        place = np.arange(pairs.size) - np.repeat(np.cumsum(have) - have, have)
-        pairs = pairs[place < np.repeat(wanted, have)]
+        pairs = pairs[ranges(0, have) < np.repeat(wanted, have)]
         missing, rounds = wanted - np.minimum(have, wanted), rounds + 1
     return pairs % items
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, mix
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
 from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
 from recassay.data.run import Run
@@ -176,9 +176,8 @@ class _Lists:
         found = match >= 0
         begin = given.offsets[match[found]]
         size = np.minimum(given.offsets[match[found] + 1] - begin, self.at)
-        place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        ids = given.vocabulary.decode(given.items[np.repeat(begin, size) + place])
-        self.tops[run.name] = np.repeat(np.flatnonzero(found), size), place, ids
+        ids = given.vocabulary.decode(given.items[ranges(begin, size)])
+        self.tops[run.name] = np.repeat(np.flatnonzero(found), size), ranges(0, size), ids
         self.missing[run.name] = int((~found).sum())
 
     def encoded(self) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.bool_]]]:

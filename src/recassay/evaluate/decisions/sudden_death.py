@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recassay.checks import Facts, diagnose
 from recassay.checks.base import FolderFacts
 from recassay.checks.coverage import extra_queries, missing_lists, nan_scores, short_lists
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.rules import NEVER, Loop, Rules, Ties, Users
 from recassay.comparison.sudden_death import SuddenDeath
@@ -342,7 +342,7 @@ def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
     vocabulary, codes = Vocabulary.dense(users)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(vocabulary.size + 1))
-    number = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts)) + 1
+    number = ranges(1, np.diff(starts))
     numbered = np.where(ranks[:, order] < NEVER, number, NEVER)
     ids = vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32))
     return ids, np.minimum.reduceat(numbered, starts[:-1], axis=1).astype(np.int32)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
 from recassay.data.run import Run
@@ -312,7 +312,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
         table = np.full((BLOCK_ROWS, task.item.size), -np.inf, np.float32)
         length = np.where(queries != EMPTY, lengths[queries], 0)
         query = np.repeat(np.arange(BLOCK_ROWS), length)
-        at = np.arange(query.size) - np.repeat(np.cumsum(length) - length, length) + lows[queries][query]
+        at = ranges(lows[queries], length)
         known = item[at] >= 0
         depth = (level[at] - lows[queries][query]).astype(np.float32)
         np.maximum.at(

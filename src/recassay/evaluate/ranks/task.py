@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import ALL, TEST
@@ -287,8 +287,7 @@ def _places_by_query(pairs: Int64, users: Int32, place: Int32) -> PlacesByQuery:
     width = max(place.size, 1)
     lows, highs = (np.searchsorted(pairs, (users.astype(np.int64) + step) * width) for step in (0, 1))
     offsets = np.append(0, np.cumsum(highs - lows))
-    rows = np.repeat(lows - offsets[:-1], highs - lows) + np.arange(offsets[-1])
-    return PlacesByQuery(offsets, place[pairs[rows] % width])
+    return PlacesByQuery(offsets, place[pairs[ranges(lows, highs - lows)] % width])
 
 
 def _refuse_repeated_pairs(past: Interactions, test: Interactions) -> None:

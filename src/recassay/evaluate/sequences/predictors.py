@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import NOTHING
 from recassay.data.histories import Histories
@@ -141,7 +141,7 @@ class RowPredictor(Predictor):
         for begin, end in blocks(at.size, self._block_size):
             some = at[begin:end]
             offsets = np.append(0, np.cumsum(position[some]))
-            rows = np.arange(offsets[-1]) + np.repeat(some - position[some] - offsets[:-1], position[some])
+            rows = ranges(some - position[some], position[some])
             times = None if test.times is None else test.times[rows]
             table = self.rows(Histories(offsets, test.items[rows], users[some], times))
             probabilities[begin:end] = table[np.arange(some.size), test.items[some]]

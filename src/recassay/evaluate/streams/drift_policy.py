@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
 from recassay.drift import Alarm, Detector
 from recassay.evaluate.streams.queue import Queue
 from recassay.models.incremental._walk import StreamEvents, StreamQueries
@@ -227,4 +228,4 @@ def _pool_of_queries(queries: StreamQueries, query: int) -> tuple[Int64, Int32]:
     longest = np.zeros(starts.size, np.int64)
     np.maximum.at(longest, user[query:], (queries.end - queries.begin)[query:])
     begin = np.cumsum(longest) - longest
-    return begin[user], queries.pool[np.repeat(starts - begin, longest) + np.arange(longest.sum())]
+    return begin[user], queries.pool[ranges(starts, longest)]

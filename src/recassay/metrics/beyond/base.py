@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.recoding import Recoding
 from recassay.metrics.base import UnitMetric, Values, range_sums
 from recassay.metrics.credit import NoFormula, RankFormula
@@ -137,7 +137,7 @@ def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
     """Return the weight of each place of lists, list after list: 1, or with ``log`` 1/log2(p + 1) for place p."""
     if discount == "none":
         return np.ones(int(offsets[-1]))
-    place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+    place = ranges(0, np.diff(offsets))
     return np.asarray(place_discounts(int(place.max(initial=0)) + 1, discount)[place])
 
 

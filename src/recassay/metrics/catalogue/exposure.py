@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
 from recassay.columnar.recoding import Recoding
 from recassay.metrics.align import Alignment
 from recassay.metrics.context import Context, ContextLookup
@@ -74,5 +75,4 @@ def _rows(alignment: Alignment, begin: int, end: int, k: int | None) -> NDArray[
     own = own[own >= 0]
     lengths = alignment.run.lengths[own]
     shown = lengths if k is None else np.minimum(lengths, k)
-    before = np.append(0, np.cumsum(shown))
-    return np.asarray(np.repeat(alignment.run.offsets[own] - before[:-1], shown) + np.arange(before[-1]))
+    return ranges(alignment.run.offsets[own], shown)

@@ -15,6 +15,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import row_groups, rows_of_groups
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
@@ -164,9 +165,8 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
 def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.int32]) -> None:
     """Set the scores in ``table`` (users, items) to -inf, in place, for items that the user has in the log."""
     offsets, profile = log.by_user
-    lengths = offsets[users + 1] - offsets[users]
-    place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    table[np.repeat(np.arange(users.size), lengths), profile[np.repeat(offsets[users], lengths) + place]] = -np.inf
+    rows, begins = rows_of_groups(offsets, users)
+    table[row_groups(begins), profile[rows]] = -np.inf
 
 
 def _top(table: NDArray[np.float64], k: int) -> Lists:

@@ -119,8 +119,12 @@ def gru(x: Tensor, weights: Weights, name: str, *, reset_before: bool = False) -
     into, onward = weights[f"{name}.in"], weights[f"{name}.on"]  # (3h, d), (3h, h)
     if reset_before:
         return _gru_reset_before(x @ into.T, onward)
-    start = x.new_zeros(1, x.shape[0], onward.shape[1])
-    states, _ = torch_module().gru(x, start, [into, onward], False, 1, 0.0, False, False, True)
+    torch, start = torch_module(), x.new_zeros(1, x.shape[0], onward.shape[1])
+    if x.is_cuda:  # a GPU's kernel reads weights that lie one behind the other, else it copies them and warns
+        both = torch.cat((into.flatten(), onward.flatten()))
+        into, onward = both[: into.numel()].view_as(into), both[into.numel() :].view_as(onward)
+    learning = torch.is_grad_enabled()  # without dropout it only tells a GPU to keep what gradients need
+    states, _ = torch.gru(x, start, [into, onward], False, 1, 0.0, learning, False, True)
     return states
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
 from recassay.models.sequence import _kernels
@@ -251,7 +251,7 @@ class FittedCounts:
         rows = self.rows(histories.last(max(self.memory, 1), pad=-1))
         size = self.offsets[rows + 1] - self.offsets[rows]
         table = np.zeros((rows.size, self.n_items))
-        at = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + np.repeat(self.offsets[rows], size)
+        at = ranges(self.offsets[rows], size)
         begins = np.isin(at, self.offsets[:-1])
         counts = self.cumulative[at] - np.where(begins, 0, self.cumulative[at - 1])
         table[np.repeat(np.arange(rows.size), size), self.columns[at]] = counts

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
 from recassay.models.sequence.base import Float, SequenceModel
@@ -90,7 +90,7 @@ class FittedUserNGram:
         first = np.where(known, np.searchsorted(self.keys, base), 0)
         size = np.where(known, np.searchsorted(self.keys, base + n_items), 0) - first
         table *= self.prior
-        at = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size - first, size)
+        at = ranges(first, size)
         owner = np.repeat(np.arange(size.size), size)
         table[owner, self.keys[at] - base[owner]] += self.counts[at]
         totals = np.bincount(owner, self.counts[at], minlength=size.size).astype(np.float64) + self.prior
