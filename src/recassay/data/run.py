@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.layout import (
+    groups_per_block,
     mark_repeated,
     offsets_without,
     ranges,
@@ -27,6 +28,7 @@ from recassay.data.standings import Standings
 from recassay.errors import InputError, UsageError
 from recassay.naming import choices
 from recassay.shown import Displayable
+from recassay.threads import each_block
 
 Nan = choices.Nan
 Order = Literal["rank", "score", "row"]
@@ -161,7 +163,13 @@ class Run(Displayable):
         """Return the position (from 0) that each row had in its list when the run was read."""
         if self.rows is not None:
             return self.rows
-        return ranges(0, self.lengths).astype(np.int32)
+        places, n = np.empty(self.items.size, np.int32), self.lengths.size
+
+        def fill(begin: int, end: int) -> None:
+            places[self.offsets[begin] : self.offsets[end]] = ranges(0, self.lengths[begin:end])
+
+        each_block(fill, n, size=groups_per_block(n, places.size))
+        return places
 
     def without_row_order(self) -> Run:
         """Return the same run without the order in which its rows were read."""

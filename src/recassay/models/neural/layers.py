@@ -120,9 +120,10 @@ def gru(x: Tensor, weights: Weights, name: str, *, reset_before: bool = False) -
     if reset_before:
         return _gru_reset_before(x @ into.T, onward)
     torch, start = torch_module(), x.new_zeros(1, x.shape[0], onward.shape[1])
-    if x.is_cuda:  # a GPU's kernel reads weights that lie one behind the other, else it copies them and warns
-        both = torch.cat((into.flatten(), onward.flatten()))
-        into, onward = both[: into.numel()].view_as(into), both[into.numel() :].view_as(onward)
+    if x.is_cuda:  # a GPU's kernel wants weights one behind the other, and biases after them; else it copies and warns
+        last = into.numel() + onward.numel()
+        chunk = torch.cat((into.flatten(), onward.flatten(), x.new_zeros(2 * onward.shape[0])))
+        into, onward = chunk[: into.numel()].view_as(into), chunk[into.numel() : last].view_as(onward)
     learning = torch.is_grad_enabled()  # without dropout it only tells a GPU to keep what gradients need
     states, _ = torch.gru(x, start, [into, onward], False, 1, 0.0, learning, False, True)
     return states

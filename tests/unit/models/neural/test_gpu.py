@@ -27,7 +27,7 @@ def test_a_network_learns_on_a_gpu_and_predicts_what_it_predicts_on_a_processor(
     there = fitted.next_scores(histories)
     here = FittedNeural(LOG, kind(**SMALL, loss=loss, device="cpu"), fitted.weights).next_scores(histories)
     # a GPU's recurrent kernels round factors to ten bits (TF32), as PyTorch lets them
-    assert np.abs(there - here).max() <= (0.01 if kind in (GRU, NARM) else 1e-4) * np.abs(here).max()
+    assert np.abs(there - here).max() <= (1e-3 if kind in (GRU, NARM) else 1e-5) * np.abs(here).max()
 
 
 def test_a_training_on_a_gpu_resumes_from_its_checkpoint(tmp_path):
