@@ -15,6 +15,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from recassay import designs
+from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
 from recassay.designs import _distributions, moments
@@ -279,7 +280,7 @@ def test_many_draws_agree_within_four_standard_errors(kind):
 @pytest.mark.parametrize("replace", [True, False])
 def test_hit_probabilities_agree_with_scipy(rest, gap, q, replace):
     logs, law = gammaln(np.arange(max(rest, q) + 2) + 1.0), np.zeros(q + 2)
-    first, last = _distributions.hit_probabilities(float(gap), float(rest), q, replace, q, logs, law)
+    first, last = _distributions.hit_probabilities(float(gap), float(rest), q, replace, q, readonly(logs), law)
     found = np.zeros(q + 1)
     found[first : last + 1] = law[: last - first + 1]
     y = np.arange(q + 1)
@@ -294,7 +295,7 @@ def test_hit_probabilities_from_zero_agree_with_scipy(rest, gap, q, replace, mos
     whole = np.arange(max(rest, q) + 4.0)
     logs, parts, law = gammaln(whole + 1), 1 / np.maximum(whole, 1), np.zeros(most + 2)
     last = _distributions.hit_probabilities_from_zero(
-        float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, logs, parts, law
+        float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, readonly(logs), readonly(parts), law
     )
     y = np.arange(most)
     wanted = stats.binom.pmf(y, q, gap / rest) if replace else stats.hypergeom.pmf(y, rest, gap, q)

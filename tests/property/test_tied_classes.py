@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from recassay.columnar.layout import readonly
 from recassay.designs import _places
 
 LOGS = np.append(0, np.cumsum(np.log(np.arange(1, 60_000, dtype=np.longdouble)))).astype(float)
@@ -32,7 +33,8 @@ def compare(number, mass, i, m, q, most, above, below):
     number, mass = np.array(number), np.array(mass, float)
     tied = float(number @ mass)
     pool = tied * (1 + above + below)
-    fast = _places.masses_above(number, mass, above * tied, i, m, q, pool, most, LOGS)
+    given = readonly(number), readonly(mass), above * tied, i, m, q, pool, most, readonly(LOGS)
+    fast = _places.masses_above(*given)
     slow = every_position(number, mass, above * tied, i, m)
     assert few_hits(*fast, q, pool, most) == pytest.approx(few_hits(*slow, q, pool, most), abs=1e-8)
 

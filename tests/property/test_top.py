@@ -43,7 +43,7 @@ def test_the_best_k_are_the_first_of_all_sorted(kind, seed, n, k, special, dtype
 @pytest.mark.parametrize("kind", KINDS)
 def test_lists_too_long_to_rank_are_sorted(kind):
     rng = np.random.default_rng(3)
-    assert_best(KINDS[kind](rng, 4_000), rng.permutation(4_000).astype(np.int32), FEW_TO_RANK + 1)
+    assert_best(KINDS[kind](rng, 4_000).astype(np.float64), rng.permutation(4_000).astype(np.int32), FEW_TO_RANK + 1)
 
 
 def assert_best(line, ids, k):

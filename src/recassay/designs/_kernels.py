@@ -280,7 +280,7 @@ def separate_moments(
                 )
                 for at in range(gaps.size):
                     add_credit(
-                        gaps[at], rest, q, True, chances[at], place, weight, credit, top, logs, parts, probs, own
+                        gaps[at], rest, q, replace, chances[at], place, weight, credit, top, logs, parts, probs, own
                     )
             elif n_tied == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
                 add_credit_over_positions(
@@ -292,19 +292,7 @@ def separate_moments(
                     chance *= (n_tied - step) / (size + n_tied - step)
                 for w in range(size + 1):
                     add_credit(
-                        above[pair] + w,
-                        rest,
-                        q,
-                        False,
-                        chance,
-                        place,
-                        weight,
-                        credit,
-                        top,
-                        logs,
-                        parts,
-                        probs,
-                        own,
+                        above[pair] + w, rest, q, replace, chance, place, weight, credit, top, logs, parts, probs, own
                     )
                     if w < size:
                         chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + n_tied - i)

@@ -57,12 +57,12 @@ class PageHinkley(Detector):
             events,
             losses,
             state["numbers"],
-            self.delta,
-            self.threshold,
-            self.fading,
+            float(self.delta),
+            float(self.threshold),
+            float(self.fading),
             self.least,
             self.form == "cusum",
-            np.inf if self.warn_at is None else self.warn_at,
+            np.inf if self.warn_at is None else float(self.warn_at),
         )
         return [
             Alarm(int(events[j]), "drift" if drift[k] else "warning", str(self), int(since[k]), before[k], after[k])

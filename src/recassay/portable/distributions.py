@@ -60,6 +60,7 @@ def t_quantile(p: float, freedom: float) -> float:
     """
     if p == 0.5:
         return 0.0
+    freedom = float(freedom)
     return _tails.t_quantile(p, freedom) if p > 0.5 else -_tails.t_quantile(1 - p, freedom)
 
 

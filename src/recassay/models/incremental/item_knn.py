@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,8 @@ class LearningItemKNN:
         """Return a score of every item learned so far, by code."""
         self.common.widen(self.n_items, user + 1)
         scores = np.empty(self.common.sizes.size)
-        _item_knn.score(user, self.recent, self.common.arrays, scores)
+        code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
+        _item_knn.score(code, self.recent, self.common.arrays, scores)
         return scores[: self.n_items].copy()
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,8 @@ class LearningUKNN:
         """Return a score of every item learned so far, by code."""
         self._grow(user + 1, self.n_items)
         scores = np.empty(self.n_items)
-        _neighbours.score(user, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
+        code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
+        _neighbours.score(code, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
         return scores
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:

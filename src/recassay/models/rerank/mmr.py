@@ -87,7 +87,7 @@ class GreedyMMR:
         method, distances = self.method, self.distances
         rows: NDArray[np.int32] = distances.recoding(lists.items)
         _kernels.pick_by_distance(
-            lists.offsets, lists.scores, readonly(rows), method.weight, method.places, method.candidates,
+            lists.offsets, lists.scores, readonly(rows), float(method.weight), method.places, method.candidates,
             NORMS[method.norm], FORMS[method.form], distances.kind, distances.cosine, method.bare == "skip",
             readonly(distances.masks), readonly(distances.offsets), readonly(distances.codes), distances.scratch(),
             readonly(distances.table), order, pick_values,

@@ -60,7 +60,7 @@ class GreedyShuffled:
             for user, size in zip(lists.ids.to_list(), np.diff(lists.offsets).tolist(), strict=True)
         ]
         _kernels.pick_by_value(
-            lists.offsets, lists.scores, readonly(np.concatenate([np.empty(0), *draws])), method.weight, method.places,
-            method.candidates, NORMS[method.norm], order, pick_values,
+            lists.offsets, lists.scores, readonly(np.concatenate([np.empty(0), *draws])), float(method.weight),
+            method.places, method.candidates, NORMS[method.norm], order, pick_values,
         )  # fmt: skip
         return {}

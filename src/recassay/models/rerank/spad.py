@@ -84,7 +84,7 @@ class GreedySPAD:
         shifted = _kernels.pick_by_aspects(
             lists.offsets, lists.scores, readonly(offsets), readonly(aspects),
             readonly(mined.offsets), readonly(mined.weights),
-            method.weight, method.places, method.candidates, NORMS[method.norm], _kernels.SCORE_SHARE, order,
+            float(method.weight), method.places, method.candidates, NORMS[method.norm], _kernels.SCORE_SHARE, order,
             pick_values,
         )  # fmt: skip
         return {"shifted": shifted, "without_liked": int((np.diff(mined.offsets) == 0).sum())}

@@ -92,8 +92,8 @@ class GreedyXQuAD:
         shifted = _kernels.pick_by_aspects(
             lists.offsets, lists.scores, readonly(offsets), readonly(aspects),
             readonly(np.arange(lists.users.size + 1) * features.names.len()), readonly(priors.ravel()),
-            method.weight, method.places, method.candidates, NORMS[method.norm], RELEVANCE[method.relevance], order,
-            pick_values,
+            float(method.weight), method.places, method.candidates, NORMS[method.norm], RELEVANCE[method.relevance],
+            order, pick_values,
         )  # fmt: skip
         return {"bare": int((np.diff(offsets) == 0).sum()), "shifted": shifted, "without_profile": without_profile}
 
