@@ -125,7 +125,7 @@ def tie_probabilities_with_replacement(
     last, squares = min(q, most - 1), 0.0
     chances[: last + 1] = 0
     one = np.int64(1)  # for a literal 1 numba would compile the function once more
-    gaps, weights = masses_above(number, masses, above, one, one, q, pool, last, logs)
+    gaps, weights = masses_above(number, masses, above, one, one, q, pool, last, logs)  # type: ignore[arg-type]
     for at in range(gaps.size):
         begin, end = hit_probabilities(gaps[at], pool, q, True, last, logs, work)
         for x in range(begin, end + 1):
