@@ -296,7 +296,7 @@ class Run(Displayable):
         columns = {
             "user_id": self.queries.gather(group),
             "item_id": self.vocabulary.decode(self.items),
-            "rank": pl.Series(np.arange(self.items.size) - self.offsets[group] + 1, dtype=pl.Int32),
+            "rank": pl.Series(ranges(1, self.lengths), dtype=pl.Int32),
         }
         if self.score_column is not None:
             columns["score"] = self.score_column

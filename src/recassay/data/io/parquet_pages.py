@@ -69,8 +69,8 @@ def _fault(data: mmap.mmap) -> str | None:
             where = f"row group {number + 1}, column {column + 1}"
             if group.get(ROWS, 0) < 0 or any(about.get(field, 0) < 0 for field in SIZES):
                 return f"{where} has a negative size"
-            if about.get(VALUES, 0) < group.get(ROWS, 0):  # lists in rows can be more values, never fewer
-                return f"{where}: {about.get(VALUES, 0):,} values for {group[ROWS]:,} rows"
+            if about[VALUES] < group[ROWS]:  # lists in rows can be more values, never fewer
+                return f"{where}: {about[VALUES]:,} values for {group[ROWS]:,} rows"
             found, pages = _fault_of_pages(data, about, pages)
             if found is not None:
                 return f"{where}: {found}"

@@ -51,14 +51,20 @@ def test_a_page_of_minus_three_values_does_not_end_the_process(tmp_path):
     assert done.stdout.strip() == "I104"
 
 
+def with_two_for_three(path):
+    """Write a sound file of three rows again and again, with another place of its footer that says three saying two."""
+    sound = damaged(path, b"", b"").read_bytes()
+    for at in (at for at in range(len(sound)) if sound.startswith(b"\x16\x06", at)):
+        path.write_bytes(sound[:at] + b"\x16\x04" + sound[at + 2 :])
+        yield path
+
+
 @pytest.mark.parametrize("small", [0, 1_000_000])
 def test_a_footer_that_contradicts_itself_about_rows_loses_none(tmp_path, monkeypatch, small):
-    """Three rows: each place of the footer that says so is made to say two; columns are read alone, or all together."""
+    """Columns are read alone, or all together."""
     monkeypatch.setattr("recassay.data.io.read.SMALL", small)
-    path = damaged(tmp_path / "run.parquet", b"", b"")
-    sound, three, two, refused = path.read_bytes(), b"\x16\x06", b"\x16\x04", []
-    for at in (at for at in range(len(sound)) if sound.startswith(three, at)):
-        path.write_bytes(sound[:at] + two + sound[at + 2 :])
+    refused = []
+    for path in with_two_for_three(tmp_path / "run.parquet"):
         try:
             assert ra.read_run(path).frame().height == len(FRAME)
         except InputError as error:
@@ -68,11 +74,7 @@ def test_a_footer_that_contradicts_itself_about_rows_loses_none(tmp_path, monkey
 
 
 def test_what_contradicts_itself_about_rows_is_said(tmp_path):
-    path = damaged(tmp_path / "run.parquet", b"", b"")
-    sound, seen = path.read_bytes(), set()
-    for at in (at for at in range(len(sound)) if sound.startswith(b"\x16\x06", at)):
-        path.write_bytes(sound[:at] + b"\x16\x04" + sound[at + 2 :])
-        seen.add(impossible_page(path))
+    seen = {impossible_page(path) for path in with_two_for_three(tmp_path / "run.parquet")}
     assert {
         "its row groups have 3 rows, and the file says 2",
         "its row groups have 2 rows, and the file says 3",
