@@ -2,7 +2,7 @@
 
     python bench/cores.py [--cores 1 2 4] [--share 0.1] [--repeats 3] [ROW ...]
 
-A way has a process of its own for each number of processors, which is bound to so many of them. Processes take turns.
+recassay and the other way have a process for each number of processors; it may use that many. Processes take turns.
 A row fails if any bit of recassay's values per user, means, intervals, counts or findings depends on the number.
 Numbers above the machine's processors are left out. Writes its section of RESULTS.md, but not of a ``--share``.
 """
@@ -13,18 +13,15 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-import data
 import inputs
 import recassay as ra
 from recassay.threads import available
-from tools import write_section
+from tools import machine, write_section
 
 ROWS = (
     "Parquet shuffled", "frame shuffled, text ids", "Parquet shuffled, text ids", "Parquet shuffled, UUIDs",
@@ -56,12 +53,10 @@ def digest(scores: ra.Scores) -> str:
 
 def measured(row: inputs.Row, counts: list[int], repeats: int) -> str:
     """Return the line of a row, with the median seconds of each number of processors, without the first round."""
-    data.make(inputs.FILES, row.users, row.length)
-    if row.holder in ("parquet", "csv"):
-        inputs.files(row)
+    inputs.prepare(row)
     ways = [(way, count) for count in counts for way in ("recassay", row.others[0])]
     servers = {f"{way} {count}": started(way, row, count) for way, count in ways}
-    answers = inputs._answers(servers, repeats + 1)
+    answers = inputs.in_turn(servers, repeats + 1)
     digests = {found for name, own in answers.items() if name.startswith("recassay") for _, found in own}
     if len(digests) != 1:
         raise SystemExit(f"{row.name}: bits depend on the number of processors")
@@ -97,26 +92,18 @@ def main() -> None:
     lines = [
         f"`python bench/cores.py`: seconds of recassay with intervals, medians of {options.repeats} rounds after one "
         "that is not counted,\nand their ratio to those of the other way on as many cores. All bits of values per "
-        f"user, means, intervals, counts and\nfindings are the same. {processor()}, {available()} cores, Python "
-        f"{platform.python_version()}.",
+        f"user, means, intervals, counts and\nfindings are the same. {machine()}.",
         "",
         f"| input | users x items | beside | {heads} |",
         f"| --- | --- | --- |{' --- |' * len(counts)}",
     ]  # fmt: skip
     print(*lines, sep="\n", flush=True)
-    for row in inputs.ROWS:
-        if row.name in ROWS and all(word.lower() in row.name.lower() for word in options.rows):
-            fewer = inputs.Row(**row.__dict__ | {"users": max(1_000, int(row.users * options.share))})
-            lines.append(measured(fewer, counts, options.repeats))
+    for row in inputs.chosen(options.rows, options.share):
+        if row.name in ROWS:
+            lines.append(measured(row, counts, options.repeats))
             print(lines[-1], flush=True)
     if options.share == 1 and not options.rows:
         write_section("Inputs on more processors", "## Inputs on more processors\n\n" + "\n".join(lines))
-
-
-def processor() -> str:
-    """Return the name of the processor."""
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return names[0].partition(":")[2].strip() if names else platform.processor()
 
 
 if __name__ == "__main__":

@@ -110,5 +110,14 @@ def text_ids(column: str) -> pl.Expr:
     return (pl.lit(f"{column[:4]}-") + pl.col(column).cast(pl.String).str.zfill(8)).alias(column)
 
 
+def uuids(ids: pl.Series) -> pl.Series:
+    """Return ids as 36 characters made of two hashes."""
+    distinct = ids.unique()
+    halves = zip(distinct.hash(1).to_list(), distinct.hash(2).to_list(), strict=True)
+    digits = (f"{one:016x}{two:016x}" for one, two in halves)
+    text = pl.Series(distinct.name, [f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
+    return ids.replace_strict(distinct, text)
+
+
 if __name__ == "__main__":
     print(*make(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

@@ -191,18 +191,9 @@ def frames(row: Row) -> tuple[pl.DataFrame, pl.DataFrame]:
         run, truth = (frame.with_columns(map(data.text_ids, ("user_id", "item_id"))) for frame in (run, truth))
     if row.ids == "uuid":
         run, truth = (
-            frame.with_columns(_uuids(frame[name]) for name in ("user_id", "item_id")) for frame in (run, truth)
+            frame.with_columns(data.uuids(frame[name]) for name in ("user_id", "item_id")) for frame in (run, truth)
         )
     return run, truth
-
-
-def _uuids(ids: pl.Series) -> pl.Series:
-    """Return ids as 36 characters made of two hashes."""
-    distinct = ids.unique()
-    halves = zip(distinct.hash(1).to_list(), distinct.hash(2).to_list(), strict=True)
-    digits = (f"{one:016x}{two:016x}" for one, two in halves)
-    text = pl.Series(distinct.name, [f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
-    return ids.replace_strict(distinct, text)
 
 
 def files(row: Row) -> tuple[Path, Path]:
@@ -275,11 +266,25 @@ def _peak() -> int:
     return int(line.split()[1]) * 1024
 
 
-def measured(row: Row, repeats: int, threads: int) -> str:
-    """Return the line of the table of one row; the first of ``repeats`` + 1 rounds is not counted."""
-    data.make(FILES, row.users, row.length)  # once, before the ways start
+def prepare(row: Row) -> None:
+    """Write the files that the processes of a row read, before they start."""
+    data.make(FILES, row.users, row.length)
     if row.holder in ("parquet", "csv", "gz", "parts"):
         files(row)
+
+
+def chosen(words: list[str], share: float) -> list[Row]:
+    """Return the rows whose names hold all the words, with a share of their users."""
+    return [
+        Row(**row.__dict__ | {"users": max(1_000, int(row.users * share))})
+        for row in ROWS
+        if all(word.lower() in row.name.lower() for word in words)
+    ]
+
+
+def measured(row: Row, repeats: int, threads: int) -> str:
+    """Return the line of the table of one row; the first of ``repeats`` + 1 rounds is not counted."""
+    prepare(row)
     environment = os.environ | {"POLARS_MAX_THREADS": str(threads)}
     command = ["taskset", "-c", "0", sys.executable] if threads == 1 else [sys.executable]
     ways = ["recassay", *row.others]
@@ -290,7 +295,7 @@ def measured(row: Row, repeats: int, threads: int) -> str:
         )
         for way in ways
     }  # fmt: skip
-    answers = _answers(servers, repeats + 1)
+    answers = in_turn(servers, repeats + 1)
     for way in row.others:
         _agree(row, answers["recassay"][-1][3], answers[way][-1][3], 1e-12 if way == "polars" else 1e-6)
     cells = [_cell(answers[way]) for way in ways]
@@ -300,7 +305,7 @@ def measured(row: Row, repeats: int, threads: int) -> str:
     return f"| {row.name} | {row.users:,} x {row.length:,} | {cells[0]} | {beside} | {', '.join(ratios)} | {aim} |"
 
 
-def _answers(servers: Mapping[str, subprocess.Popen[str]], rounds: int) -> dict[str, list[Any]]:
+def in_turn(servers: Mapping[str, subprocess.Popen[str]], rounds: int) -> dict[str, list[Any]]:
     """Return what each process answered in each round; they take turns, and end."""
     answers: dict[str, list[Any]] = {way: [] for way in servers}
     for _ in range(rounds):
@@ -331,7 +336,7 @@ def growth(repeats: int) -> None:
         paths = data.make(FILES, users, 10, strings=True, shuffled=True)
         command = [sys.executable, __file__, "--serve-files", *map(str, paths)]
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        (answers,) = _answers({"recassay": server}, repeats + 1).values()
+        (answers,) = in_turn({"recassay": server}, repeats + 1).values()
         wall, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in (0, 2))
         own = statistics.median(answer[1] - answer[4] for answer in answers[1:])
         columns = sum(_bytes_of_texts(path) for path in paths)
@@ -384,10 +389,8 @@ def main() -> None:
         return
     print("| input | users x items | recassay: s (processor s), peak | others | ratio of s / processor s | aim |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for row in ROWS:
-        if all(word.lower() in row.name.lower() for word in options.rows):
-            fewer = Row(**row.__dict__ | {"users": max(1_000, int(row.users * options.share))})
-            print(measured(fewer, options.repeats, options.threads), flush=True)
+    for row in chosen(options.rows, options.share):
+        print(measured(row, options.repeats, options.threads), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import data
-from tools import help_if_asked, write_section
+from tools import help_if_asked, machine, write_section
 
 HERE = Path(__file__).resolve().parent
 FILES = HERE / "data"
@@ -95,17 +94,11 @@ def main(arguments: list[str]) -> None:
 
 
 def header() -> str:
-    cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        "",
-    )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    machine = f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
     return (
         "The sections up to *Whole processes* are written by `python bench/score.py` (`make bench`). Six metrics\n"
         "(nDCG@10, MAP, MRR, recall@10, precision@10, hit@10) with values per user kept, from Parquet files, sorted\n"
         "and with integer ids where nothing else is said, 50,000 items, 10 relevant items a user on average. Medians\n"
-        f"of warm runs, each library in a process of its own. {machine}.\n\n"
+        f"of warm runs, each library in a process of its own. {machine()}.\n\n"
         "The hand-written loop is the bound: a loop for exactly these six metrics, that reads two columns of four\n"
         "and checks nothing."
     )

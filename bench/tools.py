@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import statistics
 import sys
 import time
@@ -37,6 +39,16 @@ def medians(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, 
             run()
             found[name].append(time.process_time() - begin)
     return {name: statistics.median(seconds) for name, seconds in found.items()}
+
+
+def machine() -> str:
+    """Return the name of the processor, the number of cores, the memory, and the version of Python."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        "",
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
 
 
 def write_section(title: str, text: str) -> None:
