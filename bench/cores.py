@@ -4,7 +4,8 @@
 
 recassay and the other way have a process for each number of processors; it may use that many. Processes take turns.
 A row fails if any bit of recassay's values per user, means, intervals, counts or findings depends on the number.
-Numbers above the machine's processors are left out. Writes its section of RESULTS.md, but not of a ``--share``.
+Numbers above the machine's processors are left out. Writes the section of RESULTS.md for the largest number, but not
+of a ``--share``.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def main() -> None:
             lines.append(measured(row, counts, options.repeats))
             print(lines[-1], flush=True)
     if options.share == 1 and not options.rows:
-        write_section("Inputs on more processors", "## Inputs on more processors\n\n" + "\n".join(lines))
+        title = f"Inputs on up to {max(counts)} cores"
+        write_section(title, f"## {title}\n\n" + "\n".join(lines))
 
 
 if __name__ == "__main__":

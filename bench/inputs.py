@@ -1,13 +1,12 @@
 """Six metrics on the inputs that people have (shuffled, text ids, frames, dicts, CSV), beside Polars by hand.
 
     python bench/inputs.py [--share 0.1] [--repeats 5] [--threads 2] [ROW ...]
-    python bench/inputs.py --growth [--repeats 2]
 
 Each way runs in a process of its own, and the ways of a row take turns, so that other work on the machine meets all of
 them. Building frames and dicts is not timed. ``--share`` makes fewer users, for a short trial; words choose the rows
 whose names hold them. The hand-written Polars, kept in ``by_hand``, checks nothing and has no intervals; its means
-agree with recassay's to 1e-12, or the row fails. ``--growth`` scores shuffled lists of ten with text ids, of up to ten
-million users, with recassay alone.
+agree with recassay's to 1e-12, or the row fails. The table of all rows is a section of RESULTS.md; ``growth.py`` has
+more users.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import numpy as np
 import polars as pl
 
 import data
+from tools import machine, write_section
 
 FILES = Path(__file__).resolve().parent / "data"
 METRICS = "ndcg@10 map mrr recall@10 precision@10 hit@10"
@@ -37,6 +37,16 @@ TREC_MEASURES = {"ndcg_cut.10": "ndcg@10", "map": "map", "recip_rank": "mrr", "r
                  "P.10": "precision@10", "success.10": "hit@10"}  # fmt: skip
 PARTS = 1_000
 K = 10
+SAID = """\
+`python bench/inputs.py`: six metrics with intervals (beside pytrec_eval without), {} threads, medians of {} rounds
+after one that is not counted. Other ways to the same values take turns in the same run; their means agree with
+recassay's to 1e-12 (pytrec_eval: 1e-6). Polars is written by hand and checks nothing; numba is the hand-written loop on
+sorted files, which reads two columns of four and has no intervals. {}.
+"""
+HEAD = (
+    "| input | users x items | recassay: s (processor s), peak | others | ratio of s / processor s | aim |",
+    "| --- | --- | --- | --- | --- | --- |",
+)
 
 
 @dataclass(frozen=True)
@@ -78,9 +88,6 @@ ROWS = (
     ),
     Row("short: 10 items a list, by user and rank", 1_000_000, 10, "by_rank", others=("numba", "polars"), aim=1.2),
 )
-
-
-GROWTH = (100_000, 1_000_000, 10_000_000)  # users with ten items each
 
 
 def by_hand(run: pl.LazyFrame, truth: pl.LazyFrame) -> pl.DataFrame:
@@ -298,7 +305,7 @@ def measured(row: Row, repeats: int, threads: int) -> str:
     answers = in_turn(servers, repeats + 1)
     for way in row.others:
         _agree(row, answers["recassay"][-1][3], answers[way][-1][3], 1e-12 if way == "polars" else 1e-6)
-    cells = [_cell(answers[way]) for way in ways]
+    cells = [cell(answers[way]) for way in ways]
     ratios = [_ratio(answers["recassay"], answers[way]) for way in row.others]
     beside = "; ".join(f"{way} {cell}" for way, cell in zip(row.others, cells[1:], strict=True))
     aim = "" if row.aim is None else f"{row.aim}"
@@ -319,37 +326,10 @@ def in_turn(servers: Mapping[str, subprocess.Popen[str]], rounds: int) -> dict[s
     return answers
 
 
-def _cell(answers: list[Any]) -> str:
+def cell(answers: list[Any]) -> str:
     """Return the medians of the rounds but the first: seconds, processor seconds and peak memory."""
     wall, processor, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in range(3))
     return f"{wall:.2f} ({processor:.2f}), {peak / 1e6:,.0f} MB"
-
-
-def growth(repeats: int) -> None:
-    """Print seconds and memory of shuffled lists of ten with text ids, beside the memory of their columns."""
-    print(
-        "| users x 10 | recassay: s (processor s), peak | s a million users | processor s a million users, without the "
-        "kernel's | columns in memory, MB | peak / columns |"
-    )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
-    for users in GROWTH:
-        paths = data.make(FILES, users, 10, strings=True, shuffled=True)
-        command = [sys.executable, __file__, "--serve-files", *map(str, paths)]
-        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        (answers,) = in_turn({"recassay": server}, repeats + 1).values()
-        wall, peak = (statistics.median(answer[place] for answer in answers[1:]) for place in (0, 2))
-        own = statistics.median(answer[1] - answer[4] for answer in answers[1:])
-        columns = sum(_bytes_of_texts(path) for path in paths)
-        a_million = (f"{seconds / users * 1e6:.2f}" for seconds in (wall, own))
-        cells = [f"{users:,}", _cell(answers), *a_million, f"{columns / 1e6:,.0f}"]
-        print(f"| {' | '.join(cells)} | {peak / columns:.1f} |", flush=True)
-
-
-def _bytes_of_texts(path: Path) -> int:
-    """Return what the columns of a file take in memory: 8 bytes for a score, 16 and the characters for a text."""
-    rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-    texts = pl.read_parquet(path, columns=["user_id", "item_id"], n_rows=1).row(0)
-    return int(rows * (sum(16 + len(text) for text in texts) + (8 if path.name.startswith("run") else 0)))
 
 
 def _ratio(ours: list[Any], theirs: list[Any]) -> str:
@@ -372,25 +352,20 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the users of each row")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--growth", action="store_true", help="up to ten million users with text ids")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--serve-files", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve_files:
-        serve(lambda: with_recassay(*map(Path, options.serve_files), "abc"))
-        return
     if options.serve:
         way, row = options.serve[0], Row(**json.loads(options.serve[1]))
         run, truth = held(row)
         serve(lambda: with_recassay(run, truth, row.interval) if way == "recassay" else WAYS[way](run, truth))
         return
-    if options.growth:
-        growth(options.repeats)
-        return
-    print("| input | users x items | recassay: s (processor s), peak | others | ratio of s / processor s | aim |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    lines = [SAID.format(options.threads, options.repeats, machine()), *HEAD]
+    print(*lines, sep="\n", flush=True)
     for row in chosen(options.rows, options.share):
-        print(measured(row, options.repeats, options.threads), flush=True)
+        lines.append(measured(row, options.repeats, options.threads))
+        print(lines[-1], flush=True)
+    if options.share == 1 and not options.rows:
+        write_section("Inputs as they are", "## Inputs as they are\n\n" + "\n".join(lines))
 
 
 if __name__ == "__main__":
