@@ -56,7 +56,8 @@ def main() -> None:
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        inputs.serve(lambda: inputs.with_recassay(*map(Path, options.serve), "abc"))
+        run, truth = map(Path, options.serve)
+        inputs.serve(lambda: inputs.with_recassay(run, truth, "abc"))
         return
     said = (
         "`python bench/growth.py`: recassay alone, six metrics with intervals, Parquet with shuffled rows and text "
