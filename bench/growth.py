@@ -29,7 +29,7 @@ HEAD = (
 
 
 def measured(users: int, repeats: int) -> str:
-    """Return the line of the table of so many users; the first of ``repeats`` + 1 rounds is not counted."""
+    """Return the line of the table for so many users, from ``repeats`` rounds after one that is not counted."""
     paths = data.make(inputs.FILES, users, 10, strings=True, shuffled=True)
     command = [sys.executable, __file__, "--serve", *map(str, paths)]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -290,7 +290,7 @@ def chosen(words: list[str], share: float) -> list[Row]:
 
 
 def measured(row: Row, repeats: int, threads: int) -> str:
-    """Return the line of the table of one row; the first of ``repeats`` + 1 rounds is not counted."""
+    """Return the line of the table for one row, from ``repeats`` rounds after one that is not counted."""
     prepare(row)
     environment = os.environ | {"POLARS_MAX_THREADS": str(threads)}
     command = ["taskset", "-c", "0", sys.executable] if threads == 1 else [sys.executable]

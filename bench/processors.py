@@ -1,4 +1,4 @@
-"""How much results of models move from one processor to another: prints the table of bench/RESULTS.md.
+"""How much results of models move from one processor to another: writes its section of bench/RESULTS.md.
 
     python bench/processors.py            every setting, a process each, one after the other
     python bench/processors.py --print    what one process finds, as JSON
@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tools import help_if_asked
+from tools import help_if_asked, machine, write_section
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE.parent / "tests" / "processor" / "settings.py"
@@ -58,7 +58,7 @@ def settings() -> Any:
 
 
 def main() -> None:
-    """Run every setting and print the table."""
+    """Run every setting; print the table and write its section."""
     ours = settings()
     results = {}
     for name in ours.SETTINGS:
@@ -72,14 +72,18 @@ def main() -> None:
         others = [one[text] for one in results.values()]
         lists = max(sum(a != b for a, b in zip(plain[text]["lists"], one["lists"], strict=True)) for one in others)
         moved = max(abs(plain[text]["mean"] - one["mean"]) for one in others)
-        rows.append(f"| `{text}` | {plain[text]['mean']:.4f} | {lists / len(plain[text]['lists']):.2%} | {moved:.1e} |")
-    print(
+        share = lists / len(plain[text]["lists"])
+        rows.append(f"| `{text}` | {plain[text]['mean']:.4f} | {100 * share:.2f} % | {moved:.1e} |")
+    section = [
+        "## Models on other processors\n",
         f"`python bench/processors.py`: {LOG['users']:,} users, the last event of each held out, {len(results)} "
-        "settings that turn off instructions of the processor. The largest change under any of them:\n\n"
-        f"| model | {METRIC} | users with another list of ten | change of the mean |\n| --- | ---: | ---: | ---: |",
+        f"settings that turn off instructions of the processor. The largest change under any of them. {machine()}.\n",
+        f"| model | {METRIC} | users with another list of ten | change of the mean |",
+        "| --- | ---: | ---: | ---: |",
         *rows,
-        sep="\n",
-    )
+    ]
+    print(*section[1:], sep="\n")
+    write_section("Models on other processors", "\n".join(section))
 
 
 if __name__ == "__main__":
