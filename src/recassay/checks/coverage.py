@@ -8,8 +8,8 @@ import numpy as np
 
 from recassay.checks.base import Facts, FolderFacts, RerankFacts, check, format_count, format_id, format_share
 from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
-from recassay.checks.leakage import profile_rows
 from recassay.columnar.vocabulary import UNKNOWN
+from recassay.data.population import known_users
 from recassay.results.finding import Severity
 
 PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
@@ -144,7 +144,7 @@ def few_units(facts: Facts) -> str | None:
 def _untrained_users(given: CheckInput) -> RowShare:
     assert given.train is not None
     users = given.alignment.truth.queries
-    unknown = profile_rows(given.train, users) < 0
+    unknown = ~known_users(given.train, users)
     first = users[int(np.argmax(unknown))] if unknown.any() else None
     return RowShare(int(unknown.sum()), unknown.size, None if first is None else (first, first))
 

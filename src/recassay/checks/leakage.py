@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from recassay.checks.base import Facts, check, format_share
 from recassay.checks.counts import CheckInput, RowShare
 from recassay.columnar.layout import row_groups
-from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import UNKNOWN, Vocabulary
 from recassay.data.interactions import Interactions
+from recassay.data.population import profile_rows
 
 
 def _recommended(given: CheckInput) -> RowShare:
@@ -48,18 +48,6 @@ def truth_was_trained(facts: Facts) -> str | None:
     if not found.part:
         return None
     return f"{format_share(found.part, found.whole)} rows of the truth are in the user's own training events"
-
-
-def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
-    """Return the user code of each query in the training log, or a negative number for a user without events there."""
-    assert train.user_vocabulary.ids is not None
-    vocabulary, codes = Vocabulary.encode(queries)
-    rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
-    offsets, _ = train.by_user
-    if offsets.size < 2:  # a partition of a log can be empty
-        return np.full(queries.len(), -1)
-    known: NDArray[np.integer] = np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1)
-    return known
 
 
 def _seen(
