@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
 from recassay.errors import UsageError
 from recassay.reproduction.paper import PaperClaim
 
-Word = Literal["confirmed", "refuted", "partly", "not checkable"]
+Word = Literal["confirmed", "partly", "refuted", "other settings", "not checkable"]
+WORDS: tuple[Word, ...] = get_args(Word)
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,10 @@ class ClaimVerdict:
         return {"verdict": self.word, "cases": [vars(case) for case in self.cases]}
 
     @classmethod
-    def from_dict(cls, name: str, content: dict[str, Any]) -> ClaimVerdict:
-        """Return the verdict that :meth:`to_dict` wrote."""
-        return cls(name, content["verdict"], tuple(Case(**case) for case in content["cases"]))
+    def from_dict(cls, name: str, content: dict[str, Any], claim: PaperClaim | None) -> ClaimVerdict:
+        """Return the verdict that :meth:`to_dict` wrote, in the word of the ``claim`` as its file has it now."""
+        cases = tuple(Case(**case) for case in content["cases"])
+        return cls(name, content["verdict"] if claim is None else _word(claim, cases), cases)
 
 
 def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> ClaimVerdict:
@@ -52,13 +54,16 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
 
     A case holds if its whole interval is within the bounds of the claim, and fails if none of it is. ``within`` looks
     at the value alone, because the tolerance is the uncertainty. A claim is confirmed if all its cases hold, refuted if
-    all fail, and holds partly otherwise.
+    all fail, and holds partly otherwise. What was run ``unlike`` the paper neither confirms nor refutes it.
 
     >>> claim = PaperClaim(claim="tau is low", where="abstract", value="SELECT ...", at_most=0.8)
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.75]})).word
     'confirmed'
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.85]})).word
     'partly'
+    >>> other = claim.model_copy(update={"unlike": "Another log."})
+    >>> verdict_on("tau", other, pl.DataFrame({"value": [0.9]})).word
+    'other settings'
     """
     if rows is None:
         return ClaimVerdict(name, "not checkable")
@@ -67,9 +72,16 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
         hint = "a query returns a row for each case, with value, perhaps low and high, and what"
         raise UsageError("U263", f"the query of claims.{name} {what}", hint=hint)
     cases = tuple(_case(row, claim) for row in rows.iter_rows(named=True))
+    return ClaimVerdict(name, _word(claim, cases), cases)
+
+
+def _word(claim: PaperClaim, cases: tuple[Case, ...]) -> Word:
+    if not cases:
+        return "not checkable"
+    if claim.unlike is not None:
+        return "other settings"
     held = [case.holds for case in cases]
-    word: Word = "confirmed" if all(held) else "refuted" if all(one is False for one in held) else "partly"
-    return ClaimVerdict(name, word, cases)
+    return "confirmed" if all(held) else "refuted" if all(one is False for one in held) else "partly"
 
 
 def _case(row: dict[str, Any], claim: PaperClaim) -> Case:

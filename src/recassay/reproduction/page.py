@@ -9,7 +9,7 @@ from rich.text import Text
 
 from recassay.errors import printable
 from recassay.report.tables.text import bare_table
-from recassay.reproduction.claims import Case, ClaimVerdict
+from recassay.reproduction.claims import WORDS, Case, ClaimVerdict
 from recassay.reproduction.paper import PaperClaim
 from recassay.reproduction.results import Reproduction
 
@@ -89,7 +89,7 @@ def gallery_page(found: Reproduction) -> str:
 
 def _section(verdict: ClaimVerdict, claim: PaperClaim) -> list[str]:
     lines = [f"## {verdict.name.replace('_', ' ').capitalize()}", "", f"{claim.claim} ({claim.where})", ""]
-    lines += [f"**{verdict.word[:1].upper()}{verdict.word[1:]}.** {claim.unchecked or claim.why}".strip(), ""]
+    lines += [f"**{verdict.word[:1].upper()}{verdict.word[1:]}.** {_reasons(claim)}".strip(), ""]
     if claim.value is None:
         return lines
     lines += [f"Stated before: {accepted(claim)}. {claim.tolerance}".strip(), ""]
@@ -104,6 +104,10 @@ def _section(verdict: ClaimVerdict, claim: PaperClaim) -> list[str]:
         held = sum(case.holds is True for case in verdict.cases)
         lines += ["", f"These are the first {MOST_CASES} of {len(verdict.cases)} cases, of which {held} hold."]
     return [*lines, ""]
+
+
+def _reasons(claim: PaperClaim) -> str:
+    return " ".join(text.strip() for text in (claim.unchecked, claim.unlike, claim.why) if text)
 
 
 def accepted(claim: PaperClaim) -> str:
@@ -189,10 +193,10 @@ def gallery_index(papers: Sequence[Reproduction]) -> str:
         "Published claims, checked: every number here was made by the command on its page. Tolerances are part of the "
         "paper's file in `reproductions/`, where a claim is added. [Reproduce a paper](../howto/reproduce-a-paper.md) "
         "says how verdicts are made. Times are wall times on two cores that did other work too.", "",
-        "| paper | confirmed | partly | refuted | not checkable |", "| --- | --- | --- | --- | --- |",
+        f"| paper | {' | '.join(WORDS)} |", f"| --- |{' --- |' * len(WORDS)}",
     ]  # fmt: skip
     for one in papers:
         words = [verdict.word for verdict in one.verdicts]
-        counts = [str(words.count(word)) for word in ("confirmed", "partly", "refuted", "not checkable")]
+        counts = [str(words.count(word)) for word in WORDS]
         lines.append(f"| [{one.file.paper.title}]({one.file.name}.md) | {' | '.join(counts)} |")
     return "\n".join([*lines, ""])

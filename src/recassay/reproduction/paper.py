@@ -120,7 +120,8 @@ class PaperClaim(ConfigSection):
 
     ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
     ``what`` (the case), and ``paper`` if the paper has a number for each case. A claim that cannot be checked has
-    ``unchecked``, the reason, in place of ``value``.
+    ``unchecked``, the reason, in place of ``value``. ``unlike`` says how what was run differs from what the paper ran,
+    where the claim can depend on it: then no value confirms or refutes the claim.
     """
 
     claim: str
@@ -132,6 +133,7 @@ class PaperClaim(ConfigSection):
     within: Annotated[Number | None, Field(ge=0)] = None
     tolerance: str = ""
     why: str = ""
+    unlike: str | None = None
     unchecked: str | None = None
 
     @property
@@ -146,6 +148,8 @@ class PaperClaim(ConfigSection):
     def _has_a_tolerance(self) -> PaperClaim:
         if (self.value is None) == (self.unchecked is None):
             raise ValueError("needs either value, a query, or unchecked, the reason")
+        if self.unlike is not None and self.value is None:
+            raise ValueError("unlike goes with value: it says how what was run differs")
         if self.value is not None and self.within is None and self.bounds == (float("-inf"), float("inf")):
             raise ValueError("needs at_least, at_most or within")
         return self

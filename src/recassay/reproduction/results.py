@@ -52,7 +52,7 @@ def claims_digest(file: PaperFile) -> str:
     The explanations of claims do not count, nor do keys that are left out: a new kind of source changes no digest.
     """
     paper = file.paper
-    texts = ("why", "tolerance", "claim", "where")
+    texts = ("why", "tolerance", "claim", "where", "unlike")
     claims = {name: one.model_dump(exclude=set(texts), exclude_defaults=True) for name, one in paper.claims.items()}
     sources = {name: one.model_dump(exclude_defaults=True) for name, one in paper.sources.items()}
     return digest_of(
@@ -128,7 +128,8 @@ def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
     """Return the results in a folder; raise I395 if there are none, or if they cannot be read."""
     try:
         lock, content = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (LOCK, VERDICTS))
-        verdicts = tuple(ClaimVerdict.from_dict(name, one) for name, one in content["claims"].items())
+        claims = file.paper.claims
+        verdicts = tuple(ClaimVerdict.from_dict(name, one, claims.get(name)) for name, one in content["claims"].items())
         return Reproduction(file, verdicts, content["seconds"], lock)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(

@@ -85,6 +85,23 @@ def test_a_claim_is_refuted_only_if_every_case_fails():
     assert word({"value": [float("nan")]}, at_least=1) == "refuted"
 
 
+def test_what_was_run_unlike_the_paper_neither_confirms_nor_refutes_a_claim():
+    assert word({"value": [1.0, 0.0]}, at_least=1, unlike="Another log.") == "other settings"
+    assert word({"value": [1.0]}, at_least=1, unlike="Another log.") == "other settings"
+    assert word({"value": [0.0]}, at_least=1, unlike="Another log.") == "other settings"
+
+
+def test_a_page_says_how_settings_differ_although_that_was_written_after_the_run(small, tmp_path):
+    reproduce(read_paper(small), tmp_path / "out", quick=True)
+    small.write_text(SMALL.replace("    at_least: -1", "    at_least: -1\n    unlike: The log is another one."))
+    again = read_reproduction(read_paper(small), tmp_path / "out" / "result")
+    assert outdated(again) == []
+    page = gallery_page(again)
+    assert "**1 confirmed, 1 other settings, 1 not checkable.**" in page
+    assert "**Other settings.** The log is another one." in page
+    assert "| [Small](small.md) | 1 | 0 | 0 | 1 | 1 |" in gallery_index([again])
+
+
 def test_a_reproduction_writes_verdicts_tables_figures_and_a_lock(small, tmp_path):
     found = reproduce(read_paper(small), tmp_path / "out", quick=True)
     assert [one.word for one in found.verdicts] == ["confirmed", "confirmed", "not checkable"]
@@ -97,7 +114,7 @@ def test_a_reproduction_writes_verdicts_tables_figures_and_a_lock(small, tmp_pat
     page = gallery_page(again)
     assert "**2 confirmed, 1 not checkable.**" in page
     assert "The data are gone." in page
-    assert "| [Small](small.md) | 2 | 0 | 0 | 1 |" in gallery_index([again])
+    assert "| [Small](small.md) | 2 | 0 | 0 | 0 | 1 |" in gallery_index([again])
 
 
 def test_results_are_outdated_when_claims_or_code_change_but_not_when_an_explanation_does(small, tmp_path):
@@ -129,6 +146,7 @@ def test_comments_and_docstrings_do_not_change_the_fingerprint():
         ("    at_least: -1\n", "", "needs at_least, at_most or within"),
         ("    sql: SELECT system", "    study: x\n    sql: SELECT system", "needs exactly one of"),
         ("    file: scores\n", "    sql: SELECT 1\n", "quick goes with file"),
+        ("    unchecked: The data", "    unlike: Another log.\n    unchecked: The data", "unlike goes with value"),
         ("    unchecked: The data are gone.\n", "", "needs either value, a query, or unchecked"),
     ],
 )
