@@ -54,7 +54,7 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
 
     A case holds if its whole interval is within the bounds of the claim, and fails if none of it is. ``within`` looks
     at the value alone, because the tolerance is the uncertainty. A claim is confirmed if all its cases hold, refuted if
-    all fail, and holds partly otherwise. What was run ``unlike`` the paper neither confirms nor refutes it.
+    all fail, and holds partly otherwise. What was run ``unlike`` the paper refutes nothing.
 
     >>> claim = PaperClaim(claim="tau is low", where="abstract", value="SELECT ...", at_most=0.8)
     >>> verdict_on("tau", claim, pl.DataFrame({"value": [0.7], "low": [0.6], "high": [0.75]})).word
@@ -78,10 +78,12 @@ def verdict_on(name: str, claim: PaperClaim, rows: pl.DataFrame | None) -> Claim
 def _word(claim: PaperClaim, cases: tuple[Case, ...]) -> Word:
     if not cases:
         return "not checkable"
+    held = [case.holds for case in cases]
+    if all(held):
+        return "confirmed"
     if claim.unlike is not None:
         return "other settings"
-    held = [case.holds for case in cases]
-    return "confirmed" if all(held) else "refuted" if all(one is False for one in held) else "partly"
+    return "refuted" if all(one is False for one in held) else "partly"
 
 
 def _case(row: dict[str, Any], claim: PaperClaim) -> Case:

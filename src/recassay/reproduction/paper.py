@@ -121,7 +121,7 @@ class PaperClaim(ConfigSection):
     ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
     ``what`` (the case), and ``paper`` if the paper has a number for each case. A claim that cannot be checked has
     ``unchecked``, the reason, in place of ``value``. ``unlike`` says how what was run differs from what the paper ran,
-    where the claim can depend on it: then no value confirms or refutes the claim.
+    where the claim can depend on it: then no value refutes the claim.
     """
 
     claim: str

@@ -85,15 +85,17 @@ def test_a_claim_is_refuted_only_if_every_case_fails():
     assert word({"value": [float("nan")]}, at_least=1) == "refuted"
 
 
-def test_what_was_run_unlike_the_paper_neither_confirms_nor_refutes_a_claim():
+def test_what_was_run_unlike_the_paper_refutes_nothing():
     assert word({"value": [1.0, 0.0]}, at_least=1, unlike="Another log.") == "other settings"
-    assert word({"value": [1.0]}, at_least=1, unlike="Another log.") == "other settings"
+    assert word({"value": [1.0]}, at_least=1, unlike="Another log.") == "confirmed"
     assert word({"value": [0.0]}, at_least=1, unlike="Another log.") == "other settings"
 
 
 def test_a_page_says_how_settings_differ_although_that_was_written_after_the_run(small, tmp_path):
+    beyond = SMALL.replace("    at_least: -1", "    at_least: 2")
+    small.write_text(beyond)
     reproduce(read_paper(small), tmp_path / "out", quick=True)
-    small.write_text(SMALL.replace("    at_least: -1", "    at_least: -1\n    unlike: The log is another one."))
+    small.write_text(beyond.replace("at_least: 2", "at_least: 2\n    unlike: The log is another one."))
     again = read_reproduction(read_paper(small), tmp_path / "out" / "result")
     assert outdated(again) == []
     page = gallery_page(again)
