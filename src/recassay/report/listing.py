@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from rich import box
@@ -169,8 +169,23 @@ def explain(name: str) -> Explanation:
 def explanation(name: str) -> Explanation:
     """Return the page about a metric or class (with or without parameters), a profile, a check or an error code.
 
-    Raise U107 if nothing has this name.
+    A file format may have the name of a profile or a model, whose page then has a section about the format. Raise U107
+    if nothing has this name.
     """
+    known = next((one for one in formats() if one.name == name.lower()), None)
+    if known is None:
+        return _page(name)
+    more = (inspect.getdoc(known.table) or "").partition("\n\n")[2]
+    use = " ".join([*more.split(), f"Chosen by --format {known.name}, or format='{known.name}' in Python."])
+    title = f"{known.description[:1].upper()}{known.description[1:]}."
+    try:
+        page = _page(name)
+    except UsageError:
+        return Explanation(known.name, FORMATS.noun, title, {"Use": use})
+    return replace(page, sections={**page.sections, "File format of this name": f"{title} {use}"})
+
+
+def _page(name: str) -> Explanation:
     bare = name.partition("(")[0].partition("@")[0]
     if bare in names():
         return _metric_page(names()[bare])
@@ -190,7 +205,7 @@ def explanation(name: str) -> Explanation:
         sections = {"What happened": advice.cause, "What to do": advice.remedy}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     values = [one for home in NAMED.values() for one in home.registry.kinds]
-    known = [*names(), *values, *designs.TITLES, *profiles(), *checks(), *CODES]
+    known = [*names(), *values, *designs.TITLES, *profiles(), *FORMATS.kinds, *checks(), *CODES]
     hint = suggest(name, known)
     hint = hint if len(hint) < 100 else f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)

@@ -3,6 +3,7 @@
 import pytest
 
 import recassay as ra
+from recassay.data.io import formats
 from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 
@@ -77,3 +78,19 @@ def test_an_explanation_is_the_page_of_the_command_line(capfd):
     assert page._repr_html_().startswith("<pre>")
     with pytest.raises(UsageError):
         ra.explain("ndgc")
+
+
+@pytest.mark.parametrize("known", formats(), ids=lambda known: known.name)
+def test_every_file_format_is_explained(known):
+    page = ra.explain(known.name)
+    text = " ".join([page.title, *page.sections.values()])
+    assert f"--format {known.name}" in text
+    assert known.description[1:] in text
+
+
+def test_a_format_is_explained_by_name_or_beside_the_profile_and_the_model_of_its_name():
+    assert (ra.explain("uirt").kind, ra.explain("uirt").title) == (
+        "file format", "User, item, rating, timestamp without a header.",
+    )  # fmt: skip
+    kinds = {name: ra.explain(name).kind for name in ("recbole", "sasrec", "SASRec")}
+    assert kinds == {"recbole": "profile", "sasrec": "model", "SASRec": "model"}

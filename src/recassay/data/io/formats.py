@@ -165,7 +165,7 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
 def delimited(head: Head, role: Role) -> Table:
     """Return the table in a text file with one separator between columns, with or without a header line.
 
-    ``role`` says what the table is (run, truth, log, ...), and so which columns are looked for.
+    Without a header line, its columns are in the order of the format uirt.
     """
     return text_table(head, sniff(head), role)
 
@@ -173,8 +173,7 @@ def delimited(head: Head, role: Role) -> Table:
 def positional(head: Head, role: Role) -> Table:
     """Return the table in a text file without a header, with columns in fixed order.
 
-    The order is that of ``role``: user and item, then for a log rating and timestamp, for a run the score, for a truth
-    the gain.
+    The columns are user and item, then for a log rating and timestamp, for a run the score, for a truth the gain.
     """
     return text_table(head, sniff(head, header=False), role)
 

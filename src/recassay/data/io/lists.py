@@ -18,10 +18,7 @@ SAMPLE = 100  # lines
 
 
 def lines(head: Head, _role: Role) -> Table:
-    """Return the table in a text file whose lines each hold the items of one sequence; the user is the line number.
-
-    ``head`` has the path and the first bytes of the file. The role of the table makes no difference here.
-    """
+    """Return the table in a text file whose lines each hold the items of one sequence; the user is the line number."""
     found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
     return _table(head, [number for number, _ in found], [fields for _, fields in found])
 
