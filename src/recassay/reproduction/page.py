@@ -71,7 +71,7 @@ def gallery_page(found: Reproduction) -> str:
     """Return the page of a paper in Markdown; its figures ``PAPER-FIGURE.svg`` are beside it."""
     paper, name = found.file.paper, found.file.name
     seconds = sum(found.seconds.values())
-    lines = [f"# {paper.title}", "", paper.reference, "", paper.about.strip(), "", f"**{_tally(found.verdicts)}**", ""]
+    lines = [f"# {paper.title}", "", paper.reference, "", paper.about.strip(), "", f"{_tally(found)}", ""]
     lines += ["| verdict | claim | ours | paper |", "| --- | --- | --- | --- |"]
     for one in found.verdicts:
         claim = paper.claims[one.name]
@@ -127,9 +127,15 @@ def _holds(case: Case) -> str:
     return {True: "yes", False: "no", None: "the interval crosses the bound"}[case.holds]
 
 
-def _tally(verdicts: Sequence[ClaimVerdict]) -> str:
-    words = [one.word for one in verdicts]
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) + "."
+def _tally(found: Reproduction) -> str:
+    """Return how often each verdict is given, on the paper's claims and on those that were added to them."""
+    theirs, added = ([one.word for one in found.verdicts if found.added(one) is new] for new in (False, True))
+    counted = f"**{_counts(theirs)}.**"
+    return f"{counted} Added to the paper's claims: {_counts(added)}." if added else counted
+
+
+def _counts(words: Sequence[str]) -> str:
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def _made_from(found: Reproduction) -> list[str]:
@@ -192,11 +198,12 @@ def gallery_index(papers: Sequence[Reproduction]) -> str:
         "# Gallery", "",
         "Published claims, checked: every number here was made by the command on its page. Tolerances are part of the "
         "paper's file in `reproductions/`, where a claim is added. [Reproduce a paper](../howto/reproduce-a-paper.md) "
-        "says how verdicts are made. Times are wall times on two cores that did other work too.", "",
+        "says how verdicts are made. Questions that a page adds to the paper's claims are not counted. "
+        "Times are wall times on two cores that did other work too.", "",
         f"| paper | {' | '.join(WORDS)} |", f"| --- |{' --- |' * len(WORDS)}",
     ]  # fmt: skip
     for one in papers:
-        words = [verdict.word for verdict in one.verdicts]
+        words = [verdict.word for verdict in one.verdicts if not one.added(verdict)]
         counts = [str(words.count(word)) for word in WORDS]
         lines.append(f"| [{one.file.paper.title}]({one.file.name}.md) | {' | '.join(counts)} |")
     return "\n".join([*lines, ""])

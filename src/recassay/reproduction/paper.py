@@ -118,6 +118,7 @@ class PaperSource(ConfigSection):
 class PaperClaim(ConfigSection):
     """A claim of the paper, its place there, and the values that confirm it.
 
+    ``where`` names a table, a figure, a section or a sentence, or says "not in the paper".
     ``value`` is a query of the sources: a row for each case with columns ``value``, perhaps ``low`` and ``high``,
     ``what`` (the case), and ``paper`` if the paper has a number for each case. A claim that cannot be checked has
     ``unchecked``, the reason, in place of ``value``. ``unlike`` says how what was run differs from what the paper ran,
@@ -135,6 +136,11 @@ class PaperClaim(ConfigSection):
     why: str = ""
     unlike: str | None = None
     unchecked: str | None = None
+
+    @property
+    def added(self) -> bool:
+        """Return whether the claim is not the paper's; ``where`` then says "not in the paper" or "the abstract"."""
+        return self.where.startswith("not in the ")
 
     @property
     def bounds(self) -> tuple[float, float]:

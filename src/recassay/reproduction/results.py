@@ -36,6 +36,10 @@ class Reproduction:
     seconds: Mapping[str, float]
     lock: Mapping[str, Any]
 
+    def added(self, verdict: ClaimVerdict) -> bool:
+        """Return whether a verdict is on a claim that is not the paper's."""
+        return self.file.paper.claims[verdict.name].added
+
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain values for JSON."""
         return {

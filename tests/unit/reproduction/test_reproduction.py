@@ -1,6 +1,7 @@
 """Papers: their files, sources, verdicts, stored results, and the fingerprint of the code that those depend on."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -102,6 +103,24 @@ def test_a_page_says_how_settings_differ_although_that_was_written_after_the_run
     assert "**1 confirmed, 1 other settings, 1 not checkable.**" in page
     assert "**Other settings.** The log is another one." in page
     assert "| [Small](small.md) | 1 | 0 | 0 | 1 | 1 |" in gallery_index([again])
+
+
+PLACE = re.compile(r"\b(table|figure|section|equation|lemma|abstract)s?\b")
+CLAIMS = [(path.stem, name) for path in PAPERS for name in read_paper(path).paper.claims]
+
+
+@pytest.mark.parametrize(("paper", "name"), CLAIMS, ids=map("/".join, CLAIMS))
+def test_a_claim_says_where_in_the_paper_it_is_or_that_it_is_not_there(paper, name):
+    claim = find_paper(paper).paper.claims[name]
+    assert claim.added or PLACE.search(claim.where), claim.where
+    assert not (claim.added and claim.paper is not None), "a number that is not in the paper is not the paper's"
+
+
+def test_a_question_that_is_not_the_papers_is_counted_apart(small, tmp_path):
+    small.write_text(SMALL.replace("where: page 2", "where: not in the paper"))
+    found = reproduce(read_paper(small), tmp_path / "out", quick=True)
+    assert "**1 confirmed, 1 not checkable.** Added to the paper's claims: 1 confirmed." in gallery_page(found)
+    assert "| [Small](small.md) | 1 | 0 | 0 | 0 | 1 |" in gallery_index([found])
 
 
 def test_a_reproduction_writes_verdicts_tables_figures_and_a_lock(small, tmp_path):
