@@ -67,7 +67,7 @@ def test_scores_that_look_like_ranks_are_reported_as_on_the_laptop(spark, tmp_pa
     found = ra.score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2", engine="spark")
     assert found.findings == whole.findings
     assert repr(found.rows) == repr(whole.rows)
-    said = {"ascending": [("R004", "warning")], "mixed": [("R004", "info")], "descending": []}[order]
+    said = {"ascending": [("R004", "warning")], "mixed": [("R004", "warning")], "descending": []}[order]
     assert [(one.code, one.severity) for one in found.findings if one.code == "R004"] == said
 
 

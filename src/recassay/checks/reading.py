@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from recassay.checks.base import Facts, ReplacedRunFacts, check, format_count, format_share
 from recassay.checks.counts import CheckInput
-from recassay.columnar.layout import is_one_number
+from recassay.columnar.layout import is_one_number, row_groups
 from recassay.data.order_signs import OrderSigns
 from recassay.results.finding import Severity
 from recassay.results.scores import Summary
@@ -73,22 +74,57 @@ def _signs(given: CheckInput) -> OrderSigns:
     return given.alignment.run.signs
 
 
-@check("R004", "Scores that look like ranks", "warning", count=_signs)
+@dataclass(frozen=True)
+class RankLikeScores:
+    """Signs of ranks in the scores of lists, and the numbers of relevant items in the upper and lower half of lists.
+
+    >>> (RankLikeScores(OrderSigns(2, 2), 30, 1) + RankLikeScores(OrderSigns(1), 0, 2)).mostly_upper
+    True
+    """
+
+    signs: OrderSigns
+    upper: int = 0
+    lower: int = 0
+
+    def __add__(self, other: RankLikeScores) -> RankLikeScores:
+        return RankLikeScores(self.signs + other.signs, self.upper + other.upper, self.lower + other.lower)
+
+    @property
+    def mostly_upper(self) -> bool:
+        """Return whether relevant items are more often in the upper half of lists than chance explains."""
+        return self.upper - self.lower > 2 * math.sqrt(self.upper + self.lower)
+
+
+def _rank_like(given: CheckInput) -> RankLikeScores:
+    signs = given.alignment.run.signs
+    if not signs.rank_like or signs.rank_like < signs.lists:
+        return RankLikeScores(signs)
+    lists = given.alignment.block(0, given.alignment.match.size)
+    length = lists.length[row_groups(lists.start)]
+    relevant, half = lists.grade > 0, length // 2
+    upper, lower = relevant & (lists.rank <= half), relevant & (lists.rank > length - half)
+    return RankLikeScores(signs, int(upper.sum()), int(lower.sum()))
+
+
+@check("R004", "Scores that look like ranks", "warning", count=_rank_like)
 def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
     """Report if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
 
-    They may be ranks, of which the lowest is best. The severity is warning if the rows are in ascending order, as ranks
-    usually are, and info for any other order. Lists whose rows go from the highest score to the lowest are not
-    reported.
+    They may be ranks, of which the lowest is best. Lists whose rows go from the highest score to the lowest are not
+    reported. The severity is info if the rows are not in ascending order and relevant items are mostly in the upper
+    half of the lists, as scores would place them; else warning.
     """
-    found: OrderSigns = facts.counted["R004"]
-    if found.lists < MANY_LISTS or found.rank_like < found.lists:
+    found: RankLikeScores = facts.counted["R004"]
+    signs = found.signs
+    if signs.lists < MANY_LISTS or signs.rank_like < signs.lists:
         return None
-    rows = ", in ascending order as ranks usually are" if found.ascending == found.lists else ""
+    ascending = signs.ascending == signs.lists
+    rows = ", in ascending order as ranks usually are" if ascending else ""
     return (
-        "warning" if rows else "info",
-        f"in all {found.lists:,} lists the scores are 1, 2, 3, ... or 0, 1, 2, ...{rows}; the highest is ranked first; "
-        "if they are ranks, name the column: --columns rank=NAME",
+        "warning" if ascending or not found.mostly_upper else "info",
+        f"in all {signs.lists:,} lists the scores are 1, 2, 3, ... or 0, 1, 2, ...{rows}; the highest is ranked first, "
+        f"which puts {format_share(found.upper, found.upper + found.lower)} relevant items of the lists into their "
+        "upper half; if they are ranks, name the column: --columns rank=NAME",
     )
 
 

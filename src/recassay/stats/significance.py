@@ -224,6 +224,25 @@ def mcnemar_signed(
     return signed
 
 
+def p_value(p: float) -> str:
+    """Return a p-value as text, never as 0 and never rounded up to 0.0001.
+
+    >>> p_value(0.0312), p_value(0.00006), p_value(float("nan"))
+    ('0.0312', '<0.0001', 'undefined')
+    """
+    return "undefined" if np.isnan(p) else f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def p_phrase(p: float) -> str:
+    """Return a p-value with "p" in front, for use in a sentence.
+
+    >>> p_phrase(0.0312), p_phrase(0.00006)
+    ('p = 0.0312', 'p < 0.0001')
+    """
+    text = p_value(p)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
 def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
     """Return for each difference the number of resampled means at least as far from 0 as the observed mean.
 

@@ -104,6 +104,17 @@ def test_a_check_fires(code, tmp_path):
         assert word in found[code].detail
 
 
+@pytest.mark.parametrize(("relevant", "severity"), [(3, "info"), (1, "warning"), (2, "warning")])
+def test_rank_like_scores_in_any_row_order_are_a_warning_unless_they_place_relevant_items_on_top(relevant, severity):
+    rows = [(user, item, item) for item in (2, 1, 3) for user in USERS]
+    truth = pl.DataFrame([(user, relevant) for user in USERS], ["user_id", "item_id"], orient="row")
+    found = findings(rows, truth, "mrr")["R004"]
+    assert found.severity == severity
+    if relevant != 2:
+        share = "12 of 12 (100 %)" if relevant == 3 else "0 of 12 (0 %)"
+        assert f"puts {share} relevant items of the lists into their upper half" in found.detail
+
+
 def test_every_check_has_a_test():
     tested_elsewhere = {
         "D001",

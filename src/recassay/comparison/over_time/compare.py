@@ -23,7 +23,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played
 from recassay.stats.adjustment import adjust
 from recassay.stats.anytime import TUNED_FOR, anytime_bounds
-from recassay.stats.significance import TESTS
+from recassay.stats.significance import TESTS, p_phrase
 
 DESCRIPTIVE = (
     "The curve describes the stream and is not a test: there are as many windows as events, each nearly equal to the "
@@ -254,7 +254,6 @@ def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
 
     ``row`` is its row of :meth:`OverTime.summary`, and ``alpha`` the level of significance.
     """
-    p = "< 0.0001" if row["p_adjusted"] < 0.0001 else f"= {row['p_adjusted']:.4f}"
     verdict = "significant" if row["significant"] else "not significant"
     sure = "they include 0 at every event so far"
     if row["decided"] is not None:
@@ -263,7 +262,7 @@ def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
     return [
         f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "
         f"over {row['n']:,} events{dropped}",
-        f"  all events: p {p} ({row['test']}, adjusted), {verdict} at {alpha:.4g}",
+        f"  all events: {p_phrase(row['p_adjusted'])} ({row['test']}, adjusted), {verdict} at {alpha:.4g}",
         f"  bounds {row['low']:+.4f} to {row['high']:+.4f}: {sure}",
     ]
 

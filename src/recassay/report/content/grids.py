@@ -87,6 +87,18 @@ class Grid:
             pair = swapped(self.pairs[design, b, a])
         return pair
 
+    def baseline(self, design: str) -> str | None:
+        """Return the system that is in each of two or more comparisons under a design; None if there is none."""
+        pairs = [{a, b} for under, a, b in self.pairs if under == design]
+        shared = set.intersection(*pairs) if len(pairs) > 1 else set[str]()
+        return next(iter(shared), None)
+
+    def beaten(self, design: str, system: str) -> list[str]:
+        """Return the systems that a system is significantly better than; with a baseline, at most the baseline."""
+        baseline = self.baseline(design)
+        others = self.systems if baseline is None else (baseline,)
+        return [other for other in others if self.beats(design, system, other)]
+
     def beats(self, design: str, a: str, b: str) -> bool:
         """Return whether ``a`` was compared with ``b`` and is significantly better."""
         pair = self.versus(design, a, b)

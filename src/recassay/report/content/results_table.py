@@ -71,15 +71,32 @@ class ResultTable:
         return None if reference is None else self._pairs.get((metric, system, reference))
 
     def beaten(self, system: str, metric: str) -> list[str]:
-        """Return the label (letter) of each system that this system is significantly better than, by a metric."""
+        """Return the label (letter) of each system that this system is significantly better than, by a metric.
+
+        With a baseline these are at most the baseline: other systems were not compared.
+        """
         higher = self.row(system, metric).higher_is_better
         if higher is None:
             return []
-        sign = 1 if higher else -1
-        rows = {other: self._pairs.get((metric, system, other)) for other in self.scores.systems}
+        sign, baseline = 1 if higher else -1, self.comparison.baseline if self.comparison else None
+        others = self.scores.systems if baseline is None else (baseline,)
+        rows = {other: self._pairs.get((metric, system, other)) for other in others}
         return [
             self.letters[other] for other, row in rows.items() if row and row.significant and sign * row.difference > 0
         ]
+
+    def superscripts(self, what: str) -> str:
+        """Return a sentence on what superscripts in the table mean; "" without a comparison.
+
+        ``what`` is the name of the marks, such as "Superscripts".
+        """
+        if self.comparison is None:
+            return ""
+        baseline, level = self.comparison.baseline, f"{1 - self.comparison.level:.4g}"
+        than = "the system with that letter"
+        if baseline is not None:
+            than = f"the baseline, {self.letters[baseline]} (other pairs were not compared)"
+        return f"{what}: significantly better than {than} (adjusted p ≤ {level})."
 
     @functools.cached_property
     def letters(self) -> dict[str, str]:

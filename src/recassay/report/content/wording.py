@@ -13,6 +13,8 @@ from recassay.errors import printable as printable  # noqa: PLC0414  tables and 
 from recassay.metrics.align import Conventions
 from recassay.results.scores import PLACES, Scores
 from recassay.stats.intervals import LARGE
+from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
+from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -65,27 +67,6 @@ def difference(value: float, digits: int) -> str:
         return UNDEFINED
     text = number(abs(value), digits)
     return text if not math.isinf(value) and float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
-
-
-def p_value(p: float) -> str:
-    """Return a p-value as text, never as 0.
-
-    >>> p_value(0.0312), p_value(0.00002), p_value(float("nan"))
-    ('0.0312', '<0.0001', 'undefined')
-    """
-    if math.isnan(p):
-        return UNDEFINED
-    return f"{p:.4f}" if p >= 0.00005 else "<0.0001"
-
-
-def p_phrase(p: float) -> str:
-    """Return a p-value with "p" in front, for use in a sentence.
-
-    >>> p_phrase(0.0312), p_phrase(0.00002)
-    ('p = 0.0312', 'p <0.0001')
-    """
-    text = p_value(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def interval(low: float, high: float, digits: int) -> str:

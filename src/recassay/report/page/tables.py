@@ -99,12 +99,12 @@ def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any
     ranked = grid.ranked(design)
     systems = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
     letters = dict(zip(grid.systems, wording.system_letters(len(grid.systems)), strict=True))
-    compared = any(pair[0] == design for pair in grid.pairs)
+    compared, baseline = any(pair[0] == design for pair in grid.pairs), grid.baseline(design)
     counts = [column for column in COLUMNS if column[2] and _is_informative_for_any(grid, design, systems, column[0])]
     lines: list[dict[str, Any]] = []
     for rank, system in enumerate(systems, start=1):
         row = grid.rows[system, design]
-        beaten = [letters[other] for other in grid.systems if grid.beats(design, system, other)]
+        beaten = [letters[other] for other in grid.beaten(design, system)]
         lines.append(
             {
                 "rank": rank if system in ranked else wording.NOTHING,
@@ -120,6 +120,7 @@ def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any
         "design": design,
         "lines": lines,
         "compared": compared,
+        "baseline": baseline and f"{letters[baseline]}, {baseline}",
         "any_close": any(line["cell"]["close"] for line in lines),
         "counts": [(heading, meaning) for _, heading, _, meaning in counts],
     }

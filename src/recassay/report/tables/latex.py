@@ -98,10 +98,6 @@ def _caption(table: ResultTable) -> str:
     underlined = ", the second best underlined" if any(map(table.second, table.scores.metrics)) else ""
     parts = [f"Means{bold}{underlined}."]
     parts.append(wording.method(table.scores, table.comparison))
-    if table.comparison:
-        level = f"{1 - table.comparison.level:.4g}"
-        parts.append(
-            f"Superscript letters: significantly better than the system with that letter (adjusted p ≤ {level})."
-        )
+    parts.append(table.superscripts("Superscript letters"))
     parts += [wording.depth_note(table.scores), wording.conventions(table.scores)]
     return escape(" ".join(part for part in parts if part))

@@ -32,7 +32,12 @@ def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits:
     parts = [wording.conventions(scores)]
     parts.append(_table(["system", *map(escape, scores.metrics)], rows))
     parts.append(
-        " ".join(filter(None, [wording.method(scores, comparison), _legend(table), wording.depth_note(scores)]))
+        " ".join(
+            filter(
+                None,
+                [wording.method(scores, comparison), table.superscripts("Superscripts"), wording.depth_note(scores)],
+            )
+        )
     )
     parts.append(_counts(table))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -59,13 +64,6 @@ def _cell(table: ResultTable, system: str, metric: str, digits: int) -> str:
     raised = f"<sup>{beaten}</sup>" if beaten else ""
     between = "" if math.isnan(row.low) else f" ({wording.interval(row.low, row.high, digits)})"
     return mean + raised + between
-
-
-def _legend(table: ResultTable) -> str:
-    if not table.comparison:
-        return ""
-    level = f"{1 - table.comparison.level:.4g}"
-    return f"Superscripts: significantly better than the system with that letter (adjusted p ≤ {level})."
 
 
 def _counts(table: ResultTable) -> str:

@@ -181,6 +181,17 @@ def test_superscript_letters_mark_significant_wins():
     assert "<sup>a</sup>" in worse  # less is better
 
 
+def test_with_a_baseline_superscripts_mark_only_systems_that_are_better_than_it():
+    rows = [row("a", 0.3), row("b", 0.2), row("c", 0.1)]
+    pairs = [pair("a", "b", 0.1, significant=True), pair("c", "b", -0.1, significant=True)]
+    text = page("t", "", rows, comparisons=pairs)
+    assert text.count("<sup>") == 1  # b is better than c, which the legend does not speak of
+    assert "<sup>b</sup>" in text
+    assert "marks systems that are significantly better than the baseline (b, b; adjusted p ≤ 0.05)" in text
+    every = page("t", "", rows, comparisons=[*pairs, pair("a", "c", 0.2, significant=True)])
+    assert "the baseline (" not in every
+
+
 def test_controls_exist_only_for_properties_with_several_values():
     def choices(text):
         return [attrs["name"] for attrs in Reader(text).all("select")]

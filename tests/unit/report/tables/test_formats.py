@@ -257,6 +257,13 @@ class TestMarkdown:
         assert cells(lines[2])[:2] == ["a: alpha", "**0.5000**<sup>bc</sup> (0.4900–0.5100)"]
         assert cells(lines[4])[:2] == ["c: gamma", "0.2000 (0.1900–0.2100)"]
 
+    def test_with_a_baseline_letters_mark_only_systems_that_are_better_than_it(self, scores):
+        text = to_markdown(scores, compare(scores, baseline="beta"))
+        lines = text.splitlines()
+        assert cells(lines[2])[1] == "**0.5000**<sup>b</sup> (0.4900–0.5100)"
+        assert "<sup>" not in lines[3]  # beta is better than gamma, which is not what the letters mean
+        assert "Superscripts: significantly better than the baseline, b (other pairs were not compared)" in text
+
     def test_letters_mark_only_significant_differences(self):
         scores = make({("a", "hit@1"): around(0.500), ("b", "hit@1"): around(0.499, 1)})
         comparison = compare(scores)
