@@ -9,6 +9,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import item_features, log
 from recassay.errors import InputError, RecassayError, UsageError
+from recassay.models.rerank.long_tail import popularity_classes
 from recassay.models.rerank.runs import METHODS
 
 FOLD = ra.split.random(test=0.25, seed=1)(log(users=120, items=60, events=2_500, seed=3))[0]
@@ -163,6 +164,22 @@ class TestInput:
         found = ra.rerank({1: {7: 0.9, 8: 0.8, 9: 0.7}}, "MMR(weight=1.0)", items=features({7: "x", 8: "x", 6: None}))
         assert found.counts["bare"] == 1
         assert found.run.items.tolist() == [7, 9, 8]
+
+    def test_items_that_nobody_has_in_training_are_in_the_long_tail(self):
+        train = [("ann", "a"), ("bob", "a"), ("cyd", "a"), ("cyd", "b")]
+        method = ra.models.LongTail(weight=1.0, norm="none")
+        for rare in ("b", "z"):  # z is not in the log; b is, once
+            found = ra.rerank({"cyd": {"a": 1.0, rare: 0.9}}, method, train=train)
+            assert found.pick_values[0, :2].tolist() == [0.5, 0.5]
+            assert found.counts["bare"] == 0
+
+    def test_items_that_a_fold_keeps_for_testing_only_are_in_the_long_tail(self):
+        rows = [("ann", "a", 1), ("bob", "a", 2), ("ann", "b", 3), ("bob", "z", 9)]
+        log = ra.read_interactions(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+        train = ra.split.global_time(at=5)(log)[0].train
+        classes = popularity_classes(train, 0.9, pl.Series([], dtype=pl.String))
+        assert train.item_users.tolist() == [2, 1, 0]
+        assert classes.names.gather(classes.codes).to_list() == ["head", "head", "tail"]
 
     def test_repeated_items_are_kept_once_and_counted(self):
         rows = pl.DataFrame({"user_id": [1] * 4, "item_id": [7, 8, 7, 9], "score": [0.9, 0.8, 0.7, 0.6]})
