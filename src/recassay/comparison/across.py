@@ -68,8 +68,10 @@ class FinishedMeans(Protocol):
 class Pair:
     """Two systems compared over all blocks (data sets); ``p`` is from Nemenyi's test, or None if only two are ranked.
 
-    ``difference`` and ``rank_difference`` are a - b of mean and mean rank. ``worse``, ``equivalent`` and ``better`` are
-    the probabilities, from the Bayesian signed-rank test, that a is worse than b, practically equal, or better.
+    Both differences are positive where a is better: ``difference`` is how much better its mean is (a - b, or b - a if
+    less is better), and ``rank_difference`` is its mean rank subtracted from that of b. ``worse``, ``equivalent`` and
+    ``better`` are the probabilities, from the Bayesian signed-rank test, that a is worse than b, practically equal, or
+    better.
     """
 
     a: str
@@ -137,7 +139,10 @@ class Across(Displayable):
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per metric, setting and pair of systems; data sets of a setting share the split and so on."""
+        """Return a row per metric, setting and pair of systems; data sets of a setting share the split and so on.
+
+        ``difference`` (of means) and ``rank_difference`` (of mean ranks) are positive where the first system is better.
+        """
         rows = [
             {"metric": one.metric, **one.setting, "blocks": len(one.blocks), **asdict(pair)}
             for one in self.rankings

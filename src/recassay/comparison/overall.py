@@ -18,6 +18,7 @@ from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores
+from recassay.stats.ranks import rounded
 
 Floats = NDArray[np.float64]
 
@@ -79,11 +80,12 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
 def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the number of the Pareto front of each row of a table, from 1, and a matrix: does row i dominate row j?
 
-    More is better in every column.
+    More is better in every column, and values that are equal up to rounding are equal.
 
     >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
     [1, 1, 2]
     """
+    table = rounded(table, axis=0)
     nowhere_worse = np.asarray((table[:, None] >= table[None]).all(axis=2))
     dominates = nowhere_worse & ~nowhere_worse.T
     front, left = np.zeros(len(table), np.int64), np.ones(len(table), np.bool_)
@@ -125,7 +127,7 @@ def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
 def standing(means: Floats) -> Floats:
     """Return means scaled to 0 (worst) .. 1 (best).
 
-    An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, all get 1.
+    An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, up to rounding, all get 1.
 
     >>> standing(np.array([0.1, 0.3, 0.2, -np.inf, np.nan])).round(3).tolist()
     [0.0, 1.0, 0.5, 0.0, nan]
@@ -134,6 +136,7 @@ def standing(means: Floats) -> Floats:
     if not finite.any():
         return np.where(np.isnan(means), np.nan, 1.0)
     low, high = means[finite].min(), means[finite].max()
+    differ = np.ptp(rounded(means[finite])) > 0
     place = np.where(np.isnan(means), np.nan, 0.0)
-    place[finite] = (means[finite] - low) / (high - low) if low < high else 1.0
+    place[finite] = (means[finite] - low) / (high - low) if differ else 1.0
     return place

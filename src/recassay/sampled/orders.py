@@ -16,8 +16,6 @@ from recassay.stats.agreement import kendall_taus, pair_signs
 
 Float = NDArray[np.float64]
 
-EXACT = 12  # decimals of a mean; with more, equal systems would differ by rounding
-
 
 @dataclass(frozen=True, eq=False)
 class SystemOrder:
@@ -40,9 +38,9 @@ class SystemOrder:
         ``samples`` are resamples of users, which all systems share.
         """
         each = found.values()
-        mean = np.round([one.mean[:, column] for one in each], EXACT)
+        mean = np.array([one.mean[:, column] for one in each])
         deviation = np.array([one.deviation[:, column] for one in each])
-        resampled = np.round([samples.means(one.sums[:, :, column], one.counts) for one in each], EXACT)
+        resampled = np.array([samples.means(one.sums[:, :, column], one.counts) for one in each])
         return [
             cls(tuple(found), mean[:, place], deviation[:, place], resampled[:, :, place].T)
             for place in range(mean.shape[1])
@@ -63,7 +61,7 @@ class SystemOrder:
 
         A tie is an order too: a pair tied in one of them must be tied in the other.
         """
-        return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
+        return bool((pair_signs(self.mean) == pair_signs(means)).all())
 
     def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:
         """Return how well this order of systems agrees with the order ``full``.

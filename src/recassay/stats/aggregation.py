@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recassay.portable.elementary import exp, log
-from recassay.stats.ranks import mid_ranks
+from recassay.stats.ranks import mid_ranks, rounded
 from recassay.stats.resampling import Floats
 
 WORST_RATIO = 3.0  # a performance profile is the area up to this ratio to the best
@@ -92,7 +92,7 @@ def _win_terms(values: Floats, higher: bool) -> Floats:
 
     The result has a row per ordered pair and a column per data set. ``higher`` says that higher values are better.
     """
-    turned = (values if higher else -values).T
+    turned = rounded(values if higher else -values).T
     wins = np.where(turned[:, None] > turned[None], 1.0, np.where(turned[:, None] == turned[None], 0.5, 0.0))
     return wins.reshape(-1, values.shape[0])
 

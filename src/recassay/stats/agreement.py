@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recassay.portable.distributions import t_quantile
+from recassay.stats.ranks import rounded
 
 FEWEST = 6  # numbers from which the spread of a jackknife says something
 
@@ -39,8 +40,11 @@ def kendall_taus(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64]
 
 
 def pair_signs(values: ArrayLike) -> NDArray[np.int64]:
-    """Return for every pair of numbers along the last axis 1 if the second is larger, 0 if equal, -1 if smaller."""
-    numbers = np.asarray(values, np.float64)
+    """Return for every pair of numbers along the last axis 1 if the second is larger, 0 if equal, -1 if smaller.
+
+    Numbers that differ by no more than rounding errors are equal.
+    """
+    numbers = rounded(values)
     first, second = np.triu_indices(numbers.shape[-1], 1)
     found: NDArray[np.int64] = np.sign(numbers[..., second] - numbers[..., first]).astype(np.int64)
     return found
@@ -58,7 +62,7 @@ def kendall_interval(left: ArrayLike, right: ArrayLike, *, level: float = 0.95) 
 
     Reference: Arvesen, Jackknifing U-statistics, Annals of Mathematical Statistics 40 (1969).
     """
-    a, b = (np.asarray(values, np.float64) for values in (left, right))
+    a, b = rounded(left), rounded(right)
     n = len(a)
     if n < FEWEST:
         return float("nan"), float("nan")

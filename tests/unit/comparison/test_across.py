@@ -66,6 +66,26 @@ def test_less_can_be_better_and_then_differences_are_turned():
     assert [pair.better for pair in up.pairs] == [pair.better for pair in down.pairs]
 
 
+@pytest.mark.parametrize("higher", [True, False])
+def test_both_differences_are_positive_where_the_first_system_is_better(higher):
+    table = np.array([[0.9, 0.5], [0.8, 0.4], [0.7, 0.6]]) if higher else np.array([[0.5, 0.9], [0.4, 0.8], [0.6, 0.7]])
+    (row,) = across(sets(table, metric="mrr" if higher else "rmse", higher=higher)).frame().to_dicts()
+    assert (row["a"], row["b"], row["rank_difference"]) == ("a", "b", 1.0)
+    assert row["difference"] == pytest.approx(0.3)
+    assert row["better"] > row["worse"]
+
+
+def test_means_of_seeds_that_differ_by_rounding_tie():
+    def mean_of(a, b):
+        return {Place("data", seed=seed): scores({"a": a[seed], "b": b[seed]}) for seed in range(3)}
+
+    seeds = [0.1, 0.2, 0.3]
+    sheets = mean_of(seeds, seeds[::-1])
+    assert np.mean(seeds) != np.mean(seeds[::-1])
+    other = {Place("other", seed=place.seed): sheet for place, sheet in sheets.items()}
+    assert across(ScoreSet({**sheets, **other})).rankings[0].mean_ranks == (1.5, 1.5)
+
+
 def test_seeds_of_a_data_set_are_averaged_and_are_no_blocks_of_their_own():
     sheets = {}
     for number, row in enumerate(WORKED):

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.comparison.overall import fronts, standing
 from recassay.errors import UsageError
 from recassay.results.scores import Scores, Summary
+from recassay.stats.agreement import kendall
 
 BETTER = {"precision": True, "ndpm": False, "perplexity": False, "rbp_residual": None}
 
@@ -74,3 +76,11 @@ def test_fronts():
 
 def test_equal_systems_do_not_dominate_each_other():
     assert ra.pareto(scores(a={"ndpm": 0.1}, b={"ndpm": 0.1}))["front"].to_list() == [1, 1]
+
+
+def test_means_that_differ_by_rounding_are_equal():
+    below, above = 0.3, 0.1 + 0.2
+    assert below < above
+    assert fronts(np.array([[below, 0.5], [above, 0.4]]))[0].tolist() == [1, 2]  # not [1, 1]
+    assert standing(np.array([below, above])).tolist() == [1.0, 1.0]
+    assert kendall([below, above, 0.4], [1, 1, 2]) == 1.0  # not 0.816

@@ -17,6 +17,7 @@ from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.stats.aggregation import RULES
 from recassay.stats.agreement import kendall
+from recassay.stats.ranks import rounded
 from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 RESAMPLES = 2_000
@@ -38,9 +39,9 @@ class RuleWinner:
     dropping: dict[str, str]
 
     def places(self) -> dict[str, int]:
-        """Return the place of each system, 1 for the best; systems with equal scores share the best of their places."""
-        order = sorted(self.scores.values(), reverse=True)
-        return {system: 1 + order.index(score) for system, score in self.scores.items()}
+        """Return the place of each system, 1 for the best; scores equal up to rounding share their best."""
+        scores = rounded(list(self.scores.values()))
+        return {system: 1 + int((scores > score).sum()) for system, score in zip(self.scores, scores, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +255,7 @@ def _conclude_one(
             continue
         n = len(table.datasets)
         scores = rule.finish(terms.sum(axis=1)[:, None], n)[:, 0]
-        first = int(np.argmax(scores))
+        first = int(np.argmax(rounded(scores)))
         drawn = rule.finish(bootstrap_sums(terms, resamples, options), n) if n > 1 else scores[:, None]
         winners.append(
             RuleWinner(
@@ -272,7 +273,11 @@ def _conclude_one(
 
 
 def _share_first(scores: Floats, first: int) -> float:
-    """Return the share of columns of ``scores`` in which row ``first`` is the largest; ties share a column equally."""
+    """Return the share of columns of ``scores`` in which row ``first`` is the largest.
+
+    Rows that tie, up to rounding, share a column equally.
+    """
+    scores = rounded(scores, axis=0)
     best = scores == scores.max(axis=0)
     return float(np.mean(best[first] / best.sum(axis=0)))
 
@@ -281,12 +286,12 @@ def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int)
     """Return, for each data set without which another system is first, that system.
 
     ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
-    stays first (also in a tie) are left out. ``higher`` says whether more is better.
+    stays first (also in a tie, up to rounding) are left out. ``higher`` says whether more is better.
     """
     found = {}
     for number, name in enumerate(table.datasets):
         scores = RULES[rule].scores(np.delete(table.values, number, axis=0), higher=higher)
-        if scores is not None and scores[first] < scores.max():
+        if scores is not None and (scores := rounded(scores))[first] < scores.max():
             found[name] = table.systems[int(np.argmax(scores))]
     return found
 

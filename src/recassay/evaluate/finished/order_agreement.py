@@ -14,6 +14,7 @@ from recassay.evaluate.finished.conclude import RESAMPLES
 from recassay.evaluate.finished.read import METRIC, FinishedScores, means_table
 from recassay.naming.grammar import suggest
 from recassay.stats.agreement import kendall, kendall_interval, kendall_taus
+from recassay.stats.ranks import rounded
 from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 
@@ -89,7 +90,7 @@ def _agree(datasets: list[str], a: Floats, b: Floats, level: float, seed: int, r
         )
         low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
     tau = float(known.mean()) if len(known) else float("nan")
-    same = int((np.argmax(a, axis=1) == np.argmax(b, axis=1)).sum())
+    same = int((np.argmax(rounded(a), axis=1) == np.argmax(rounded(b), axis=1)).sum())
     about = {"systems": a.shape[1], "datasets": len(datasets)}
     return {**about, "tau": tau, "low": low, "high": high, "same_winner": same}
 
@@ -99,7 +100,7 @@ def _each_dataset(datasets: list[str], a: Floats, b: Floats, level: float) -> li
     rows = []
     for name, left, right in zip(datasets, a, b, strict=True):
         low, high = kendall_interval(left, right, level=level)
-        same = bool(np.argmax(left) == np.argmax(right))
+        same = bool(np.argmax(rounded(left)) == np.argmax(rounded(right)))
         about = {"dataset": name, "systems": len(left), "tau": kendall(left, right)}
         rows.append({**about, "low": low, "high": high, "same_winner": same})
     return rows

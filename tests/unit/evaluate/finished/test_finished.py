@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 
 import recassay as ra
 from recassay.errors import RecassayError
+from recassay.evaluate.finished.conclude import _share_first
 
 RNG = np.random.default_rng(8)
 SYSTEMS, DATASETS = ["als", "ease", "knn", "pop"], [f"set {n}" for n in range(7)]
@@ -90,6 +91,28 @@ def test_the_winner_and_its_share_are_those_of_a_plain_resampling():
     for number, name in enumerate(one.table.datasets):
         first = one.table.systems[int(np.argmax(np.delete(table, number, axis=0).mean(axis=0)))]
         assert mean.dropping.get(name, mean.winner) == first
+
+
+P, Q = (0.2, 0.2, 0.3, 0.4, 0.4), (0.2, 0.2, 0.4, 0.3, 0.4)  # without d1: 1.2999999999999998 and 1.3000000000000003
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
+def test_decimals_with_equal_sums_tie(order):
+    """Both systems have the same values in another order: they tie, and without a data set on which they tie, too."""
+    rows = [(name, f"d{i + 1}", row[i]) for name, row in (("p", P), ("q", Q)) for i in order]
+    table = pl.DataFrame(rows, ["system", "dataset", "ndcg@10"], orient="row")
+    found = ra.conclude(ra.read_finished(table), resamples=200).rankings[0]
+    mean = next(rule for rule in found.winners if rule.rule == "mean")
+    assert mean.places() == {"p": 1, "q": 1}
+    ahead, other = {"p": ("d4", "q"), "q": ("d3", "p")}[mean.winner]
+    assert mean.dropping == {ahead: other}
+
+
+def test_resamples_with_equal_sums_are_shared():
+    swapped = [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1)]  # 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit
+    scores = np.array([[sum(row)] for row in swapped])
+    assert scores[0] != scores[1]
+    assert _share_first(scores, 0) == _share_first(scores, 1) == 0.5
 
 
 def test_ranks_and_tests_are_those_of_across():
