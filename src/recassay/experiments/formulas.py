@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -34,9 +35,10 @@ class Formulas(Experiment):
     A second exhibit has equation 3, the expected AR precision of a system that gives everyone the same list, and the
     bounds of section 5.1 on its 1R precision. With L(u, n) the number of positive ratings, training included, of the
     first n candidates that the system lists for user u, equation 3 is sigma |C| / (n t |U|) times the mean over u of
-    L(u, n). The bounds are |C| / (n t |PR|) times the mean of L(u, n), and of L(u, n + |PR_test(u)| - 1). They hold for
-    systems without personalisation; for others they say what the popularity of a list alone would earn. Means are over
-    users with a test rating. Systems that return lists without scores are left out.
+    L(u, n). The bounds are |C| / (n t |PR|) times the mean of L(u, n), and of L(u, n + |PR_test(u)| - 1). In all of
+    them t is that of AR: the bounds are those of the lemma, with equation 3 for its AR precision. They hold for systems
+    without personalisation; for others they say what the popularity of a list alone would earn. Means are over all
+    users. Systems that return lists without scores are left out.
     """
 
     name: ClassVar[str] = "formulas"
@@ -60,12 +62,13 @@ class Formulas(Experiment):
         only_candidates = trial.fold.how.get("name") == UniformItems.name  # other items would be sure misses
         for base in ("TI",) if only_candidates else ("AI", "TI"):
             measured: dict[str, dict[str, float]] = {}
-            t = {}
+            t_together = math.nan
             for kind in ("AR", "1R"):
                 design = parse(f"{base}-{kind}-AN")
                 found = {name: expect(one, design, metric, variance=False) for name, one in trial.standings().items()}
                 first = next(iter(found.values()))
-                t[kind] = first.t
+                if kind == "AR":
+                    t_together = first.t
                 formula = facts.share * facts.positive / (first.t * facts.users) if kind == "AR" else 1 / first.t
                 measured[kind] = {name: one.outcomes[heading].mean for name, one in found.items()}
                 values = {"formula": formula, "exact": first.outcomes[heading].random, **measured[kind]}
@@ -74,7 +77,7 @@ class Formulas(Experiment):
             for name, fitted in trial.fitted.items():
                 if (score := score_function(fitted)) is not None:
                     sums = self._list_popularity(facts, score, base)
-                    listed += self._listed(facts, base, name, sums, t, measured)
+                    listed += self._listed(facts, base, name, sums, t_together, measured)
         return (
             Exhibit(
                 "formulas", "Scores of a random order", "Equations 4 and 5 of the study of target sets beside the "
@@ -95,7 +98,7 @@ class Formulas(Experiment):
         base: str,
         system: str,
         sums: tuple[float, float],
-        t: dict[str, float],
+        t: float,
         measured: dict[str, dict[str, float]],
     ) -> Iterator[dict[str, Any]]:
         """Yield rows of the measured precision of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
@@ -103,16 +106,16 @@ class Formulas(Experiment):
         The equation and the bounds are those in the docstring of the class. In AR designs all relevant items of a user
         are ranked together, in 1R designs each on its own. ``base`` says what candidates are: AI, all items, or TI,
         items with a test rating. ``facts`` are counts of the fold, ``sums`` are the two means that
-        :meth:`_list_popularity` returns, ``t`` has the harmonic mean size of target sets (what is ranked together) for
-        AR and 1R, and ``measured`` the measured values of all systems.
+        :meth:`_list_popularity` returns, ``t`` is the harmonic mean size of the AR target sets (what is ranked
+        together), and ``measured`` has the measured values of all systems.
         """
         shallow, deep = sums
         candidates = facts.n_items if base == "AI" else int(facts.tested.sum())
+        scale = candidates / (self.k * t)
         for kind, values in measured.items():
             row = {"design": f"{base}-{kind}-AN", "system": system}
             bare: dict[str, float | None] = {"low": None, "high": None}
             yield {**row, "what": "measured", "value": values[system], **bare}
-            scale = candidates / (self.k * t[kind])
             if kind == "AR":
                 value = facts.share * scale * shallow / facts.users
                 yield {**row, "what": "equation 3", "value": value, **bare}
@@ -130,8 +133,8 @@ class Formulas(Experiment):
         log = facts.train
         offsets, profile = log.by_user
         sums = np.zeros(2)
-        for begin, end in blocks(facts.test_users.size, USERS_PER_BLOCK):
-            users = facts.test_users[begin:end]
+        for begin, end in blocks(facts.users, USERS_PER_BLOCK):
+            users = np.arange(begin, end, dtype=np.int32)
             block = np.append(users, np.zeros(USERS_PER_BLOCK - users.size, np.int32))
             table = np.array(checked_scores(score(block), (block.size, log.n_items), "the model")[: users.size])
             if base == "TI":
@@ -143,7 +146,7 @@ class Formulas(Experiment):
                 earned = np.append(0, np.cumsum(facts.liked_by[listed]))
                 depths = np.array([self.k, self.k + facts.relevant[user] - 1])
                 sums += earned[np.minimum(depths, listed.size)]
-        low, high = (sums / max(facts.test_users.size, 1)).tolist()
+        low, high = (sums / max(facts.users, 1)).tolist()
         return low, high
 
 
@@ -152,8 +155,7 @@ class _Facts:
     """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
 
     PR are the positive ratings of the whole log, and sigma is the share of all ratings that is in the test part.
-    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``test_users`` are the users with
-    one.
+    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating.
     """
 
     train: Any
@@ -164,7 +166,6 @@ class _Facts:
     liked_by: NDArray[np.int64]
     relevant: NDArray[np.int64]
     tested: NDArray[np.bool_]
-    test_users: NDArray[np.int32]
 
     @classmethod
     def of(cls, trial: Trial) -> _Facts:
@@ -181,5 +182,4 @@ class _Facts:
             liked_by=np.bincount(whole.items[liked], minlength=whole.n_items),
             relevant=np.bincount(test.users[liked_test], minlength=test.n_users),
             tested=np.bincount(test.items, minlength=test.n_items) > 0,
-            test_users=np.unique(test.users).astype(np.int32),
         )

@@ -19,7 +19,7 @@ from recassay.data.synthetic.power_law import fit_power_law, power_law
 from recassay.designs import parse
 from recassay.evaluate.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial
-from recassay.metrics.registry import parse_metric
+from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.naming.departures import Departure
 from recassay.results.exhibit import Exhibit
@@ -35,12 +35,13 @@ class Popularity(Experiment):
     The k-th most popular item has ratings in proportion to a shifted power law, c1 + beta (c2 + k)^-alpha, with
     alpha from 0 to ``steepest`` in ``steps``. c1 and c2 are fitted to the whole data set, and rating values are drawn
     from its ratings. The size is that of the data set, or ``users``, ``items`` and ``ratings`` (0: that of the data
-    set). ``metric`` is computed under ``design``; a design that ends in NN samples ``n`` items. At alpha = 0 no system
-    is better than chance, and one that follows training counts is worse: items over-represented in training are
-    under-represented in test.
+    set). ``metric`` is one or more, computed under ``design``; a design that ends in NN samples ``n`` items. At
+    alpha = 0 no system is better than chance, and one that follows training counts is worse: items over-represented in
+    training are under-represented in test.
 
     A second exhibit shows the share of ratings of the most popular items, for each generated log and for the relevant
-    ratings of the data set. A third shows how many items have how many ratings.
+    ratings of the data set, with the share of users who have the top item. A third shows how many items have how many
+    ratings.
     """
 
     name: ClassVar[str] = "popularity"
@@ -75,7 +76,8 @@ class Popularity(Experiment):
         if self.n < 1:
             raise self.refuse("n", "it must be at least 1", "n=99")
         parse(self.design_text)
-        parse_metric(self.metric)
+        if not parse_metrics(self.metric):
+            raise self.refuse("metric", "it names no metric", "metric='precision@10'")
 
     @property
     def design_text(self) -> str:
@@ -89,21 +91,23 @@ class Popularity(Experiment):
         for alpha, log in self.logs(whole):
             table = self._judged(log, trial)
             tables.append(table.with_columns(alpha=pl.lit(alpha)))
-            curves.append(cumulative_curve(log.item_events, f"alpha {alpha:g}"))
+            curves.append(cumulative_curve(log, f"alpha {alpha:g}"))
             counts.append(count_distribution(log.item_events, f"alpha {alpha:g}"))
-        liked = np.bincount(whole.items[whole.liked(trial.ask.relevant_from)], minlength=whole.n_items)
-        curves.append(cumulative_curve(liked, "the data, relevant ratings"))
+        curves.append(cumulative_curve(whole.take(whole.liked(trial.ask.relevant_from)), "the data, relevant ratings"))
         counts.append(count_distribution(whole.item_events, "the data"))
+        data_top = curves[-1]["top_share"][0]
+        several = len(parse_metrics(self.metric)) > 1
         return (
             Exhibit(
                 "popularity", "Steeper popularity", f"{self.metric} under {self.design_text} on generated logs in "
                 "which only popularity can be learned. What a popularity ranking gains here says nothing about tastes.",
-                pl.concat(tables), "alpha", "mean", "system",
+                pl.concat(tables), "alpha", "mean", "system", "metric" if several else None, own_scales=several,
             ),
             Exhibit(
                 "popularity-curves", "How many ratings the popular items have", "The share of all ratings that the "
                 "most popular items have together, for each generated log and for the relevant ratings of the data. "
-                "The diagonal is equal popularity.", pl.concat(curves), "items", "ratings", "log",
+                f"The diagonal is equal popularity. {data_top:.1%} of the users of the data have a "
+                "relevant rating of the same item, the top item.", pl.concat(curves), "items", "ratings", "log",
             ),
             Exhibit(
                 "popularity-counts", "How many items have how many ratings", "The share of items with at least this "
@@ -127,7 +131,7 @@ class Popularity(Experiment):
         return [(alpha, make(alpha=alpha, values=rating_values(whole))) for alpha in alphas]
 
     def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
-        """Return a row per system, fitted on a generated log: its ``mean`` there, and that of a ``random`` order."""
+        """Return a row per metric and system, fitted on a generated log: its ``mean``, and that of a random order."""
         fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
         question = ranking_task(fold, trial.ask)
         runs = [
@@ -138,7 +142,7 @@ class Popularity(Experiment):
         found = judge(
             runs, self.design_text, self.metric, short="all", variance=False, interval=None, threads=trial.threads
         )
-        return found.summary().select("system", "mean", "random")
+        return found.summary().select("metric", "system", "mean", "random")
 
 
 def whole_log(fold: Fold) -> Interactions:
@@ -160,19 +164,21 @@ def rating_values(log: Interactions) -> Mapping[float, float]:
     return dict(zip(values.astype(np.float64).tolist(), counts.astype(np.float64).tolist(), strict=True))
 
 
-def cumulative_curve(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
+def cumulative_curve(log: Interactions, label: str) -> pl.DataFrame:
     """Return the share of all ratings that the most popular items have, for equally spaced shares of the items.
 
-    ``counts`` are the ratings of each item, and ``label`` names the log in the table.
+    ``label`` names the log in the table. ``top_share`` is the share of its users who rated the most popular item.
 
-    >>> cumulative_curve(np.array([1, 3]), "log").rows()[50], cumulative_curve(np.array([1, 3]), "log").rows()[-1]
-    ((0.5, 0.75, 'log'), (1.0, 1.0, 'log'))
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 2, 3, 1], "item_id": [7, 7, 7, 8]}))
+    >>> cumulative_curve(log, "log").rows()[50], cumulative_curve(log, "log").rows()[-1]
+    ((0.5, 0.75, 'log', 1.0), (1.0, 1.0, 'log', 1.0))
     """
-    ordered = np.sort(counts)[::-1]
+    ordered = np.sort(log.item_events)[::-1]
     share = np.append(0, np.cumsum(ordered)) / max(int(ordered.sum()), 1)
     places = np.linspace(0, 1, POINTS)
     at = np.interp(places * ordered.size, np.arange(ordered.size + 1), share)
-    return pl.DataFrame({"items": places, "ratings": at, "log": [label] * POINTS})
+    top = int(log.item_users.max(initial=0)) / max(log.n_users, 1)
+    return pl.DataFrame({"items": places, "ratings": at, "log": [label] * POINTS, "top_share": [top] * POINTS})
 
 
 def count_distribution(counts: NDArray[np.integer], label: str) -> pl.DataFrame:

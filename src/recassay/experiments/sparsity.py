@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,11 +12,13 @@ import polars as pl
 from recassay.api.judge import judge
 from recassay.data.run import Run
 from recassay.designs import parse
+from recassay.designs.expect import Users
 from recassay.designs.precision_bounds import precision_bounds
 from recassay.evaluate.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial, fits
+from recassay.metrics.base import Metric
 from recassay.metrics.ranking.precision import Precision
-from recassay.metrics.registry import parse_metric
+from recassay.metrics.registry import parse_metrics
 from recassay.results.exhibit import Exhibit
 from recassay.split.subsampling import subsample
 
@@ -25,10 +28,14 @@ class Sparsity(Experiment):
     """Metrics while more and more test ratings are removed and the systems stay: AR precision falls in proportion.
 
     A share of 0, 1/``steps``, ... of the test ratings is removed; larger shares remove supersets of smaller ones. Under
-    ``AR`` (all relevant items of a user in one target set) the mean is over all users and falls along a straight line
-    to 0; under ``1R`` (one relevant item per target set) it is over the remaining ratings, and stays. The order of
-    systems should not change. Candidates are the remaining test items; with ``freeze=True`` always all items. For
-    precision, a third exhibit has 1R precision between its bounds (the lemma).
+    ``1R`` (one relevant item per target set) the mean is over the remaining ratings. Under ``AR`` (all relevant items
+    of a user in one target set) it is over ``users``: "all", so that users count 0 once their last relevant rating is
+    removed, or "with_relevant", which leaves these out. Over all users every metric falls to 0; recall that stays shows
+    only over those with a relevant item. The order of systems should not change.
+
+    Candidates are the remaining test items; with ``freeze=True`` always all items. ``metric`` is one or more, as in
+    ``metric="precision@10, recall@10"``. For precision, a third exhibit has 1R precision between its bounds (the
+    lemma).
     """
 
     name: ClassVar[str] = "sparsity"
@@ -38,47 +45,85 @@ class Sparsity(Experiment):
     n: int = 99
     freeze: bool = False
     seed: int = 0
+    users: Users = "all"
 
     def validate(self) -> None:
-        """Raise U102 if ``steps`` is below 2 or ``n`` below 1."""
+        """Raise U102 if ``steps`` is below 2, ``n`` below 1 or ``metric`` empty."""
         if self.steps < 2:
             raise self.refuse("steps", "a line needs at least 2 points", "steps=10")
         if self.n < 1:
             raise self.refuse("n", "it must be at least 1", "n=99")
+        if not parse_metrics(self.metric):
+            raise self.refuse("metric", "it names no metric", "metric='precision@10'")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Return figures of the metric of each system in ``trial`` by the share of test ratings removed, with fits."""
+        """Return figures of the metrics of each system in ``trial`` by the share of test ratings removed, with fits."""
         base = "AI" if self.freeze else "TI"
         designs = [f"{base}-AR-AN", f"{base}-1R-NN({self.n})"]
         tables, bounds = [], []
-        cut = parse_metric(self.metric)
+        metrics = parse_metrics(self.metric)
+        cuts = {heading: one.k for heading, one in metrics.items() if isinstance(one, Precision) and one.k is not None}
         for step in range(self.steps):
             removed = step / self.steps
             left = subsample(trial.fold, removed, seed=self.seed) if step else trial.fold
             question = ranking_task(left, trial.ask)
             runs = [play_fitted(one, question, name, k=1, threads=trial.threads) for name, one in trial.fitted.items()]
-            assay = judge(runs, designs, self.metric, short="all", variance=False, interval=None, threads=trial.threads)
-            table = assay.summary().select("system", "design", "mean", "random", "rho", "short")
+            assay = judge(
+                runs, designs, self.metric, users=self.users, short="all", variance=False, interval=None,
+                threads=trial.threads,
+            )  # fmt: skip
+            table = assay.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
             tables.append(table.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
-            if isinstance(cut, Precision) and cut.k is not None:
-                bounds += [
-                    {"removed": removed, "system": run.name, **_bounds(run, designs[1], cut.k, trial.threads)}
-                    for run in runs
-                ]
+            bounds += [
+                {
+                    "removed": removed,
+                    "metric": heading,
+                    "system": run.name,
+                    **_bounds(run, designs[1], k, trial.threads),
+                }
+                for heading, k in cuts.items()
+                for run in runs
+            ]
+        facet = "design" if len(metrics) == 1 else "metric and design"
         table = pl.concat(tables)
-        lines = fits(table, "left", "mean", ["design", "system"])
+        if facet not in table.columns:
+            table = table.with_columns(pl.concat_str("metric", "design", separator=", ").alias(facet))
+        lines = fits(table, "left", "mean", list(dict.fromkeys(["metric", "design", facet, "system"])))
+        suffix = "" if self.users == "all" else "-with-relevant"
         return (
             Exhibit(
-                "sparsity", "Fewer test ratings", f"{self.metric} when a share of the test ratings is removed. "
-                "Under AR it falls in proportion to the rest, so numbers from logs of different density cannot be "
-                "compared; under 1R it stays.", table, "removed", "mean", "system", "design",
+                f"sparsity{suffix}", "Fewer test ratings", self._caption(metrics), table, "removed", "mean", "system",
+                facet, own_scales=len(metrics) > 1,
             ),
             Exhibit(
-                "sparsity-fit", "How straight the lines are", "Slope, intercept and R² of the mean against the share "
-                "that is left: AR goes through the origin.", lines, "system", "slope", "design", kind="bar",
+                f"sparsity-fit{suffix}", "How straight the lines are", "Slope, intercept and R² of the mean against "
+                "the share that is left. A metric that falls in proportion has an intercept of 0.", lines, "system",
+                "slope", facet, kind="bar", own_scales=len(metrics) > 1,
             ),
-            *([_bounds_exhibit(bounds, designs[1], self.metric)] if bounds else []),
+            *([_bounds_exhibit(bounds, designs[1], f"sparsity-bounds{suffix}")] if bounds else []),
         )  # fmt: skip
+
+    def _caption(self, metrics: Mapping[str, Metric]) -> str:
+        """Return what the figure shows: the users of the means, and what is known of precision and of other metrics."""
+        everyone = self.users == "all"
+        who = "all users; users count 0 once they have no relevant item" if everyone else "users with a relevant item"
+        about = [
+            f"{', '.join(metrics)} when a share of the test ratings is removed. Under AR the mean is over {who}, "
+            "under 1R over the remaining relevant ratings."
+        ]
+        precision = [heading for heading, metric in metrics.items() if isinstance(metric, Precision)]
+        others = [heading for heading in metrics if heading not in precision]
+        if everyone and precision:
+            about.append(
+                f"AR {', '.join(precision)} falls in proportion to the rest, so numbers from logs of different density "
+                "cannot be compared; under 1R it stays."
+            )
+        if everyone and others:
+            about.append(
+                f"AR {', '.join(others)} falls with the number of users who have a relevant item, too; "
+                "users='with_relevant' leaves the others out."
+            )
+        return " ".join(about)
 
 
 def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, float]:
@@ -92,11 +137,11 @@ def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, flo
     return {"mean": found.value, "low": found.lower, "high": found.upper}
 
 
-def _bounds_exhibit(rows: list[dict[str, Any]], design: str, metric: str) -> Exhibit:
+def _bounds_exhibit(rows: list[dict[str, Any]], design: str, name: str) -> Exhibit:
     return Exhibit(
-        "sparsity-bounds", "Fewer test ratings, with bounds", f"{metric} under {design} when a share of the test "
-        "ratings is taken away, between the bounds that AR precision on the same sets allows. They meet where no user "
-        "has more than one relevant item.", pl.DataFrame(rows), "removed", "mean", "system", low="low", high="high",
+        name, "Fewer test ratings, with bounds", f"Precision under {design} when a share of the test ratings is "
+        "removed, between the bounds that AR precision on the same sets allows. They meet where no user has more than "
+        "one relevant item.", pl.DataFrame(rows), "removed", "mean", "system", "metric", low="low", high="high",
     )  # fmt: skip
 
 

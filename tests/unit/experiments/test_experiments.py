@@ -36,6 +36,52 @@ def test_precision_of_all_relevant_items_falls_in_proportion_to_what_is_left(tri
     assert alone["mean"][-1] / alone["mean"][0] == pytest.approx(1, abs=0.1)
 
 
+def test_recall_stays_for_users_with_a_relevant_item_and_falls_over_all_users(trial):
+    settings = {"steps": 5, "n": 20, "metric": "precision@10, recall@10"}
+    everyone = ra.experiments.sparsity(**settings)(trial)[0]
+    with_relevant = ra.experiments.sparsity(**settings, users="with_relevant")(trial)[0]
+    assert (everyone.name, with_relevant.name) == ("sparsity", "sparsity-with-relevant")
+
+    def kept(exhibit, design):
+        chosen = exhibit.table.filter(metric="recall@10", system="svd", design=design).sort("removed")
+        return chosen["mean"][-1] / chosen["mean"][0]
+
+    assert kept(everyone, "TI-AR-AN") < 0.8
+    assert kept(with_relevant, "TI-AR-AN") == pytest.approx(1, abs=0.1)
+    assert kept(everyone, "TI-1R-NN(20)") == kept(with_relevant, "TI-1R-NN(20)")
+
+
+def test_the_mean_over_users_with_a_relevant_item_is_that_of_judge(trial):
+    table = ra.experiments.sparsity(steps=2, n=20, metric="recall@10", users="with_relevant")(trial)[0].table
+    left = ra.split.subsample(trial.fold, 0.5, seed=0)
+    run = ra.play(ra.models.PureSVD(10), left, trial.ask)
+    wanted = ra.judge({"svd": run}, "TI-AR-AN", "recall@10", users="with_relevant", interval=None).rows[0].mean
+    found = table.filter(system="svd", design="TI-AR-AN", removed=0.5)["mean"]
+    assert found.to_list() == pytest.approx([wanted], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "users", "parts", "absent"),
+    [
+        ("precision@10", "all", ["users count 0 once", "precision@10 falls in proportion"], ["with_relevant"]),
+        ("recall@10", "all", ["users count 0 once", "users='with_relevant' leaves"], ["in proportion"]),
+        ("recall@10", "with_relevant", ["over users with a relevant item"], ["count 0", "in proportion", "falls"]),
+        ("precision@10", "with_relevant", ["over users with a relevant item"], ["count 0", "in proportion"]),
+    ],
+)
+def test_the_caption_says_what_holds_for_the_metric_and_the_users(trial, metric, users, parts, absent):
+    caption = ra.experiments.sparsity(steps=2, n=20, metric=metric, users=users)(trial)[0].caption
+    assert all(part in caption for part in parts)
+    assert not any(part in caption for part in absent)
+
+
+def test_several_metrics_are_those_of_single_calls(trial):
+    both = ra.experiments.sparsity(steps=2, n=20, metric="precision@5, ndcg@5")(trial)[0].table
+    for metric in ("precision@5", "ndcg@5"):
+        alone = ra.experiments.sparsity(steps=2, n=20, metric=metric)(trial)[0].table
+        assert both.filter(metric=metric).drop("metric and design").equals(alone)
+
+
 def test_frozen_candidates_are_all_items(trial):
     exhibit, *_ = ra.experiments.sparsity(steps=2, n=20, freeze=True)(trial)
     assert set(exhibit.table["design"]) == {"AI-AR-AN", "AI-1R-NN(20)"}
@@ -135,7 +181,7 @@ def published_example():
 
 @dataclasses.dataclass(frozen=True)
 class OneRanking:
-    order: str
+    order: str | list[int]
 
     def fit(self, log):
         return FittedRanking(log, self.order)
@@ -144,7 +190,7 @@ class OneRanking:
 @dataclasses.dataclass(frozen=True, eq=False)
 class FittedRanking(ScoringModel):
     log: Interactions
-    order: str
+    order: str | list[int]
 
     def scores(self, users):
         rank = [self.order.index(item) for item in self.log.item_vocabulary.ids.to_list()]
@@ -158,11 +204,39 @@ def test_equation_3_and_the_bounds_of_section_5_1_on_the_worked_example():
     # sigma 8/15, |C| 6, t 3.6; E, which everyone gets first, is liked once: 8/15 * 6 / 3.6 / |U| * 1
     users = ready.runs["one"].standings.users
     assert found["equation 3"]["value"] == pytest.approx(8 / 15 * 6 / 3.6 / users)
-    # t 3, |PR| 9; the first m_u are E C, E and E C, liked 3, 1 and 3 times
-    assert found["bounds"]["low"] == pytest.approx(6 / 3 / 9)
-    assert found["bounds"]["high"] == pytest.approx(6 / 3 / 9 * 7 / 3)
+    # t 3.6, of AR; |PR| 9; the first m_u are E C, E and E C, liked 3, 1 and 3 times
+    assert found["bounds"]["low"] == pytest.approx(6 / 3.6 / 9)
+    assert found["bounds"]["high"] == pytest.approx(6 / 3.6 / 9 * 7 / 3)
     measured = dict(table.filter(what="measured").select("design", "value").rows())
     assert measured["TI-1R-AN"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("base", ["TI", "AI"])
+def test_the_bounds_of_section_5_1_are_the_lemma_with_equation_3_for_its_precision(base):
+    k, ratings = 3, log(users=40, items=26, events=500, seed=8).frame()
+    values = np.random.default_rng(2).integers(1, 6, ratings.height)
+    whole = ra.read_interactions(ratings.with_columns(rating=pl.Series(values)))
+    fold = ra.split.random(test=0.2, seed=4)(whole)[0]
+    order = sorted(whole.item_vocabulary.ids.to_list(), key=lambda item: item * 7 % 26)  # one list for everybody
+    ready = ra.experiments.trial({"one": OneRanking(order)}, fold, ra.protocols.ranking(relevant_from=4, bins=0))
+    table = ra.experiments.formulas(k=k)(ready)[1].table.filter(what="bounds", design=f"{base}-1R-AN")
+
+    rows, test = whole.frame(), fold.test.frame()
+    users = sorted(set(rows["user_id"]))
+    candidates = set(test["item_id"] if base == "TI" else rows["item_id"])
+    trained, liked = set(fold.train.frame().select("user_id", "item_id").rows()), rows.filter(rows["rating"] >= 4)
+    likes = dict(liked.group_by("item_id").len().rows())
+    relevant = dict(test.filter(test["rating"] >= 4).group_by("user_id").len().rows())
+    inverse, shallow, deep = [], [], []
+    for user in users:
+        targets = [item for item in order if item in candidates and (user, item) not in trained]
+        inverse.append(1 / len(targets))
+        shallow.append(sum(likes.get(item, 0) for item in targets[:k]))
+        deep.append(sum(likes.get(item, 0) for item in targets[: k + relevant.get(user, 0) - 1]))
+    scale = len(candidates) / k * np.mean(inverse) / liked.height  # |C| / (n t |PR|)
+    assert len(relevant) < len(users)
+    assert table["low"].to_list() == pytest.approx([scale * np.mean(shallow)], rel=1e-12)
+    assert table["high"].to_list() == pytest.approx([scale * np.mean(deep)], rel=1e-12)
 
 
 def test_equation_3_is_near_what_popularity_scores(trial):
@@ -195,6 +269,18 @@ def test_generated_logs_have_the_rating_values_of_the_data():
     assert curves["ratings"].to_list() == pytest.approx([1] * 3)
     flat = exhibits[1].table.filter(pl.col("log") == "alpha 0")
     assert flat["ratings"].to_list() == pytest.approx(flat["items"].to_list(), abs=0.01)
+
+
+def test_the_share_of_users_who_like_the_top_item_is_in_table_and_caption(trial):
+    rows = [(user, item, 5.0) for user in range(8) for item in range(6) if (user + item) % 3]
+    rows += [(user, 6, 5.0 if user < 3 else 2.0) for user in range(8)]  # all have rated it, three like it
+    whole = ra.read_interactions(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
+    fold = ra.split.random(test=0.3, seed=1)(whole)[0]
+    ready = ra.experiments.trial({"popular": ra.models.Popular()}, fold, ra.protocols.ranking(relevant_from=5, bins=0))
+    curves = ra.experiments.popularity(steps=2, n=2)(ready)[1]
+    likes = max(sum(1 for user, item, rating in rows if item == one and rating == 5) for one in range(7))
+    assert curves.table.filter(log="the data, relevant ratings")["top_share"].unique().to_list() == [likes / 8]
+    assert f"{likes / 8:.1%} of the users" in curves.caption
 
 
 @pytest.mark.parametrize("metric", ["recall@5", "ndcg@5", "map", "mrr"])
