@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cornac
 import numpy as np
@@ -21,7 +21,7 @@ from recassay.models.base.model import user_item_matrix
 from recassay.models.neural.base import Neural
 from recassay.models.rerank.base import Reranker
 from recassay.report.listing import explanation
-from recassay.testing.recommender import SQUARES, check_recommender, checkerboard
+from recassay.testing.recommender import SQUARES, _board, check_recommender, checkerboard
 
 
 def board(fold=None):
@@ -29,6 +29,15 @@ def board(fold=None):
     return np.add.outer(np.arange(SQUARES), np.arange(SQUARES)) % 2 == 0
 
 
+def parity(user):
+    return (np.arange(SQUARES) % 2 == user % 2).astype(float)
+
+
+def best(user, k):
+    return [item for item in range(SQUARES) if item % 2 == user % 2][:k]
+
+
+EVEN = np.arange(0, SQUARES, 2)
 GENRES = pl.DataFrame({"item_id": range(SQUARES), "genres": [[f"g{item // 8}"] for item in range(SQUARES)]})
 
 LEARNERS = [
@@ -121,17 +130,53 @@ def test_permuting_ratings_changes_a_model_only_if_it_says_that_it_reads_them(mo
     assert "ratings" in explanation(model.name).facts
 
 
+IMPERSONAL = {"Popular", "Random", "Markov", "RecentPopular", "StreamPopular", "StreamRandom", "Recent"}
+NEW = 7  # a user without training events
+
+
+@pytest.mark.parametrize("model", [*LEARNERS, *OTHERS, *READERS], ids=str)
+def test_a_model_that_knows_users_by_their_events_gives_no_list_to_a_user_without_events(model):
+    if isinstance(model, Neural):
+        pytest.importorskip("torch")
+    fold = _board(model)
+    train = fold.train.take(fold.train.users != NEW)
+    fold = replace(fold, train=train)
+    fitted = fitted_on(model, train)
+    answers = model.name in IMPERSONAL or str(model).startswith("SPAD(of='scores'")  # a table has scores for everybody
+    items, _ = fitted.recommend(np.array([NEW, 3], np.int32), 5)
+    assert (items[:, 0] >= 0).tolist() == [answers, True]
+    run = ra.play(fitted, fold, ra.protocols.ranking(k=5, bins=0))
+    assert [user in run.queries for user in (NEW, 3)] == [answers, True]
+    if not answers:
+        frame = run.standings.frame().filter(user_id=NEW)
+        assert frame.select("above AI", "tied AI").rows() == [(frame["pool AI"][0], 0)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        models.ScoreFunction(lambda user: {} if user == NEW else parity(user)),
+        models.RecommendFunction(lambda user, k: [] if user == NEW else best(user, k)),
+        models.ScoreTable(np.where(np.arange(SQUARES)[:, None] == NEW, -np.inf, board())),
+        models.ScoreBatches(lambda users: np.where(users[:, None] == NEW, -np.inf, np.ones((users.size, SQUARES)))),
+        models.FactorTable(*(pl.DataFrame({"id": ids, "of": [[1.0]] * ids.size}) for ids in (EVEN, EVEN))),
+        models.Implicit(TFIDFRecommender(K=21)),
+        models.Implicit(LogisticMatrixFactorization(factors=4, iterations=2, num_threads=1, random_state=3)),
+        models.Cornac(cornac.models.BPR(k=4, max_iter=2, seed=1)),
+    ],
+    ids=["empty mapping", "empty list", "table", "batches", "no vector", "neighbours", "factors", "cornac"],
+)
+def test_an_adapted_model_without_scores_for_a_user_gives_no_list_and_no_credit(model):
+    fold = checkerboard()
+    fold = replace(fold, train=fold.train.take(fold.train.users != NEW))
+    run = ra.play(model, fold, ra.protocols.ranking(k=5, bins=0))
+    assert [user in run.queries for user in (NEW, 8)] == [False, True]
+    assert run.standings.frame().filter(pl.col("user_id") == NEW, pl.col("above AI") < pl.col("pool AI")).is_empty()
+
+
 def test_all_registered_models_are_checked():
     checked = {type(model).name for model in (*LEARNERS, *OTHERS, *READERS)}
     assert checked == set(models.REGISTRY.built_in)
-
-
-def parity(user):
-    return (np.arange(SQUARES) % 2 == user % 2).astype(float)
-
-
-def best(user, k):
-    return [item for item in range(SQUARES) if item % 2 == user % 2][:k]
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ def by_hand(fold, scores, relevant_from, m, mask_seen=True):
                 others = [i for i in members if i not in liked and ((user, i) not in train or name == "rated")]
                 above = [i for i in others if scores[user, i] > mine]
                 level = [i for i in others if scores[user, i] == mine]
+                if np.isneginf(scores[user]).all():  # without any score a relevant item is behind all others
+                    above, level = others, []
                 tail = f" of {m}" if name == "bin" else ""
                 row |= {f"above {name}{tail}": len(above), f"tied {name}{tail}": len(level)}
                 row |= {f"pool {name}{tail}": len(others)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+import polars as pl
 
 from recassay.checks.base import Facts, FolderFacts, RerankFacts, check, format_count, format_id, format_share
 from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
@@ -15,16 +16,34 @@ from recassay.results.finding import Severity
 PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 
 
-@check("C001", "Users without a list", "warning")
-def missing_lists(facts: Facts) -> str | None:
-    """Report if users of the truth have no list in the run; by default each counts as an empty list."""
-    met = facts.met
+def _untrained_missing(given: CheckInput) -> int:
+    if given.train is None:
+        return 0
+    users = given.alignment.truth.queries.filter(pl.Series(given.alignment.match < 0))
+    return int(np.count_nonzero(~known_users(given.train, users)))
+
+
+@check("C001", "Users without a list", "warning", count=_untrained_missing)
+def missing_lists(facts: Facts) -> tuple[Severity, str] | None:
+    """Report if users of the truth have no list in the run; by default each counts as an empty list.
+
+    Models that know a user by the user's events give no list to a user without training events. If all users without a
+    list are such users, and fewer than 1 % of the users, the severity is info.
+    """
+    met, untrained = facts.met, int(facts.counted["C001"])
     if not met.missing:
         return None
+    who = "all of them" if untrained == met.missing else f"{untrained:,} of them"
     return (
-        f"{format_share(met.missing, met.queries)} users of the truth have no list, such as "
-        f"{format_id(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'"
+        _cold_severity(met.missing, met.queries) if untrained == met.missing else "warning",
+        f"{format_share(met.missing, met.queries)} users of the truth have no list, "
+        f"{f'{who} without training events, ' if untrained else ''}such as "
+        f"{format_id(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'",
     )
+
+
+def _cold_severity(part: int, whole: int) -> Severity:
+    return "warning" if 100 * part >= whole else "info"
 
 
 def _lengths(given: CheckInput) -> ListLengths:
@@ -150,13 +169,22 @@ def _untrained_users(given: CheckInput) -> RowShare:
 
 
 @check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
-def untrained_users(facts: Facts) -> str | None:
-    """Report if the truth has users who are not in the training log: no system can personalise for them."""
+def untrained_users(facts: Facts) -> tuple[Severity, str] | None:
+    """Report if the truth has users who are not in the training log: no system can personalise for them.
+
+    The severity is warning from 1 % of the users on, else info. Such users can turn the order of systems: there a
+    popular list is the best that a system can do, and a personalised model gives none.
+    """
     found: RowShare = facts.counted["C010"]
     if found.first is None:
         return None
     counted = format_share(found.part, found.whole)
-    return f"{counted} users of the truth have no training event, such as {found.first[1]!r}"
+    return (
+        _cold_severity(found.part, found.whole),
+        f"{counted} users of the truth have no training event, such as {format_id(found.first[1])}: no system can "
+        "personalise for them; score the others with users='known', or split so that every user has a past, such as "
+        "random(test=0.2, by='user')",
+    )
 
 
 def _untrained_items(given: CheckInput) -> RowShare:

@@ -75,7 +75,7 @@ def measure_exactly(
     kernels: Any = _successive  # mypy does not see the parameters of compiled functions
 
     def work(begin: int, end: int) -> None:
-        table = score_queries(rows, task.block_rows, begin, end)
+        table = score_queries(rows, task, begin, end)
         for query in range(begin, end):
             free, line = inside.copy(), table[query - begin]
             for lists in (task.seen, task.relevant):

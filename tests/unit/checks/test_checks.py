@@ -55,7 +55,7 @@ FIRES = {
               "truth": pl.DataFrame([(user, 1) for user in CROWD], ["user_id", "item_id"], orient="row"),
               "train": [(user, 100 + user % 150) for user in CROWD] + [(999, 1)]},
              ["600 lists hold 2 of 151 (1.3 %) items"]),
-    "C010": ({"train": OTHERS[1:]}, ["1 of 12 (8.3 %) users of the truth", "such as 1"]),
+    "C010": ({"train": OTHERS[1:]}, ["1 of 12 (8.3 %) users of the truth", "such as 1", "users='known'", "by='user'"]),
     "C011": ({"train": [*OTHERS[:-2], OTHERS[-1]]}, ["12 of 24 (50 %) rows of the truth", "such as 2"]),
     "L003": ({"train": LOG + OTHERS}, ["2 of 24 (8.3 %) rows of the truth", "training events"]),
     "L001": ({"train": LOG}, ["2 of 24 (8.3 %) recommended rows", "training events"]),
@@ -113,6 +113,23 @@ def test_rank_like_scores_in_any_row_order_are_a_warning_unless_they_place_relev
     if relevant != 2:
         share = "12 of 12 (100 %)" if relevant == 3 else "0 of 12 (0 %)"
         assert f"puts {share} relevant items of the lists into their upper half" in found.detail
+
+
+@pytest.mark.parametrize(("users", "severity"), [(100, "warning"), (101, "info")])
+def test_users_without_training_events_are_a_warning_from_one_percent_on(users, severity):
+    truth = {user: [1, 2] for user in range(users)}
+    train = [(user, 4) for user in range(1, users)] + [(999, item) for item in (1, 2, 3)]
+    lists = {user: [1, 3] for user in range(users)}
+    one = ra.score({"mine": lists}, truth, "recall@2", train=train, interval=None).findings
+    assert [(each.code, each.severity) for each in one] == [("C010", severity)]
+    del lists[0]
+    both = ra.score({"mine": lists}, truth, "recall@2", train=train, interval=None).findings
+    assert [(each.code, each.severity) for each in both] == [("C001", severity), ("C010", severity)]
+    assert "have no list, all of them without training events, such as 0" in both[0].detail
+    del lists[1]
+    mixed = ra.score({"mine": lists}, truth, "recall@2", train=train, interval=None).findings
+    assert (mixed[0].code, mixed[0].severity) == ("C001", "warning")
+    assert "have no list, 1 of them without training events" in mixed[0].detail
 
 
 def test_every_check_has_a_test():

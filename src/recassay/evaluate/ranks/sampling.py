@@ -106,7 +106,7 @@ def draw_all(
     scorer = block_scorer(task, source.fitted, name)
 
     def work(begin: int, end: int) -> list[np.uint64]:
-        scores = score_queries(scorer, task.block_rows, begin, end)
+        scores = score_queries(scorer, task, begin, end)
         return [sampler.draw(scores, begin, end, hashes) for sampler in samplers]
 
     with one_library_thread():

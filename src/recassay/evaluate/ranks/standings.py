@@ -28,8 +28,8 @@ from recassay.evaluate.ranks import _kernels
 from recassay.evaluate.ranks.blocks import BLOCK_ROWS, EMPTY, alike_rows, query_blocks
 from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.context import vocabulary_ids
-from recassay.models.base.capabilities import HasFactors, MissesFactors
-from recassay.models.base.model import checked_scores
+from recassay.models.base.capabilities import HasFactors, MissesFactors, score_function, unknown_users
+from recassay.models.base.model import NO_ITEM, checked_scores
 from recassay.threads import Progress, each_block, one_library_thread, worth_starting
 
 Int32 = NDArray[np.int32]
@@ -88,19 +88,36 @@ def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
     return _factor_scorer(task, fitted, name) if isinstance(fitted, HasFactors) else _model_scorer(task, fitted, name)
 
 
-def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: int) -> Table:
+def score_queries(scorer: BlockScorer, task: RankingTask, begin: int, end: int) -> Table:
     """Return a row of scores of all items for each query from ``begin`` up to ``end``.
 
-    ``scorer`` scores a block of queries, and ``row`` is the row that each query has in its block.
+    ``scorer`` scores a block of queries of the ``task``.
     """
-    blocks = scorer.blocks(row[begin:end])
+    blocks = scorer.blocks(task.block_rows[begin:end])
     blocks[blocks != EMPTY] += begin
     first = scorer(blocks[0])
     scores = np.empty((end - begin, first.shape[1]), first.dtype)
     for number, queries in enumerate(blocks):
         filled = queries != EMPTY
         scores[queries[filled] - begin] = (scorer(queries) if number else first)[filled]
+    rank_unanswered_last(task, scores, np.arange(begin, end, dtype=np.int32))
     return scores
+
+
+def rank_unanswered_last(task: RankingTask, table: Table, queries: Int32) -> NDArray[np.intp]:
+    """Rank the relevant items of queries without any score behind all other items, in place; return their rows.
+
+    Row i of ``table`` has the scores for ``queries[i]``, or for none if the number is negative. A system that has no
+    score for a user so gets no credit among enough candidates, as for a list that a run lacks. If the items tied, every
+    order of them would be equally likely, and the system would be credited with the mean of random lists.
+    """
+    none = np.isneginf(table[:, :1]).any(axis=1) & (queries >= 0)
+    rows = np.array([row for row in np.flatnonzero(none) if np.isneginf(table[row]).all()], np.intp)
+    relevant = task.relevant
+    for row, query in zip(rows, queries[rows], strict=True):
+        table[row] = 0
+        table[row, relevant.places[relevant.offsets[query] : relevant.offsets[query + 1]]] = -np.inf
+    return rows
 
 
 def standings_of_lists(
@@ -108,9 +125,10 @@ def standings_of_lists(
 ) -> Standings:
     """Return the standings (ranks of relevant items) of ranked lists: items that a list lacks tie at its end.
 
-    A user's training items are excluded, whether or not they are listed, because a list may lack an item for any
-    reason. Rows that tie in the run tie here. Users of the run without a query are ignored. With ``popularity`` the
-    standings also have the total popularity of the items above each relevant item.
+    The relevant items of a user without a list are behind all others. A user's training items are excluded, whether or
+    not they are listed, because a list may lack an item for any reason. Rows that tie in the run tie here. Users of the
+    run without a query are ignored. With ``popularity`` the standings also have the total popularity of the items above
+    each relevant item.
     """
     standings, _ = _standings_and_top(
         task, _list_scorer(task, run), run.name, k=0, popularity=popularity, threads=threads
@@ -155,11 +173,13 @@ def _standings_and_top(
     def work(some_blocks: Int32, number: int, _: int) -> None:
         queries = some_blocks[number]
         table = scorer(queries)
+        unanswered = rank_unanswered_last(task, table, queries)
         bits = table.view(f"u{table.itemsize}")
         kernels.read_block(
             table, bits, readonly(queries), *before, relevant, *behind, above, tied, mass_above, mass_tied, tied_masses,
             tie_relevant, bottom, places, values,
         )  # fmt: skip
+        places[queries[unanswered]] = NO_ITEM
 
     def block_progress(some_blocks: Int32) -> Progress | None:
         users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
@@ -242,7 +262,8 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
             "I309", f"{name} has NaN, infinite or huge factors", hint="the fit did not converge: check its settings"
         )
     columns = np.ascontiguousarray(items[task.item].T)
-    missing_users, missing_items = _missing_factors(task, fitted)
+    unknown = unknown_users(fitted)
+    missing_items = fitted.missing_items[task.item] if isinstance(fitted, MissesFactors) else np.empty(0, np.bool_)
     own = threading.local()  # one reused table per thread: fresh memory costs as much as the product
 
     def score(queries: Int32) -> Table:
@@ -252,25 +273,14 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
         block = np.zeros((BLOCK_ROWS, users.shape[1]), np.float32)
         block[filled] = users[task.users[queries[filled]]]
         table: Table = np.matmul(block, columns, out=own.table)
-        if missing_items.size:
+        if missing_items.any():
             table[:, missing_items] = -np.inf
-        if missing_users is not None:
-            table[filled] = np.where(missing_users[task.users[queries[filled]], None], -np.inf, table[filled])
+        if unknown is not None:
+            table[np.flatnonzero(filled)[unknown[task.users[queries[filled]]]]] = -np.inf
         return table
 
     many = task.users.size >= FEW_QUERIES
     return BlockScorer(score, alike_rows(users.shape[1], task.item.size) if many else None)
-
-
-def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
-    """Return a mask of users without factors, and the columns in score rows of items without factors.
-
-    The mask has an entry per user code; it is None if all users have factors.
-    """
-    if not isinstance(fitted, MissesFactors):
-        return None, np.empty(0, np.int64)
-    users = fitted.missing_users
-    return users if users.any() else None, np.flatnonzero(fitted.missing_items[task.item])
 
 
 def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
@@ -278,12 +288,14 @@ def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
     Rows of the block without a query are filled with user 0.
     """
+    scores = score_function(fitted)
+    assert scores is not None, "the caller has checked that it gives scores"
 
     def score(queries: Int32) -> Table:
         filled = queries != EMPTY
         block = np.zeros(BLOCK_ROWS, np.int32)
         block[filled] = task.users[queries[filled]]
-        table = checked_scores(fitted.scores(block), (BLOCK_ROWS, task.item.size), name)
+        table = checked_scores(scores(block), (BLOCK_ROWS, task.item.size), name)
         return np.take(table, task.item, axis=1)
 
     return BlockScorer(score)

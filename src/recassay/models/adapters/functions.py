@@ -54,6 +54,8 @@ class ScoreTable:
 class FittedTable(ScoringModel):
     """A score table (users, items), with the log whose users and items its rows and columns belong to."""
 
+    personal: ClassVar[bool] = False
+
     log: Interactions
     table: Any
 
@@ -95,6 +97,8 @@ class ScoreFunction:
 @dataclass(frozen=True, eq=False)
 class FittedScores(ScoringModel):
     """A function from a user id to item scores, with the log that translates user codes to ids."""
+
+    personal: ClassVar[bool] = False
 
     log: Interactions
     function: Callable[[Any], Any]

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
-from recassay.models.adapters.functions import FittedTable
 from recassay.models.base.capabilities import Lists
 from recassay.models.base.model import NO_ITEM, FittedFactors, ScoringModel, user_item_matrix
-from recassay.models.factors.implicit import fit_quietly
+from recassay.models.factors.implicit import FittedItemKNN, fit_quietly
 from recassay.optional import need
 
 
@@ -37,7 +36,7 @@ class Implicit:
     def __str__(self) -> str:
         return type(self.model).__name__
 
-    def fit(self, log: Interactions) -> FittedFactors | FittedTable:
+    def fit(self, log: Interactions) -> FittedFactors | FittedItemKNN:
         """Fit a copy of the model and return it; raise U107 if it has neither factors nor similarities."""
         matrix, model = scipy.sparse.csr_matrix(user_item_matrix(log), dtype=np.float32), copy.deepcopy(self.model)
         fit_quietly(model, matrix)
@@ -45,7 +44,7 @@ class Implicit:
             users, items = (np.array(factors, np.float32) for factors in (model.user_factors, model.item_factors))
             return FittedFactors(log, users, items)
         if hasattr(model, "similarity"):
-            return FittedTable(log, (matrix @ model.similarity).tocsr())
+            return FittedItemKNN(log, scipy.sparse.csr_array(matrix), scipy.sparse.csr_array(model.similarity))
         raise UsageError("U107", f"{self} has neither factors nor similarities", hint="wrap it in RecommendFunction")
 
 

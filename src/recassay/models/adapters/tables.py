@@ -173,6 +173,11 @@ class FittedTables(FittedFactors):
     missing_users: NDArray[np.bool_]
     missing_items: NDArray[np.bool_]
 
+    @property
+    def unknown_users(self) -> NDArray[np.bool_]:
+        """Return a mask of the users without a vector."""
+        return self.missing_users
+
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return scores (n, items) for user codes; -inf for users and items without a vector."""
         table = super().scores(users)
@@ -222,6 +227,8 @@ class FittedBatches(ScoringModel):
 
     ``columns[i]`` is the function's column of item i, -1 if it lacks the item; None if the columns are the log's items.
     """
+
+    personal: ClassVar[bool] = False
 
     log: Interactions
     description: ScoreBatches

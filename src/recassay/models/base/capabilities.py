@@ -81,12 +81,21 @@ class HasFactors(Protocol):
 
 
 @runtime_checkable
-class MissesFactors(Protocol):
-    """A fitted model with factors that lacks the vector of some users or items, so it cannot score them."""
+class MissesUsers(Protocol):
+    """A fitted model that has no scores for some users of its log, such as those without events.
+
+    :func:`score_function` gives all items of such a user the score minus infinity, whatever ``scores`` returns: the
+    user gets no list.
+    """
 
     @property
-    def missing_users(self) -> NDArray[np.bool_]:
-        """Return a mask of the users without factors."""
+    def unknown_users(self) -> NDArray[np.bool_]:
+        """Return a mask of the users without scores, by user code."""
+
+
+@runtime_checkable
+class MissesFactors(Protocol):
+    """A fitted model with factors that lacks the vector of some items, so it cannot score them."""
 
     @property
     def missing_items(self) -> NDArray[np.bool_]:
@@ -259,13 +268,36 @@ def gives_scores(fitted: object) -> TypeGuard[ScoresItems | HasFactors]:
 
 
 def score_function(fitted: object) -> Score | None:
-    """Return a function from user codes to scores (n, items); None if the model only returns lists."""
+    """Return a function from user codes to scores (n, items); None if the model only returns lists.
+
+    Users of whom the model knows nothing have the score minus infinity for every item.
+    """
     if isinstance(fitted, ScoresItems):
-        return fitted.scores
-    if isinstance(fitted, HasFactors):
+        score: Score = fitted.scores
+    elif isinstance(fitted, HasFactors):
         users, items = fitted.user_factors, fitted.item_factors
-        return lambda block: users[block] @ items.T
-    return None
+
+        def score(block: Int32) -> NDArray[np.floating]:
+            return users[block] @ items.T
+    else:
+        return None
+    unknown = unknown_users(fitted)
+    if unknown is None:
+        return score
+
+    def known_only(block: Int32) -> NDArray[np.floating]:
+        table = np.asarray(score(block))
+        return np.where(unknown[block, None], -np.inf, table) if unknown[block].any() else table
+
+    return known_only
+
+
+def unknown_users(fitted: object) -> NDArray[np.bool_] | None:
+    """Return a mask of the users for whom a fitted model has no scores, by user code; None if it has some for all."""
+    if not isinstance(fitted, MissesUsers):
+        return None
+    unknown = fitted.unknown_users
+    return unknown if unknown.any() else None
 
 
 def fitted(model: Any, log: Interactions, *, training: Training | None = None, items: Features | None = None) -> Any:

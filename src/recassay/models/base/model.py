@@ -20,7 +20,7 @@ from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
-from recassay.models.base.capabilities import Fitted, Lists, Score
+from recassay.models.base.capabilities import Fitted, Lists, Score, score_function
 from recassay.naming.grammar import Value, suggest
 from recassay.naming.named import Named
 from recassay.threads import blocks
@@ -67,17 +67,31 @@ class BuiltIn(CheckedParameters):
 
 
 class ScoringModel(ABC):
-    """Base of fitted models that score every item; their lists are the best items a user has not had."""
+    """Base of fitted models that score every item; their lists are the best items a user has not had.
+
+    A ``personal`` model knows a user by the user's events, so that a user without any has no scores and gets no list.
+    Set it to False for a model that scores items for everybody, such as popularity.
+    """
+
+    personal: ClassVar[bool] = True
 
     log: Interactions
+
+    @property
+    def unknown_users(self) -> NDArray[np.bool_]:
+        """Return a mask of the users for whom the model has no scores, by user code."""
+        without = np.diff(self.log.by_user[0]) == 0
+        return without if self.personal else np.zeros_like(without)
 
     @abstractmethod
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
         """Return scores (n, items) for user codes."""
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Return items and scores (n, k), best first."""
-        return best_unseen(self.scores, self.log, users, k)
+        """Return items and scores (n, k), best first; empty lists for users without scores."""
+        score = score_function(self)
+        assert score is not None, "it scores every item"
+        return best_unseen(score, self.log, users, k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,6 +61,7 @@ class FittedMarkov(HistoryModel):
     """A fitted Markov chain: ``after[i, j]`` is how often item j came right after i; ``popularity`` are item shares."""
 
     reads_items_only: ClassVar[bool] = True
+    personal: ClassVar[bool] = False  # after an empty history it has the shares of items
 
     log: Interactions
     smoothing: float

@@ -37,6 +37,8 @@ class Popular(BuiltIn):
 class FittedPopular(ScoringModel):
     """A fitted popularity baseline: every user gets the same scores, the number of users of each item."""
 
+    personal: ClassVar[bool] = False
+
     log: Interactions
 
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -39,6 +39,8 @@ class Random(BuiltIn):
 class FittedRandom(ScoringModel):
     """Random scores for every user and item of a log, drawn from a seed."""
 
+    personal: ClassVar[bool] = False
+
     seed: int
     log: Interactions
 

@@ -63,6 +63,8 @@ class RecentPopular(BuiltIn):
 class FittedRecentPopular(ScoringModel):
     """A log, and the number of distinct users of each item among recent events."""
 
+    personal: ClassVar[bool] = False
+
     log: Interactions
     users: NDArray[np.int64]
 

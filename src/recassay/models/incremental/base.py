@@ -129,15 +129,21 @@ def recode_by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
 
 @dataclass(frozen=True, eq=False)
 class FittedStream(ScoringModel):
-    """A learner and the log it has learned; items without events have no score, users without events are new users.
+    """A learner and the log it has learned; items without events have no score, and most learners score no new user.
 
-    ``user_codes`` and ``item_codes`` are the learner's codes of the log's users and items, -1 without events.
+    ``user_codes`` and ``item_codes`` are the learner's codes of the log's users and items, -1 without events. A learner
+    with ``personal = False``, such as popularity, scores users without events too.
     """
 
     log: Interactions
     learner: Learner
     user_codes: Int32
     item_codes: Int32
+
+    @property
+    def personal(self) -> bool:  # type: ignore[override]  # the learner decides
+        """Return whether the learner knows a user by the user's events only."""
+        return getattr(self.learner, "personal", True)
 
     def scores(self, users: Int32) -> NDArray[np.float64]:
         """Return scores (n, items) for user codes; -inf for items without events."""

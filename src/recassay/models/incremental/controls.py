@@ -54,6 +54,8 @@ class LearningControl:
     With ``recent`` the score is the number of the item's last event, else the number of its events.
     """
 
+    personal: ClassVar[bool] = False
+
     def __init__(self, *, recent: bool) -> None:
         self.recent = recent
         self.n_events = 0
@@ -100,6 +102,8 @@ class StreamRandom(Incremental):
 
 class LearningRandom:
     """The learner of ``StreamRandom``: it keeps only the number of items so far."""
+
+    personal: ClassVar[bool] = False
 
     def __init__(self, seed: int) -> None:
         self.salt = derive_seed(seed, "stream random") % 2**64

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import recassay as ra
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
@@ -58,13 +59,42 @@ def test_a_test_row_that_repeats_training_is_refused_with_an_example():
     assert "'y'" in message
 
 
-def test_items_with_score_minus_infinity_tie_at_the_bottom():
+@pytest.mark.parametrize(("other", "above"), [(-np.inf, 1), (0.0, 1)])
+def test_the_relevant_item_of_a_user_without_scores_is_behind_all_others_and_there_is_no_list(other, above):
     task = RankingTask.of(fold([2], [0]), bins=())
-    standings, run = compute_standings(task, scorer_of(lambda users: np.full((users.size, 2), -np.inf)), "mine", k=2)
-    assert standings.above["AI"].tolist() == [0]
-    assert standings.tied["AI"].tolist() == [1]
+    row = np.where(np.arange(2) == task.train.item_vocabulary.size - 1, other, -np.inf)
+    standings, run = compute_standings(task, scorer_of(lambda users: np.tile(row, (users.size, 1))), "mine", k=2)
+    assert (standings.above["AI"].tolist(), standings.tied["AI"].tolist()) == ([above], [0])
     assert run is not None
-    assert run.items.size == 0
+    assert run.items.size == int(other > -np.inf)
+    assert standings.unlisted == 1
+
+
+def test_a_user_without_scores_gets_no_credit_in_any_design_exact_or_sampled():
+    log = Interactions.from_frame(
+        pl.DataFrame({"user_id": [user for user in range(6) for _ in range(9)], "item_id": [*range(9)] * 6})
+    )
+    test = log.items == log.users
+    train = (log.users < 5) & (log.items < 6) & ((log.items - log.users) % 3 > 0)
+    one = Fold(log.take(train), log.take(test), "global", {})
+    run = ra.play(ra.models.EASE(l2=1.0), one, ra.protocols.ranking(k=3, bins=2))
+    assert 5 not in run.queries
+    for options in ({}, {"method": "sample", "draws": 2}):
+        judged = ra.judge([run], ["AI-AR-AN", "TI-1R-NN(1)", "AI-1R-NN(1, by='popularity')"], "hit@1 auc", **options)
+        for design in judged.designs:
+            scores = judged.scores(design)
+            for metric in judged.metrics:
+                value = scores.values(run.name, metric)[scores.units.to_list().index(5)]
+                assert value == 0, (design, metric, options)
+    ranks = ra.sampled_ranks(run, 3)
+    assert ranks.filter(user_id=5)["rank"].to_list() == [4]
+
+
+def test_a_missing_list_gets_the_credit_of_no_list_in_every_design():
+    task = RankingTask.of(fold([0, 2], [1]), bins=())
+    nobody = standings_of_lists(task, ra.read_run({"zoe": ["x"]}, "other"))
+    assert nobody.above["AI"].tolist() == nobody.pool["AI"].tolist()
+    assert nobody.tied["AI"].tolist() == [0]
 
 
 @pytest.mark.parametrize(
