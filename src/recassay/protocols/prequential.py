@@ -50,7 +50,8 @@ class Prequential(BaseProtocol):
     possible hits. Events are scored with probability ``score_every``, drawn by ``seed`` and position in the stream.
 
     With ``predict="ratings"`` the model predicts the rating of each event instead; ``clip`` limits predictions to the
-    range of the ratings so far. Repeats are then scored.
+    range of the ratings so far. Repeats are then scored, and so are events of unknown users if the model predicts a
+    number for them (``known="any"``); ``known="model"`` leaves these out.
 
     ``folds`` plays ``copies`` of the model. Each user is learned by one copy (``split``), by all but one (``cv``), or
     by each copy as often as a Poisson draw with mean 1 (``bootstrap``).
@@ -82,11 +83,17 @@ class Prequential(BaseProtocol):
             "learns them after they are scored, unless it plays a fold of user_folds(given=N) or (all_but=N).",
             "prequential(learn_until=0)",
         ),
+        Departure(
+            "prequential",
+            "The paper predicts for known users only, ratings included; here the rating of every event is predicted, "
+            "and scored if the model returns a number.",
+            "prequential(predict='ratings', known='model')",
+        ),
     )
 
     at: int = 10
     candidates: Literal["seen", "all"] = "seen"
-    known: Literal["model", "stream"] = "model"
+    known: Literal["model", "stream", "any"] | None = None  # by default model, and any if ratings are predicted
     repeats: Literal["exclude", "allow"] = "exclude"
     warmup: int = 0
     batch: int | str | None = None
@@ -130,7 +137,10 @@ class Prequential(BaseProtocol):
         if self.watching is None and self.on_alarm != "log":
             raise self.refuse("on_alarm", "without a detector there are no alarms", "detector='ADWIN'")
         if self.known == "stream" and (self.watching is not None or self.predict == "ratings"):
-            why = "detectors see answered queries only, and ratings are predicted for all events"
+            why = "detectors see answered queries only, and a rating that was not predicted has no error"
+            raise self.refuse("known", why, "known='model'")
+        if self.known == "any" and self.predict == "items":
+            why = "a model has no list for a user without events; only ratings are predicted for any user"
             raise self.refuse("known", why, "known='model'")
         if self.credit == "share" and self.match not in ("future", "window"):
             raise self.refuse("credit", f"with match={self.match!r} there is only one relevant item", "match='future'")
@@ -144,6 +154,11 @@ class Prequential(BaseProtocol):
         if self.order == "row":
             return None
         return "clock" if self.timed else "global"
+
+    @property
+    def scored_users(self) -> Literal["model", "stream", "any"]:
+        """Return whose events are scored: ``known``, or its default for what is predicted."""
+        return self.known or ("any" if self.predict == "ratings" else "model")
 
     @property
     def watching(self) -> Detector | None:

@@ -33,7 +33,10 @@ def over_time_tables(name: str, folder: Path, wanted: OverTimeSource) -> dict[st
     for where, played in _streams(folder, wanted):
         about = [pl.lit(value).alias(key) for key, value in where.items()]
         for number, (how, level) in enumerate(itertools.product(_kinds(wanted), wanted.levels)):
-            compared = compare_over_time(played, metric=wanted.metric, baseline=wanted.baseline, alpha=level, **how)
+            compared = compare_over_time(
+                played, metric=wanted.metric, baseline=wanted.baseline, alpha=level, fewest=wanted.fewest,
+                exact=wanted.exact, **how,
+            )  # fmt: skip
             shares.append(window_shares(compared).with_columns(*about))
             if number < len(wanted.levels):
                 tests.append(compared.summary().with_columns(*about, pl.lit(level).alias("level")))

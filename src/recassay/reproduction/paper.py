@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from recassay.comparison.over_time.signed_mcnemar import FEWEST
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.study.config.reading import Document, read_document
@@ -63,7 +64,8 @@ class OverTimeSource(ConfigSection):
     """Signed McNemar between systems of a study of streams (``of``), over windows of several kinds, at several levels.
 
     ``windows`` are sizes in scored events, ``fading`` factors of windows that fade, and ``levels`` those of the tests.
-    Systems are compared with the ``baseline``, or in all pairs.
+    Systems are compared with the ``baseline``, or in all pairs. ``fewest`` and ``exact`` are those of
+    :func:`~recassay.compare_over_time`: with 0 and false a window is significant if its statistic exceeds the level.
     """
 
     of: str
@@ -73,6 +75,8 @@ class OverTimeSource(ConfigSection):
     windows: Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=1)]
     fading: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(default_factory=list)]
     levels: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(default_factory=lambda: [0.01], min_length=1)]
+    fewest: Annotated[int, Field(ge=0)] = FEWEST
+    exact: bool | None = None
 
 
 KINDS = ("file", "study", "sql", "agreement", "conclude", "sudden_death", "over_time")

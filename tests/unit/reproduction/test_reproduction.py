@@ -302,6 +302,11 @@ def test_signed_mcnemar_on_the_streams_of_a_study(tmp_path):
     assert own["b_above"] == (full["mean_b"] > full["mean_a"]).mean()
     differ = full.filter(pl.col("mean_a") != pl.col("mean_b"))
     assert own["significant"] == differ["better"].is_not_null().mean()
+    (tmp_path / "literal").mkdir()
+    literal = wanted.replace("windows: [50, 5000]", "windows: [9], fewest: 0, exact: false")
+    _, tables_9, _ = reproduced_streams(tmp_path / "literal", literal)
+    claimed = tables_9["ahead"].filter(window="the last 9 scored events")["significant"]
+    assert claimed.max() > 0  # windows of nine events have no ten that tell two systems apart
     long = tables["ahead"].filter(window="the last 5,000 scored events")
     assert long["windows"].to_list() == [0] * 4
     assert long["significant"].to_list() == [None] * 4

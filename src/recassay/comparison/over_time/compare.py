@@ -18,6 +18,7 @@ from recassay.comparison.over_time.pairing import Paired, Systems, systems_of
 from recassay.comparison.over_time.signed_mcnemar import FEWEST, threshold
 from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
 from recassay.errors import UsageError
+from recassay.naming.departures import Departure, departs
 from recassay.naming.grammar import check_word
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played
@@ -125,7 +126,7 @@ class OverTime:
             "mcnemar-over-time",
             f"Who is ahead in {self.metric}, window by window",
             f"Signed McNemar over {self.windows}: above 0 the first of a pair is ahead, below 0 the second. "
-            f"Nothing is claimed of windows where fewer than {FEWEST} events tell the two apart. "
+            + self._too_few()
             + DESCRIPTIVE.format(alpha=self.testing.alpha),
             pl.concat([signed, pl.DataFrame(lines)], how="diagonal"),
             EVENT,
@@ -134,6 +135,10 @@ class OverTime:
             facet="pair",
             band="band",
         )
+
+    def _too_few(self) -> str:
+        fewest = self.testing.fewest
+        return f"Nothing is claimed of windows where fewer than {fewest} events tell the two apart. " if fewest else ""
 
     def _bounds(self, named: pl.DataFrame) -> Exhibit:
         width = pl.col("high") - pl.col("low")
@@ -172,6 +177,14 @@ class OverTime:
         return table.with_columns(**columns)
 
 
+@departs(
+    Departure(
+        "prequential",
+        "The paper calls a window significant at 1 % if the statistic exceeds 6.635, however few events distinguish "
+        "two systems, such as 8 against 0; here at least 10 must, and p is exact below 25.",
+        "ra.compare_over_time(fewest=0, exact=False)",
+    ),
+)
 def compare_over_time(
     a: Systems,
     b: Outcomes | Played | None = None,
@@ -185,6 +198,7 @@ def compare_over_time(
     alpha: float = 0.01,
     continuity: bool = False,
     exact: bool | None = None,
+    fewest: int = FEWEST,
     test: str = "auto",
     correction: str = "holm",
     largest: float = 1.0,
@@ -196,8 +210,9 @@ def compare_over_time(
 
     * **When was one ahead?** Signed McNemar over windows: ``window`` is their length, ``how`` says whether they move or
       fade (by ``fading``), ``by`` whether scored events, all events or times are counted. ``continuity`` corrects the
-      statistic; ``exact`` says whether p is exact. It describes the stream. For metrics that are not 0 or 1 there is no
-      such test, only the curve of each system.
+      statistic; ``exact`` says whether p is exact. Neither is ahead in a window in which fewer than ``fewest`` events
+      distinguish the two. It describes the stream. For metrics that are not 0 or 1 there is no such test, only the
+      curve of each system.
     * **Is one better overall?** One test of all paired events (McNemar's for metrics of 0 or 1, else Student's
       t, or the ``test`` named), its p adjusted over all pairs by ``correction``. It assumes independent events.
     * **Since when is that certain?** Bounds of the mean difference so far. They hold at all events and for all pairs at
@@ -215,8 +230,10 @@ def compare_over_time(
     """
     if not 0 < alpha < 1:
         raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
+    if fewest < 0:
+        raise UsageError("U102", f"fewest must be at least 0, got {fewest}", hint="fewest=10")
     check_word("test", test, ["auto", *TESTS])
-    systems, testing = systems_of(a, b), StreamSignificanceOptions(alpha, continuity, exact, test)
+    systems, testing = systems_of(a, b), StreamSignificanceOptions(alpha, continuity, exact, test, fewest)
     pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
     options = windows(how, by, window, fading, scored=max(one.event.size for one in pairs), events=pairs[0].events)
     share = alpha / len(pairs)

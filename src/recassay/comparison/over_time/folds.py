@@ -12,6 +12,7 @@ import polars as pl
 
 from recassay.comparison.over_time.compare import OverTime, compare_over_time
 from recassay.comparison.over_time.curves import SHOWN, Curve, over_time
+from recassay.comparison.over_time.signed_mcnemar import FEWEST
 from recassay.comparison.over_time.windows import By, How
 from recassay.errors import InputError, UsageError
 from recassay.results.exhibit import Exhibit
@@ -118,6 +119,7 @@ def compare_folds(
     alpha: float = 0.01,
     continuity: bool = False,
     exact: bool | None = None,
+    fewest: int = FEWEST,
     test: str = "auto",
     largest: float = 1.0,
     tuned_for: float = TUNED_FOR,
@@ -152,6 +154,7 @@ def compare_folds(
             alpha=alpha,
             continuity=continuity,
             exact=exact,
+            fewest=fewest,
             test=test,
             largest=largest,
             tuned_for=tuned_for,

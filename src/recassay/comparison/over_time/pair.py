@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.comparison.over_time.pairing import Paired
-from recassay.comparison.over_time.signed_mcnemar import Signed, signed_mcnemar
+from recassay.comparison.over_time.signed_mcnemar import FEWEST, Signed, signed_mcnemar
 from recassay.comparison.over_time.windows import PastWindows, WindowOptions
 from recassay.results.outcomes import is_error
 from recassay.stats.anytime import AnytimeBounds
@@ -25,6 +25,7 @@ class StreamSignificanceOptions:
     continuity: bool = False
     exact: bool | None = None
     test: str = "auto"
+    fewest: int = FEWEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,9 @@ class Duel:
         a, b = paired.values_a, paired.values_b
         signed = None
         if paired.binary:
-            signed = signed_mcnemar(a, b, past, alpha=how.alpha, correction=how.continuity, exact=how.exact)
+            signed = signed_mcnemar(
+                a, b, past, alpha=how.alpha, correction=how.continuity, exact=how.exact, fewest=how.fewest
+            )
         test = how.test if how.test != "auto" else "mcnemar" if paired.binary else "t"
         if test == "mcnemar" and paired.binary:
             only_a, only_b = (np.array([np.count_nonzero(one > other)]) for one, other in ((a, b), (b, a)))

@@ -15,7 +15,7 @@ from recassay.comparison.over_time.windows import PastWindows
 from recassay.portable.distributions import normal_quantile
 from recassay.stats.significance import mcnemar_p, mcnemar_signed
 
-FEWEST = 10  # no claim while fewer events than this tell two systems apart
+FEWEST = 10  # no claim while fewer events than this tell two systems apart, unless a caller says otherwise
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Signed:
     """McNemar's test in the window of each event, with the sign of the better system.
 
     ``only_a`` and ``only_b`` count the events of the window where only one of the two systems was right. ``signed`` is
-    the statistic, positive where a is better. ``claim`` is 1 for a, -1 for b, and 0 if p >= alpha or if fewer than 10
+    the statistic, positive where a is better. ``claim`` is 1 for a, -1 for b, and 0 if p >= alpha or if too few
     events distinguish the two. Counts that fade are not whole numbers and have no exact p.
     """
 
@@ -44,12 +44,13 @@ def signed_mcnemar(
     alpha: float = 0.01,
     correction: bool = False,
     exact: bool | None = None,
+    fewest: int = FEWEST,
 ) -> Signed:
     """Return McNemar's test in the window of each paired event; where a and b differ, the larger value counts as right.
 
     ``past`` has the windows, ``alpha`` is the level of ``claim``. p is exact if fewer than 25 events distinguish the
     two; always with ``exact=True``, never with ``exact=False``. ``correction`` is the continuity correction of the
-    statistic.
+    statistic. Nothing is claimed of a window in which fewer than ``fewest`` events distinguish the two.
 
     >>> from recassay.comparison.over_time.windows import windows
     >>> a, b = np.array([1.0, 1, 0, 1, 1, 1]), np.array([0.0, 1, 0, 0, 0, 1])
@@ -60,7 +61,7 @@ def signed_mcnemar(
     only_a, only_b = (past.sums((one > other).astype(np.float64)) for one, other in ((a, b), (b, a)))
     signed = mcnemar_signed(only_a, only_b, correction=correction)
     p = mcnemar_p(only_a, only_b, correction=correction, exact=exact if past.fading is None else False)
-    sure = (p < alpha) & (only_a + only_b >= FEWEST)
+    sure = (p < alpha) & (only_a + only_b >= fewest)
     return Signed(only_a, only_b, signed, p, (sure * np.sign(signed)).astype(np.int8))
 
 

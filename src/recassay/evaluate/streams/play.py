@@ -313,7 +313,7 @@ class Player:
         for reason, excluded in (
             ("warmup", np.arange(self.n_events, self.n_events + len(batch)) < protocol.warmup),
             (GIVEN, given),
-            ("first", of_items & (users >= self._known_users(users, known_users))),
+            ("first", (protocol.scored_users != "any") & (users >= self._known_users(users, known_users))),
             ("repeats", repeated & of_items & (protocol.repeats == "exclude")),
             ("sampled_out", draws >= protocol.score_every),
         ):
@@ -327,7 +327,7 @@ class Player:
 
     def _known_users(self, users: Int32, learned: Int64) -> Int64:
         """Return how many users count as known before each event: ``learned``, or all so far if ``known="stream"``."""
-        if self.protocol.known == "model":
+        if self.protocol.scored_users != "stream":
             return learned
         met = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))
         self.n_users = int(met[-1])

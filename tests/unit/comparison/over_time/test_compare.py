@@ -86,6 +86,21 @@ def test_a_claim_needs_ten_events_and_a_small_p():
     assert (claims(20, 6), claims(20, 6, correction=True)) == (1, 0)  # M 7.54 and 6.5 against 6.635
 
 
+def test_with_fewest_0_a_window_of_eight_against_none_is_claimed_as_in_the_paper():
+    assert claims(8, 0) == 0
+    assert claims(8, 0, fewest=8) == claims(8, 0, fewest=0) == 1  # Q is 8, above 6.635; exact p 0.0078
+    assert (claims(7, 0, fewest=0), claims(7, 0, fewest=0, exact=False)) == (0, 1)  # Q is 7, exact p 0.0156
+    a, b = [1.0] * 8 + [0.0] * 4, [0.0] * 12
+    assert two(a, b, window=12).curve["better"].null_count() == 12
+    found = two(a, b, window=12, fewest=0)
+    assert found.curve["better"].to_list() == [None] * 7 + ["a"] * 5
+    caption = "Nothing is claimed of windows where fewer than 10"
+    signed, others = (next(one for one in compared.exhibits() if one.y == "mcnemar") for compared in (two(), found))
+    assert (caption in signed.caption, "fewer than" in others.caption) == (True, False)
+    with pytest.raises(UsageError, match="fewest"):
+        two(fewest=-1)
+
+
 def test_counts_that_fade_have_no_exact_p():
     m = 40
     behind = windows("fading", fading=0.99, scored=m, events=m).over(np.arange(m))

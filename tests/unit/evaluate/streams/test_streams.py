@@ -1,6 +1,7 @@
 """Prequential evaluation: worked examples, identities with the other protocols, and refused input."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ import recassay as ra
 from recassay.data.synthetic.tastes import log as synthetic
 from recassay.errors import InputError, UsageError
 from recassay.evaluate.streams.result import StreamError
-from recassay.models.incremental import ISGD, StreamPopular
+from recassay.models.incremental import ISGD, StreamBiasedMF, StreamPopular
 from recassay.models.incremental._isgd import gradient_step
 from recassay.protocols import prequential
 from recassay.testing import check_recommender
@@ -229,6 +230,33 @@ class TestSources:
         frame = stream.outcomes.frame()
         by_user = frame.group_by("user_id").agg(pl.col("recall@10").mean())["recall@10"].mean()
         assert stream.summary(per_user=True)["mean"][0] == pytest.approx(by_user)
+
+
+class TestRatingsOfKnownUsers:
+    ROWS: ClassVar = [(f"u{n % 20}", n * 7 % 13, 1.0 + n % 5) for n in range(600)]
+
+    def play(self, **options):
+        return ra.play(StreamBiasedMF(), log_of(self.ROWS, "rating"), prequential(predict="ratings", **options)).counts
+
+    def test_every_event_is_scored_that_the_model_predicts(self):
+        counts = self.play()
+        assert (counts["scored"], counts["unpredicted"], counts["first"]) == (599, 1, 0)
+        assert self.play(known="any") == counts
+
+    def test_known_users_only_are_scored_as_in_the_paper(self):
+        counts = self.play(known="model")
+        assert (counts["scored"], counts["unpredicted"], counts["first"]) == (580, 0, 20)
+        items = ra.play(StreamPopular(), log_of(self.ROWS, "rating"), prequential(repeats="allow")).counts
+        assert items["scored"] == 580
+
+    def test_a_batch_makes_users_known_at_its_end(self):
+        counts = self.play(known="model", batch=50)
+        assert (counts["scored"], counts["first"]) == (550, 50)
+
+    @pytest.mark.parametrize(("predict", "known"), [("ratings", "stream"), ("items", "any")])
+    def test_a_rule_that_does_not_go_with_the_task_is_refused(self, predict, known):
+        with pytest.raises(UsageError, match="known"):
+            prequential(predict=predict, known=known)
 
 
 class TestRefusals:
