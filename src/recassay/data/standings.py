@@ -7,7 +7,7 @@ every (query, relevant item), how many non-relevant candidates the system scores
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a test rating; items the user rated in test
+SEEN_TOO = {ALL: "AI, seen too", TEST: "TI, seen too"}  # the same with the items of the user's history
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,12 @@ class Standings(Displayable):
     are neither relevant for the query nor in its training profile.
 
     ``pool`` counts all candidates, per query. The base set ``rated`` holds what the user rated in test and did not
-    like. ``mass_above``, ``mass_tied`` and ``mass`` are the same counts, weighted by the training users of each item,
-    as in sampling by popularity. ``tied_masses`` (pair) and ``pool_masses`` (query) have a row describing the weights
-    of the tied candidates, and of all candidates: their number, then the weights themselves if there are at most seven,
-    else the sums of their powers 1..4. Candidates of weight 0 are left out. When a candidate can be drawn repeatedly,
-    its copies are above a tied item together, so the sums alone do not determine the distribution.
+    like. Base sets of :data:`SEEN_TOO` are there if a protocol ranks among all items and samples from unseen ones.
+    ``mass_above``, ``mass_tied`` and ``mass`` are the same counts, weighted by the training users of each item, as in
+    sampling by popularity. ``tied_masses`` (pair) and ``pool_masses`` (query) have a row describing the weights of the
+    tied candidates, and of all candidates: their number, then the weights themselves if there are at most seven, else
+    the sums of their powers 1..4. Candidates of weight 0 are left out. When a candidate can be drawn repeatedly, its
+    copies are above a tied item together, so the sums alone do not determine the distribution.
 
     ``tie_relevant`` counts other relevant items of the query with the same score; they are adjacent. An item that the
     system could not score ties at the bottom with all others it could not score.
@@ -97,6 +99,23 @@ class Standings(Displayable):
     def pairs(self) -> int:
         """Return the number of (query, relevant item) pairs."""
         return int(self.offsets[-1])
+
+    def with_seen(self, seen_too: Standings) -> Standings:
+        """Return these standings with the counts of others, of the same system, whose candidates have the seen items.
+
+        ``seen_too`` has the same relevant items in the same order.
+        """
+
+        def both(ours: Mapping[str, Int64], theirs: Mapping[str, Int64]) -> dict[str, Int64]:
+            return {**ours, **{SEEN_TOO[base]: counts for base, counts in theirs.items() if base in SEEN_TOO}}
+
+        return replace(
+            self,
+            above=both(self.above, seen_too.above),
+            tied=both(self.tied, seen_too.tied),
+            pool=both(self.pool, seen_too.pool),
+            others=both(self.others, seen_too.others),
+        )
 
     def frame(self) -> pl.DataFrame:
         """Return a table with a row per relevant item of a query: how many candidates score above it, and the same.

@@ -16,7 +16,7 @@ from recassay.designs.grammar import Design
 from recassay.designs.moments import CreditMoments, credit_moments
 from recassay.designs.pooling import DesignTotals
 from recassay.designs.random_order import RandomOrders
-from recassay.designs.sets import Short, TargetSets, target_sets
+from recassay.designs.sets import Short, TargetSets, base_in, target_sets
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, formula_of
 
@@ -163,10 +163,11 @@ def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> 
     ``zeros`` is the number of such users; the array is empty if it is 0. A size is the number of candidates that the
     design draws, or of all candidates if it takes all.
     """
-    if not zeros or design.base not in standings.pool:
+    base = base_in(standings, design)
+    if not zeros or base not in standings.pool:
         return np.empty(0, np.int64)
-    queried = standings.pool[design.base][standings.relevant == 0]
-    sizes = np.concatenate([queried, standings.others.get(design.base, np.empty(0, np.int64))])
+    queried = standings.pool[base][standings.relevant == 0]
+    sizes = np.concatenate([queried, standings.others.get(base, np.empty(0, np.int64))])
     sizes = sizes[sizes > 0]
     if design.n is None:
         return sizes

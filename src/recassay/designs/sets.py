@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.data.standings import Standings
+from recassay.data.standings import SEEN_TOO, Standings
 from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
@@ -157,13 +157,23 @@ def _counts(standings: Standings, design: Design) -> _Counts:
     if design.bins:
         bins = standings.percentiles[design.bins]
         return _Counts(bins.above.astype(float), bins.tied.astype(float), bins.pool.astype(float), bins.pool)
-    number = standings.pool[design.base][query]
+    base = base_in(standings, design)
+    number = standings.pool[base][query]
     if design.n is not None and design.by == "popularity":
         masses = (standings.mass_above, standings.mass_tied)
         above, tied = (mass[design.base].astype(np.float64) for mass in masses)
         return _Counts(above, tied, standings.mass[design.base][query].astype(np.float64), number)
-    above, tied = (counts[design.base].astype(np.float64) for counts in (standings.above, standings.tied))
+    above, tied = (counts[base].astype(np.float64) for counts in (standings.above, standings.tied))
     return _Counts(above, tied, number.astype(np.float64), number)
+
+
+def base_in(standings: Standings, design: Design) -> str:
+    """Return the base set of the standings that a design takes candidates from.
+
+    A design that takes all candidates ranks among the items that the user has seen too, if the protocol says so.
+    """
+    seen_too = SEEN_TOO.get(design.base, "")
+    return seen_too if design.n is None and seen_too in standings.pool else design.base
 
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,31 @@ from recassay.errors import UsageError
 from recassay.naming.named import Named
 from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
+
+
+class Lazy(Mapping[str, Any]):
+    """A mapping whose values are computed when they are asked for: most experiments read ranks, and fit nothing.
+
+    >>> lazy = Lazy(["a"], lambda name: print(f"computing {name}") or name.upper())
+    >>> list(lazy), lazy["a"], lazy["a"]
+    computing a
+    (['a'], 'A', 'A')
+    """
+
+    def __init__(self, names: Iterable[str], compute: Callable[[str], Any]) -> None:
+        self.names = tuple(names)
+        self.compute = functools.cache(compute)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.compute(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,8 @@ class UserProtocol(Protocol):
 
     One pass over a system's scores then gives the ranks of all relevant items. A test rating of ``relevant_from`` or
     more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
-    none). ``keep_seen`` keeps the items of a user's history among the candidates. Where a design samples candidates by
+    none). ``keep_seen`` keeps the items of a user's history among the candidates, or with "unsampled" among those that
+    are not sampled. Where a design samples candidates by
     popularity, ``popularity`` says which events are counted: those of the training part, or all. With ``equal_mass``
     the bins have about equal numbers of ratings, else of items; ``bins_from`` says in which parts of the fold (all, or
     training) the users of an item are counted for its bin.
@@ -64,7 +65,7 @@ class UserProtocol(Protocol):
     relevant_from: float | None
     k: int
     bins: int
-    keep_seen: bool
+    keep_seen: bool | Literal["unsampled"]
     popularity: Literal["training", "all"]
     equal_mass: bool
     bins_from: Literal["all", "training"]

@@ -23,8 +23,9 @@ class NextItem(UserProtocol):
 
     The validation part is revealed before the queries. With ``last(n=1, validation=1)`` a model that reads histories
     sees the validation item in the history of the query, but has not learned from it. Items of the history, revealed
-    ones included, are not candidates; ``keep_seen=True`` keeps them. ``on="validation"`` takes the validation items as
-    the relevant ones, and reveals nothing.
+    ones included, are not candidates; ``keep_seen=True`` keeps them. With ``keep_seen="unsampled"`` they are candidates
+    where a design takes all, and in the lists, but are never sampled, as in some papers. ``on="validation"`` takes the
+    validation items as the relevant ones, and reveals nothing.
 
     After a split by time, a user can have several test events. ``several="first"`` takes the earliest one as the next
     item and leaves the later ones out; with ``"error"`` such users raise I341, and so do two earliest events at once.
@@ -50,7 +51,7 @@ class NextItem(UserProtocol):
             "sampled-metrics",
             "The paper ranks all items in its full ranking, including those the user has consumed, and leaves them out "
             "of its samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
-            "next_item(keep_seen=True)",
+            "next_item(keep_seen='unsampled')",
         ),
     )
     relevant_from: ClassVar[None] = None  # type: ignore[misc]
@@ -58,7 +59,7 @@ class NextItem(UserProtocol):
     on: Literal["test", "validation"] = "test"
     k: int = TOP
     bins: int = 0
-    keep_seen: bool = False
+    keep_seen: bool | Literal["unsampled"] = False
     popularity: Literal["training", "all"] = "training"
     equal_mass: bool = False
     bins_from: Literal["all", "training"] = "all"

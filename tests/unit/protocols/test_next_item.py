@@ -112,3 +112,13 @@ def test_models_without_histories_can_answer():
     assert isinstance(fold, Fold)
     run = ra.play(ra.models.Popular(), fold, next_item())
     assert run.standings.pairs == fold.test.users.size
+
+
+def test_seen_items_can_be_candidates_of_all_and_of_no_sample():
+    run = ra.play(Repeats(None), FOLD, next_item(keep_seen="unsampled"))
+    kept, left = (ra.play(Repeats(None), FOLD, next_item(keep_seen=keep)) for keep in (True, False))
+    assert run.frame().equals(kept.frame())
+    for design, same in [("AI-1R-AN", kept), ("TI-1R-AN", kept), ("AI-1R-NN(1, by='popularity', replace=True)", left)]:
+        ours, theirs = (ra.judge(one, design, "mrr", interval=None, short="all").rows for one in (run, same))
+        assert (ours[0].mean, ours[0].random) == (theirs[0].mean, theirs[0].random)
+    assert (run.standings.pool["AI"] < kept.standings.pool["AI"]).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from recassay.data.fold import Fold
@@ -52,16 +53,18 @@ def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
 
     All systems can share it.
     """
-    return RankingTask.of(
+    make = partial(
+        RankingTask.of,
         protocol.target_fold(fold),
         relevant_from=protocol.relevant_from,
         bins=(protocol.bins,) if protocol.bins else (),
-        mask_seen=not protocol.keep_seen,
         revealed=protocol.revealed(fold),
         popularity=protocol.popularity,
         equal_mass=protocol.equal_mass,
         bins_from=protocol.bins_from,
     )
+    task = make(mask_seen=protocol.keep_seen is not True)
+    return replace(task, seen_too=make(mask_seen=False)) if protocol.keep_seen == "unsampled" else task
 
 
 def play_fitted(
@@ -78,6 +81,12 @@ def play_fitted(
     A system with scores is read in one pass over its scores, any other by its lists. ``fitted`` can also be a run.
     ``task`` has the users to query and the items to rank.
     """
+    if task.seen_too is not None:
+        unseen = play_fitted(fitted, replace(task, seen_too=None), name, k=1, threads=threads)
+        run = play_fitted(fitted, task.seen_too, name, k=k, threads=threads, progress=progress)
+        assert unseen.standings is not None
+        assert run.standings is not None
+        return replace(run, standings=unseen.standings.with_seen(run.standings), source=unseen.source)
     if isinstance(fitted, Run):
         run = replace(fitted, name=name)
         return replace(run, standings=standings_of_lists(task, run, threads=threads))

@@ -45,7 +45,8 @@ class RankingTask:
     in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into m bins, -1 for
     other items. ``relevant``, ``seen`` and ``rated`` hold positions. ``past`` is the training part plus events revealed
     since. ``weight`` is the weight of every item (by code) in popularity sampling. ``how`` says how the fold and the
-    task were made.
+    task were made. ``seen_too`` is the same task with the items of users' histories among the candidates, if designs
+    that take all candidates rank among them.
     """
 
     train: Interactions
@@ -61,6 +62,7 @@ class RankingTask:
     bins: Mapping[int, Int32]
     how: Mapping[str, Any]
     bases: tuple[str, ...] = (ALL, TEST)
+    seen_too: RankingTask | None = None
 
     @classmethod
     def of(

@@ -361,11 +361,11 @@ class _ListRunner(Runner[Fold, Run]):
         models = {system.name: system.model for system in systems}
         keys = {each.name: model_key(each.text, each.source, models[each.name], fold) for each in systems}
 
-        from recassay.experiments.base import Trial  # few studies have experiments
+        from recassay.experiments.base import Lazy, Trial  # few studies have experiments
 
         @functools.cache
         def trial() -> Trial:
-            fitted = {name: self.fitted(name, model, fold, keys[name]) for name, model in models.items()}
+            fitted = Lazy(models, lambda name: self.fitted(name, models[name], fold, keys[name]))
             described = {name: fitted[name] if isinstance(model, RunFile) else model for name, model in models.items()}
             return Trial(fold, self.plan.protocol, described, fitted, answers, self.threads)
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -556,6 +557,17 @@ def test_exhibits_of_experiments_are_stored(study, tmp_path, monkeypatch):
     assert issubclass(sparsity, Experiment)
     ra.run_study(study(replace=TWO_METRICS), out)
     assert not any("exhibits" in name for name in files(out))
+
+
+def test_an_experiment_that_reads_ranks_fits_nothing(study, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    ra.run_study(study(), out)
+    shutil.rmtree(out / "cache/fitted")
+    counts = counted(monkeypatch)
+    results = ra.run_study(study(add="experiments: [\"sampling_curve(sizes='5')\"]\n"), out)
+    rehearsal = 1
+    assert (counts, results.failures) == ({"fit": rehearsal, "answer": 0}, ())
+    assert (out / "exhibits/generated/k_folds(k=2)").is_dir()
 
 
 def test_a_failing_experiment_is_recorded(study, tmp_path, monkeypatch):
