@@ -460,6 +460,22 @@ EXAMPLES = {
         ).findings
         """,
     ),
+    "R011": Example(
+        "If the numbers are ratings, name their column; if not, nothing.",
+        """
+        log = {"user": [1, 1, 2], "item": ["x", "y", "x"], "Feedback": [7, 3, 10]}
+        scores = ra.score({"mine": {1: ["z"], 2: ["y"]}}, {1: ["z"], 2: ["y"]}, "hit@1", train=log)
+        """,
+    ),
+    "R012": Example(
+        "Compare the size of the file with that at its source, and copy or download it again.",
+        """
+        rows = [f"user {u},item {u % 7},{9783 + u}" for u in range(200)]
+        with open("run.csv", "w") as file:
+            file.write("\\n".join(["user,item,score", *rows])[:-2])
+        scores = ra.score("run.csv", {f"user {u}": [f"item {u % 7}"] for u in range(200)}, "hit@1")
+        """,
+    ),
     "T001": Example(
         "Break ties at random where the lists are made, or score with `--ties expected`. Under `optimistic`, do "
         "not compare a system that ties with one that does not.",
@@ -512,6 +528,14 @@ EXAMPLES = {
         from recassay.checks.base import RerankFacts, diagnose
 
         findings = diagnose(RerankFacts(rows=400_000, bare=399_200))
+        """,
+    ),
+    "C018": Example(
+        "Name a file of features next to the data, `items: FILE`, or leave the metrics out.",
+        """
+        from recassay.checks.base import AbsentMetricsFacts, diagnose
+
+        findings = diagnose(AbsentMetricsFacts(("ild@10", "eild@10")))
         """,
     ),
     "S006": Example(

@@ -29,8 +29,10 @@ them) shows the order. Text that can be read in two ways is refused ([I386](erro
 numbers are read too, and are no times: [what times a log has](../explanation/conventions.md#what-times-a-log-has) says how
 they are told apart, and what each can be used for.
 
-The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row. If
-no column is a list and none has a `|`, text columns whose values recur are taken; numbers and titles are not features.
+The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row.
+Texts such as "Action, Comedy" are split at `,` or `;` if they are plainly lists: most parts are in several different
+texts, in several places. If no column holds lists, text columns whose values recur are taken; numbers and titles are
+not features. The output names the columns that became features, and where their texts were split.
 
 **Ranks** say where a relevant item stood among sampled candidates, and from how many they were drawn: a row per case.
 They are for [correcting sampled results](../howto/correct-sampled-results.md).

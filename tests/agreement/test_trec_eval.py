@@ -112,12 +112,24 @@ def test_long_lists(digits: int) -> None:
         assert values == pytest.approx({query: theirs[query][measure] for query in values}, abs=1e-9, rel=0), measure
 
 
-def _theirs(judged: Judged, run: Scored) -> Scored:
-    answered: Scored = pytrec_eval.RelevanceEvaluator(judged, MEASURES).evaluate(run)
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_the_level_of_relevance(level: int) -> None:
+    """Option -l of trec_eval: it changes what is relevant, and no gain of ndcg."""
+    judged: Judged = {"q": {"a": 3, "b": 1, "c": 2, "d": 0}, "r": {"a": 3, "b": 0, "c": 1}}
+    run: Scored = {"q": {"b": 0.9, "a": 0.8, "d": 0.7, "c": 0.6}, "r": {"c": 3.0, "b": 2.0, "a": 1.0}}
+    theirs = _theirs(judged, run, level)
+    for measure, values in _ours(judged, run, profile="trec_eval", relevant_from=level).items():
+        assert values == pytest.approx({query: theirs[query][measure] for query in values}, abs=1e-9, rel=0), measure
+
+
+def _theirs(judged: Judged, run: Scored, level: int = 1) -> Scored:
+    answered: Scored = pytrec_eval.RelevanceEvaluator(judged, MEASURES, relevance_level=level).evaluate(run)
     return answered
 
 
-def _ours(judged: Judged, run: Scored, profile: str | None = None) -> dict[str, dict[str, float]]:
+def _ours(
+    judged: Judged, run: Scored, profile: str | None = None, relevant_from: int = 1
+) -> dict[str, dict[str, float]]:
     """Their name of a measure -> query -> our value."""
     same = dict(SAME)
     without = [query for query, gains_of in judged.items() if 0 not in gains_of.values()]
@@ -132,6 +144,7 @@ def _ours(judged: Judged, run: Scored, profile: str | None = None) -> dict[str, 
         ra.Truth.from_frame(truth, negative="unjudged"),
         list(same.values()),
         profile=profile,
+        relevant_from=relevant_from,
         interval=None,
     )
     units = scores.units.to_list()

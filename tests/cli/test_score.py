@@ -180,6 +180,35 @@ def test_train_and_items_reach_the_metrics(recassay, folder):
     assert all(not math.isnan(row["mean"]) for row in answer.json["systems"]["first"]["metrics"].values())
 
 
+def test_joined_genres_are_split_and_the_output_says_which_columns_became_features(recassay, folder):
+    command = ("score", "truth.csv", "runs", "-m", "ild@2 eild@2 coverage@2 gini@2", "--train", "log.csv", "--items")
+    piped = recassay(*command, "items.csv", "--json").json["systems"]
+    genres = {10: "a, b", 11: "a", 12: "b", 13: "c", 99: "a, c"}
+    rows = "".join(f'{item},"{of}"\n' for item, of in genres.items())
+    (folder / "commas.csv").write_text(f"item_id,genres\n{rows}")
+    with_commas = recassay(*command, "commas.csv", "--json").json["systems"]
+    means = [
+        [row["mean"] for system in of.values() for row in system["metrics"].values()] for of in (piped, with_commas)
+    ]
+    assert means[0] == means[1]
+    shown = " ".join(recassay(*command, "commas.csv").out.split())
+    assert "Features of items for ild@2, eild@2: 3 in genres (split at ',')." in shown
+    assert "Catalogue of coverage@2, gini@2: 3 items of the training log." in shown
+
+
+def test_linear_gains_below_the_threshold_count_which_is_said(recassay, folder):
+    command = ("score", "truth.csv", "runs", "-m")
+    low, high = (
+        recassay(*command, "ndcg@2", "--relevant-from", level, "--json").json["systems"]["first"]["metrics"]["ndcg@2"]
+        for level in (1, 2)
+    )
+    assert low["mean"] == high["mean"]  # as in trec_eval, whose -l does not change ndcg
+    said = "Linear gains of ndcg@2: those below relevant_from=2 count too, as with trec_eval's -l."
+    assert said in " ".join(recassay(*command, "ndcg@2", "--relevant-from", 2).out.split())
+    assert "Linear gains" not in recassay(*command, "ndcg@2").out
+    assert "gains of" not in recassay(*command, "ndcg(gain='binary')@2 recall@2", "--relevant-from", 2).out
+
+
 def test_columns_of_runs_and_truth_can_be_named(recassay, folder):
     (folder / "t.csv").write_text("who,what\n1,10\n2,11\n")
     (folder / "r.csv").write_text("a,b,c\n1,10,0.5\n2,12,0.4\n")

@@ -202,7 +202,8 @@ class _ChunkedScoring:
         available = _available(self.memory, held)
         chunks = self._chunks(log, available)
         progress = self._progress("counting the log", chunks.rows)
-        return TrainingParts.in_files(chunks, available / ROW_COPIES, log.where, progress)
+        origin = TableOrigin.of(log.where, log.ranges)
+        return TrainingParts.in_files(chunks, available / ROW_COPIES, origin, progress)
 
     def judge(self, name: str, path: str | Path, truth: TruthParts, log: TrainingParts, available: int) -> Judgement:
         """Return the scores of the run file at ``path`` (values per user, means and counts); it is read in chunks.

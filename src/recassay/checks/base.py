@@ -187,6 +187,13 @@ class RerankFacts:
 
 
 @dataclass(frozen=True, eq=False)
+class AbsentMetricsFacts:
+    """Metrics of a study that a data set cannot have, because it has no features of items."""
+
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class CutoffFacts:
     """The list lengths that metrics without a cut-off were computed on, by metric and system.
 
@@ -290,7 +297,7 @@ if TYPE_CHECKING:
     AnyFacts = (
         FolderFacts | LiveFacts | Facts | DesignFacts | SampledFacts | ApproximationFacts | SequenceFold | GivenPairs
         | DriftFacts | StreamFacts | RemovedRowsFacts | ReplacedRunFacts | RerankFacts | CutoffFacts | ComparisonFacts
-        | HomeMetricFacts
+        | HomeMetricFacts | AbsentMetricsFacts
     )  # fmt: skip
 Answer = str | tuple[Severity, str] | None
 

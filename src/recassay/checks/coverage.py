@@ -7,7 +7,16 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from recassay.checks.base import Facts, FolderFacts, RerankFacts, check, format_count, format_id, format_share
+from recassay.checks.base import (
+    AbsentMetricsFacts,
+    Facts,
+    FolderFacts,
+    RerankFacts,
+    check,
+    format_count,
+    format_id,
+    format_share,
+)
 from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
 from recassay.columnar.vocabulary import UNKNOWN
 from recassay.data.population import known_users
@@ -246,3 +255,14 @@ def bare_rows(facts: RerankFacts) -> str | None:
         return None
     counted = format_share(facts.bare, facts.rows)
     return f"{counted} rows are of items without features: the new order says little about diversity"
+
+
+@check("C018", "Metrics that a data set cannot have", "info", about=AbsentMetricsFacts)
+def absent_metrics(facts: AbsentMetricsFacts) -> str | None:
+    """Report if a study has metrics that need features of items, and a data set without them.
+
+    The data set has no values of these metrics; the other data sets have them.
+    """
+    if not facts.metrics:
+        return None
+    return f"the data set has no features of items (`items:`), so it has no {', '.join(facts.metrics)}"

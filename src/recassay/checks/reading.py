@@ -51,6 +51,15 @@ def unread_gains(facts: Facts) -> str | None:
     return found.text
 
 
+@check("R011", "A column of numbers in the log was not read", "info", needs=("train",))
+def unread_ratings(facts: Facts) -> str | None:
+    """Report if the training log has a column of numbers, but none with a known name for ratings.
+
+    Every row is then an event without a rating. `recassay split` and `recassay stats` say so too.
+    """
+    return None if facts.train is None else facts.train.remarks.get("R011")
+
+
 def _of_truth(given: CheckInput, code: str) -> FileRemark:
     return FileRemark(given.alignment.truth.remarks.get(code))
 
@@ -67,6 +76,23 @@ def tables_in_one_file(facts: Facts) -> str | None:
     in cross-validation, nothing is mixed and nothing is reported.
     """
     found: FileRemark = facts.counted["R003"]
+    return found.text
+
+
+def _cut(given: CheckInput) -> FileRemark:
+    files = (given.alignment.run, given.alignment.truth, given.train)
+    texts = [file.remarks["R012"] for file in files if file is not None and "R012" in file.remarks]
+    return FileRemark("; ".join(texts) or None)
+
+
+@check("R012", "A file may be cut short", "warning", count=_cut)
+def cut_short(facts: Facts) -> str | None:
+    """Report if the last line of a text file has no end, and its last field is shorter than all those above it.
+
+    So ends a file whose download was interrupted; rows below are then missing, and the last value is a part of one. A
+    last line without an end is sound if its fields are whole.
+    """
+    found: FileRemark = facts.counted["R012"]
     return found.text
 
 

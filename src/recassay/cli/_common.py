@@ -15,6 +15,8 @@ from recassay.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from recassay.data.interactions import Interactions
+
 __all__ = [
     "announce_compilation",
     "command_line",
@@ -24,6 +26,7 @@ __all__ = [
     "progress",
     "refuse_unknown_baseline",
     "say",
+    "say_remarks",
 ]
 
 CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")  # those that json.dumps leaves as they are
@@ -47,6 +50,12 @@ def print_json(document: Any) -> None:
 def say(text: str) -> None:
     """Print a line to standard error; control characters in names are shown as escapes."""
     print(printable(text, keep="\n"), file=sys.stderr)
+
+
+def say_remarks(log: Interactions) -> None:
+    """Print what findings would say about the file of a log to standard error."""
+    for text in log.remarks.values():
+        say(f"note: {text}.")
 
 
 def command_line() -> str:

@@ -61,6 +61,7 @@ def split(
 
     chosen = parse(by)
     made = read_interactions(log, columns=columns, format=input_format, times=times)
+    _common.say_remarks(made)
     if filters:
         made = known_filters.apply(made, filters, None if items is None else read_items(items)).log
     folds = chosen(made)

@@ -33,6 +33,7 @@ def stats(
     from recassay.data.stats import stats as compute
 
     read = read_interactions(log, columns=columns, format=input_format, times=times)
+    _common.say_remarks(read)
     result = compute(read)
     if sequences is not None:
         from recassay.data.stats import sequence_stats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,8 @@ from recassay.errors import InputError
 from recassay.shown import Displayable
 
 SEPARATOR = "|"
+LIST_SEPARATORS = (";", ",")  # of texts that are plainly lists; commas and semicolons occur in titles too
+NUMBER = r"^[-+]?[0-9]*,[0-9]+$"  # with a decimal comma
 WORD = 64  # bits of a mask
 WORDS = "artist brand category categorie class department feature genre kind style tag topic type"
 FEATURE_NAMES = frozenset(f"{word}{ending}" for word in WORDS.split() for ending in ("", "s", "_id"))
@@ -28,7 +30,8 @@ class Features(Displayable):
     """The features that each item has, such as its genres.
 
     Items ascend by id. Item i has the features ``codes[offsets[i]:offsets[i + 1]]``, which are positions in ``names``;
-    names are distinct and ascend.
+    names are distinct and ascend. They come from ``columns``; ``separators`` are those at which texts were split, by
+    column.
 
     >>> items = pl.DataFrame({"item_id": [7, 3, 5], "genres": ["Drama|War", "War", None]})
     >>> features = Features.from_frame(items)
@@ -42,29 +45,44 @@ class Features(Displayable):
     names: pl.Series
     columns: tuple[str, ...]
     origin: str = field(default="", repr=False)
+    separators: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, columns: Sequence[str] | None = None, origin: str = "") -> Features:
         """Return the features of a table with a column item_id and feature columns; an item may have several rows.
 
-        A list column gives each of its entries. A text column is split at ``|``, as in MovieLens genres. Any other
-        column gives its value. Missing and empty values do not count. With several columns a feature is called
-        ``column=name``.
+        A list column gives each of its entries. A text column is split at ``|``, as in MovieLens genres, and at ``;``
+        or ``,`` if its texts are plainly lists (:func:`list_separator`). Any other column gives its value. Missing and
+        empty values do not count. With several columns a feature is called ``column=name``.
 
-        Without ``columns``, the first of these that exists is used: all list columns; all text columns with a ``|``;
-        all text columns that give some item several values in several rows; all text columns whose values recur (at
-        most half as many values as rows, which excludes titles); columns that are called category, genre, tag or the
-        like, except those of decimal numbers. Other columns are used only if ``columns`` lists them.
+        Without ``columns``, the first of these that exists is used: all list columns; all text columns of lists; all
+        text columns that give some item several values in several rows; all text columns whose values recur (at most
+        half as many values as rows, which excludes titles); columns that are called category, genre, tag or the like,
+        except those of decimal numbers. Other columns are used only if ``columns`` lists them.
         """
         chosen = tuple(columns) if columns else feature_columns(frame)
         _check_usable(frame, chosen, origin)
         vocabulary, items = Vocabulary.dense(frame["item_id"])
-        columns_of_pairs = [_pairs(items, frame[name], f"{name}=" if len(chosen) > 1 else "") for name in chosen]
+        separators = {name: separator for name in chosen if (separator := list_separator(frame[name]))}
+        columns_of_pairs = [
+            _pairs(items, frame[name], separators.get(name, ""), f"{name}=" if len(chosen) > 1 else "")
+            for name in chosen
+        ]
         pairs = pl.concat(columns_of_pairs).unique().sort("item", "feature")
         names, codes = Vocabulary.dense(pairs["feature"])
         offsets = np.searchsorted(pairs["item"].to_numpy(), np.arange(vocabulary.size + 1))
         assert names.ids is not None
-        return cls(vocabulary, offsets, codes, names.ids, chosen, origin)
+        return cls(vocabulary, offsets, codes, names.ids, chosen, origin, separators)
+
+    @property
+    def sources(self) -> str:
+        """Return the columns that the features come from, with the separator at which texts were split.
+
+        >>> Features.from_frame(pl.DataFrame({"item_id": [7, 3], "genres": ["Drama|War", "War"]})).sources
+        "genres (split at '|')"
+        """
+        split = {name: f"{name} (split at {separator!r})" for name, separator in self.separators.items()}
+        return ", ".join(split.get(name, name) for name in self.columns)
 
     @property
     def items(self) -> pl.Series:
@@ -122,8 +140,8 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
     lists = [name for name in others if isinstance(frame[name].dtype, pl.List | pl.Array)]
     if lists:
         return tuple(lists)
-    texts = [name for name in others if isinstance(frame[name].dtype, pl.String | pl.Categorical | pl.Enum)]
-    joined = [name for name in texts if frame[name].cast(pl.String).str.contains(SEPARATOR, literal=True).any()]
+    texts = [name for name in others if _is_text(frame[name])]
+    joined = [name for name in texts if list_separator(frame[name])]
     if joined:
         return tuple(joined)
     items = frame["item_id"].n_unique()
@@ -133,17 +151,59 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
     return tuple(varying or recurring or named)
 
 
-def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataFrame:
+def list_separator(column: pl.Series) -> str:
+    """Return the separator at which the texts of a column are split into features; "" if they are not lists.
+
+    A ``|`` always separates. A semicolon or comma does if the texts are plainly lists: most parts are in several
+    different texts, and some part is in several places, or texts have different numbers of parts. So titles with
+    commas, and names such as "Scott, Ridley", stay whole.
+
+    >>> list_separator(pl.Series(["Action, Comedy", "Comedy, Drama", "Action"]))
+    ','
+    >>> list_separator(pl.Series(["Postman, The", "Mask, The", "Alien"]))
+    ''
+    """
+    if not _is_text(column):
+        return ""
+    texts = column.cast(pl.String).drop_nulls().unique()
+    if texts.str.contains(SEPARATOR, literal=True).any():
+        return SEPARATOR
+    return next((separator for separator in LIST_SEPARATORS if _are_lists(texts, separator)), "")
+
+
+def _are_lists(texts: pl.Series, separator: str) -> bool:
+    """Return whether different texts, some of which have the separator, are plainly lists of recurring parts."""
+    joined = texts.filter(texts.str.contains(separator, literal=True))
+    if not joined.len() or joined.str.contains(NUMBER).all():
+        return False
+    parts = pl.DataFrame({"text": texts.str.split(separator)}).with_row_index("row").explode("text")
+    parts = parts.with_columns(pl.col("text").str.strip_chars(), place=pl.int_range(pl.len()).over("row"))
+    of_lists = parts.filter(pl.len().over("row") > 1)
+    counts = (
+        parts.group_by("text")
+        .agg(pl.col("row").n_unique(), pl.col("place").n_unique())
+        .join(of_lists.select("text").unique(), on="text", how="semi")
+    )
+    lengths = of_lists.group_by("row").len()["len"]
+    varied = bool((counts["place"] > 1).any()) or lengths.n_unique() > 1
+    return varied and 2 * int((counts["row"] > 1).sum()) > counts.height
+
+
+def _is_text(column: pl.Series) -> bool:
+    return isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum)
+
+
+def _pairs(items: NDArray[np.int32], column: pl.Series, separator: str, prefix: str) -> pl.DataFrame:
     """Return a table of the (item, feature) pairs of one column, whose feature names get ``prefix`` in front.
 
-    ``items`` is the item code of each row.
+    ``items`` is the item code of each row. Texts are split at ``separator`` unless it is empty.
     """
     pairs = pl.DataFrame({"item": items, "feature": column})
     if isinstance(column.dtype, pl.List | pl.Array):
         pairs = pairs.explode("feature")
     pairs = pairs.with_columns(pl.col("feature").cast(pl.String))
-    if not isinstance(column.dtype, pl.List | pl.Array):
-        pairs = pairs.with_columns(pl.col("feature").str.split(SEPARATOR)).explode("feature")
+    if separator:
+        pairs = pairs.with_columns(pl.col("feature").str.split(separator)).explode("feature")
     pairs = pairs.with_columns(pl.col("feature").str.strip_chars())
     kept = pairs.filter(pl.col("feature").is_not_null() & (pl.col("feature") != ""))
     return kept.with_columns((pl.lit(prefix) + pl.col("feature")).alias("feature"))
@@ -159,5 +219,5 @@ def _check_usable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> N
             "I201",
             f"{what}; their columns are {', '.join(map(repr, others)) or 'item_id alone'}",
             where=where,
-            hint="name the feature columns; a list, names joined by '|', or one name per row also works",
+            hint="name the feature columns; a list, names joined by '|', ';' or ',', or one name per row also works",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,7 +28,8 @@ class Interactions(Displayable):
 
     ``times`` is what the timestamps can order, see :mod:`recassay.columnar.time_kind`: ``clock`` unless stated
     otherwise, ``global`` or ``user`` for a mere order, None without timestamps. ``whole`` is set if the rows are those
-    of some users only: it holds the item counts of the whole log.
+    of some users only: it holds the item counts of the whole log. ``remarks`` are texts that findings report about the
+    log's file, by finding code.
 
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
     >>> log.users.tolist(), log.items.tolist(), log.item_users.tolist(), log.item_events.tolist()
@@ -43,6 +45,7 @@ class Interactions(Displayable):
     origin: str = field(default="", repr=False)
     whole: ItemCounts | None = field(default=None, repr=False)
     times: TimeKind | None = None
+    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Set the kind of times: None without timestamps, ``clock`` unless stated otherwise."""
@@ -50,16 +53,29 @@ class Interactions(Displayable):
         object.__setattr__(self, "times", times)
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "", times: TimeKind | None = None) -> Interactions:
+    def from_frame(
+        cls,
+        frame: pl.DataFrame,
+        *,
+        origin: str = "",
+        times: TimeKind | None = None,
+        remarks: Mapping[str, str] | None = None,
+    ) -> Interactions:
         """Return the log of a table with columns user_id, item_id and optionally timestamp and rating."""
         user_vocabulary, users = Vocabulary.dense(frame["user_id"])
         item_vocabulary, items = Vocabulary.dense(frame["item_id"])
         columns = _times_and_ratings(frame)
-        return cls(users, items, user_vocabulary, item_vocabulary, *columns, origin, times=times)
+        return cls(users, items, user_vocabulary, item_vocabulary, *columns, origin, times=times, remarks=remarks or {})
 
     @classmethod
     def of_users(
-        cls, frame: pl.DataFrame, whole: ItemCounts, *, origin: str = "", times: TimeKind | None = None
+        cls,
+        frame: pl.DataFrame,
+        whole: ItemCounts,
+        *,
+        origin: str = "",
+        times: TimeKind | None = None,
+        remarks: Mapping[str, str] | None = None,
     ) -> Interactions:
         """Return a log of all rows of some users; ``whole`` are the item counts of the whole log.
 
@@ -74,7 +90,7 @@ class Interactions(Displayable):
         user_vocabulary, users = Vocabulary.dense(frame["user_id"])
         items = _counted_items(frame["item_id"], whole.ids, origin)
         columns = _times_and_ratings(frame)
-        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), *columns, origin, whole, times)
+        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), *columns, origin, whole, times, remarks or {})
 
     def __len__(self) -> int:
         return int(self.users.size)
@@ -158,6 +174,7 @@ class Interactions(Displayable):
             self.origin,
             self.whole,
             self.times,
+            self.remarks,
         )
 
     def concat(self, other: Interactions) -> Interactions:
@@ -179,6 +196,7 @@ class Interactions(Displayable):
             self.origin,
             self.whole,
             self.times,
+            self.remarks,
         )
 
     def compact(self) -> Interactions:
@@ -192,7 +210,9 @@ class Interactions(Displayable):
         user_vocabulary, users = self.user_vocabulary.without_unused(self.users)
         item_vocabulary, items = self.item_vocabulary.without_unused(self.items)
         columns = (self.timestamps, self.ratings, self.origin)
-        return Interactions(users, items, user_vocabulary, item_vocabulary, *columns, times=self.times)
+        return Interactions(
+            users, items, user_vocabulary, item_vocabulary, *columns, times=self.times, remarks=self.remarks
+        )
 
     def liked(self, at_least: float | None) -> NDArray[np.bool_]:
         """Return a mask of the rows with a rating of at least ``at_least``; all rows for None.

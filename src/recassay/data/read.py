@@ -53,7 +53,7 @@ def read_interactions(
     require_noun(source, "log")
     table = open_table(source, "log", columns=columns, format=format)
     stated = validated_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
-    log = Interactions.from_frame(table.frame(), origin=_origin(source), times=stated)
+    log = Interactions.from_frame(table.frame(), origin=_origin(source), times=stated, remarks=table.remarks)
     return log if stated else log.with_inferred_times(named=table.positions)
 
 

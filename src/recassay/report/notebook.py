@@ -75,7 +75,7 @@ def _scores(scores: Scores) -> str:
     """Return scores as an HTML table of means with intervals, the best in bold, and the findings below it."""
     table = ResultTable(scores)
     rows = [[_text(system), *(_mean(table, system, metric) for metric in scores.metrics)] for system in scores.systems]
-    note = " ".join(filter(None, [wording.method(scores, None), wording.depth_note(scores)]))
+    note = " ".join(filter(None, [wording.method(scores, None), wording.notes(scores)]))
     parts = [_table(["system", *scores.metrics], rows), f"<p{SMALL}>{_text(note)}</p>" if note else ""]
     return "".join([*parts, html(Findings(scores.findings)) if scores.findings else ""])
 

@@ -135,7 +135,7 @@ def _standings(standings: Standings) -> ShownFacts:
 
 @facts.register
 def _features(items: Features) -> ShownFacts:
-    lines = {"columns": _some(items.columns), "features": f"{items.names.len():,}: {_some(items.names.to_list())}"}
+    lines = {"columns": items.sources, "features": f"{items.names.len():,}: {_some(items.names.to_list())}"}
     return ShownFacts(f"features of {items.n_items:,} items", _with_origin(lines, items.origin))
 
 

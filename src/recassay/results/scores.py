@@ -31,6 +31,8 @@ def weight_of(metric: str) -> str:
 
 
 PLACES = "places"  # parameter of a metric without a cut-off: the length of the longest list it saw
+CATALOGUE_ITEMS = "catalogue_items"  # parameter of a metric of the catalogue: the number of its items
+FEATURES = "features"  # parameter of a metric that uses features of items: their number and columns
 
 
 @dataclass(frozen=True)

@@ -85,3 +85,29 @@ def test_one_category_per_item_is_read_without_being_named():
 def test_a_column_of_category_numbers_is_read_by_its_name():
     frame = pl.DataFrame({"item": [1, 2, 3], "category": [19, 13, 19], "price": [1, 2, 3]})
     assert read_items(frame).names.to_list() == ["13", "19"]
+
+
+@pytest.mark.parametrize("separator", [", ", ",", "; ", ";", " | "])
+def test_texts_that_are_plainly_lists_are_split(separator):
+    lists = [["Action", "Comedy"], ["Action", "Drama"], ["Drama"], ["Comedy", "Drama", "War"]]
+    frame = pl.DataFrame({"item_id": [*"abcd"], "genres": [separator.join(one) for one in lists]})
+    found = Features.from_frame(frame)
+    assert by_item(found) == dict(zip("abcd", lists, strict=True))
+    assert found.sources == f"genres (split at {separator.strip()!r})"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Up, and away", "It", "Alien", "Big, bigger"],
+        ["Postman, The (1995)", "Mask, The (1995)", "Godfather, The (1972)", "Sting, The (1972)"],
+        ["Scott, Ridley", "Scott, Tony", "Smith, Tony", "Smith, Ridley"],
+        ["Paris, France", "Lyon, France", "Nice, France", "Rome, Italy"],
+        ["0,5", "1,5", "5,0", "5,1"],
+    ],
+)
+def test_titles_names_places_and_numbers_with_commas_are_whole(texts):
+    frame = pl.DataFrame({"item_id": range(4), "what": texts})
+    found = Features.from_frame(frame, columns=["what"])
+    assert by_item(found) == {at: [text] for at, text in enumerate(texts)}
+    assert found.sources == "what"

@@ -111,3 +111,31 @@ def test_a_fold_with_features_passes_them_to_models():
     assert np.isin(given.items, np.arange(12)).all()
     with pytest.raises(RecassayError, match="U201"):
         ra.play(ra.models.MMR("Popular"), fold, ask)
+
+
+TWO = """\
+study: two
+data:
+  - {name: with, generate: "log(users=60, items=40, events=900)", items: "item_features(items=40)"}
+  - {name: without, generate: "log(users=60, items=40, events=900, seed=3)"}
+split: random(test=0.2)
+models: [Popular, Random]
+metrics: METRICS
+"""
+
+
+def test_data_without_features_have_no_values_of_metrics_that_need_them(study, tmp_path):
+    path = study(TWO.replace("METRICS", "[recall@5, ild@5]"))
+    results = ra.run_study(path, tmp_path / "out")
+    assert results.failures == ()
+    metrics = {name: {row["metric"] for row in results.rows if row["dataset"] == name} for name in ("with", "without")}
+    assert metrics == {"with": {"recall@5", "ild@5"}, "without": {"recall@5"}}
+    (absent,) = [row for row in results.findings if row["code"] == "C018"]
+    assert (absent["dataset"], absent["severity"]) == ("without", "info")
+    assert "ild@5" in absent["detail"]
+    assert "ild@5" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_data_of_which_no_metric_can_be_computed_are_refused(study, tmp_path):
+    with pytest.raises(RecassayError, match="ild@5 needs the features of items, and without has none"):
+        ra.run_study(study(TWO.replace("METRICS", "[ild@5]")), tmp_path / "out")

@@ -196,7 +196,7 @@ def log_statistics(train: SparkTable) -> Interactions:
         users = train.frame.select(USER).distinct().count()
         nobody = pl.DataFrame(train.frame.limit(0).drop(ROW).toArrow())
     whole = ItemCounts(items[ITEM], items["users"].to_numpy(), items["events"].to_numpy(), users)
-    return Interactions.of_users(nobody, whole, origin=train.where)
+    return Interactions.of_users(nobody, whole, origin=train.where, remarks=train.remarks)
 
 
 def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER
@@ -11,6 +13,7 @@ from recassay.threads import each_block
 TEXTS_PER_BLOCK = 1 << 18
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
+DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
 WIDE = ("Int128", "UInt128")  # NumPy has no such integers
 PLAIN_WHOLE = r"(?:0|-?[1-9][0-9]{0,19})"  # a whole number of up to 64 bits; no leading zero, which ids keep
 # Day and month in either order, then the year. Dates with dots are unambiguous: the day comes first.
@@ -237,11 +240,14 @@ def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> N
     """
     rows = bad.arg_true()
     if len(rows):
+        comma = DECIMAL_COMMA.fullmatch(str(series[rows[0]])) is not None
         raise InputError(
             "I202",
             f"{len(rows):,} of {len(series):,} values are {what}, the first {series[rows[0]]!r} in row {rows[0] + 1:,}",
             where=_at(series, where),
-            hint="correct these values, or choose another column with --columns",
+            hint="write decimal points instead of commas"
+            if comma
+            else "correct these values, or choose another column with --columns",
         )
 
 

@@ -191,7 +191,11 @@ def trec(head: Head, role: Role) -> Table:
 
     A line of judgements is ``qid 0 docid relevance``.
     """
-    widths = [len(line.split()) for line in head.lines(20)]
+    lines = head.lines(20)
+    widths = [len(line.split()) for line in lines]
+    if widths and set(widths) == {5}:
+        problem = "has 5 fields, but a line of a TREC run has 6 (qid Q0 docid rank score tag) and of judgements 4"
+        raise broken_line(head, head.lines_above_data(0) + 1, lines[0], problem)
     names = QRELS_COLUMNS if widths and widths.count(4) > widths.count(6) else RUN_COLUMNS
     return text_table(head, Layout(names, BLANKS), role)
 
@@ -306,6 +310,7 @@ def _is_trec(head: Head) -> bool:
     if not rows or {".csv", ".tsv"} & set(head.suffixes):
         return False
     fitting = [row for row in rows if len(row) in (4, 6) and row[1].lower() in TREC_FILLERS]
+    fitting += [row for row in rows if len(row) == 5 and row[1].lower() == "q0"]  # a column is missing
     return 2 * len(fitting) >= len(rows)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from recassay.data.io.head import BOM, Head, open_unpacked
+from recassay.data.io.clean import DECIMAL_COMMA
+from recassay.data.io.head import BOM, SAMPLE_BYTES, Head, is_archive, open_unpacked
 from recassay.errors import InputError
 
 # The separator that means any run of blanks and tabs.
 BLANKS = " "
 SHOWN_CHARACTERS = 80
+ENOUGH_LINES = 50  # among fewer, the last field may well be the shortest by chance
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -32,11 +35,15 @@ class Layout:
 
 @dataclass(frozen=True)
 class TextLine:
-    """One record of a file: the number of its first line, its text and its fields (none for a blank line)."""
+    """One record of a file: the number of its first line, its text and its fields (none for a blank line).
+
+    ``ended`` says whether a line end follows; only the last line of a file may lack it.
+    """
 
     number: int
     text: str
     fields: list[str]
+    ended: bool = True
 
 
 def check_encoding(head: Head) -> None:
@@ -85,7 +92,32 @@ def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
         line = text.rstrip("\r\n")
         if number > above:
             fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
-            yield TextLine(number, line, fields if line.strip() else [])
+            yield TextLine(number, line, fields if line.strip() else [], line != text)
+
+
+def remark_on_cut_file(head: Head, layout: Layout) -> dict[str, str]:
+    """Return the remark R012 if the last line of a file has no end, and its last field is the shortest by far.
+
+    "By far" means: shorter than the last field of each of at least 50 lines above it. A line that is cut earlier has
+    too few fields, and is an error.
+    """
+    if is_archive(head.path):  # an archive that is cut short cannot be unpacked
+        return {}
+    with head.path.open("rb") as file:
+        begin = max(file.seek(0, os.SEEK_END) - SAMPLE_BYTES, 0)
+        file.seek(begin)
+        data = file.read()
+    if data.endswith(b"\n"):
+        return {}
+    lines = data.decode("utf-8", errors="replace").split("\n")[layout.header_lines if begin == 0 else 1 :]
+    separator = None if layout.separator == BLANKS else layout.separator
+    lengths = [len(line.rstrip("\r").rsplit(separator, 1)[-1]) for line in lines if line.strip()]
+    if len(lengths) <= ENOUGH_LINES or lengths[-1] >= min(lengths[:-1]):
+        return {}
+    return {
+        "R012": f"the last line of {head.path.name}, {lines[-1][-SHOWN_CHARACTERS:]!r}, has no end, and its last field "
+        f"is shorter than those of the {len(lengths) - 1:,} lines above it: the file may be cut short"
+    }
 
 
 def blank_lines(head: Head, layout: Layout) -> int:
@@ -112,9 +144,11 @@ def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: st
             return _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
         for position, name in positions:
             if not _is_number(line.fields[position]):
-                again = (
-                    " (a second line of headers? then remove it)" if 0 < layout.header_lines == line.number - 1 else ""
-                )
+                again = ""
+                if DECIMAL_COMMA.fullmatch(line.fields[position]):
+                    again = " (a decimal comma: write a point)"
+                elif 0 < layout.header_lines == line.number - 1:
+                    again = " (a second line of headers? then remove it)"
                 return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number{again}")
         if layout.quotes and any('"' in field for field in line.fields) and line.text.count('"') % 2:
             return _broken(head, line, "has an unpaired quotation mark")
@@ -147,7 +181,8 @@ def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
 
 
 def _broken(head: Head, line: TextLine, problem: str) -> InputError:
-    return broken_line(head, line.number, line.text, problem)
+    cut = "" if line.ended else " (the last line, which has no end: the file may be cut short)"
+    return broken_line(head, line.number, line.text, problem + cut)
 
 
 def _walk_quoted(head: Head, layout: Layout) -> Iterator[TextLine]:
@@ -171,7 +206,7 @@ def _walk_quoted(head: Head, layout: Layout) -> Iterator[TextLine]:
             raise broken_line(head, start, pending[0].rstrip("\r\n"), f"cannot be parsed ({error})") from None
         if start > above:
             text = "".join(pending).rstrip("\r\n")
-            yield TextLine(start, text, fields if text.strip() else [])
+            yield TextLine(start, text, fields if text.strip() else [], pending[-1].endswith(("\r", "\n")))
         start = reader.line_num + 1
 
 

@@ -295,7 +295,8 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
     )
     if table.by_position and options.role.value not in options.chosen:
         check_default_value(table, sample, found, options.role)
-    return found, remarks_on_unread(table, sample, found, options.role, ordered=options.ordered)
+    unread = remarks_on_unread(table, sample, found, options.role, ordered=options.ordered)
+    return found, {**table.remarks, **unread}
 
 
 def _mixed_table_remarks(table: Table, found: Mapping[str, str], role: Role, rows: int) -> Remarks:

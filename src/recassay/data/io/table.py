@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +46,8 @@ class Table:
     """Reads the first rows of the named columns, unconverted; unreadable columns may be left out."""
     ordered: bool = False
     """Whether row order is meaningful: the source was a list, or a format of ordered lines."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """Texts about the file that findings quote, by finding code."""
 
 
 def column_names(count: int) -> list[str]:

@@ -12,7 +12,15 @@ import polars as pl
 
 from recassay.data.io.clean import PLAIN_WHOLE, infer_type
 from recassay.data.io.head import BOM, Head, is_archive, open_unpacked
-from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
+from recassay.data.io.lines import (
+    BLANKS,
+    Layout,
+    blank_lines,
+    broken_file,
+    check_encoding,
+    remark_on_cut_file,
+    walk,
+)
 from recassay.data.io.padded import may_have_padded
 from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
@@ -39,6 +47,7 @@ def text_table(head: Head, layout: Layout, role: Role) -> Table:
         layout.by_position,
         pack=lambda wanted, path: pack_text(head, layout, role, wanted, path),
         sample=lambda names: _sample(head, layout, names),
+        remarks=remark_on_cut_file(head, layout),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
@@ -9,11 +10,12 @@ import polars as pl
 from recassay.columnar.columns import normalised_name
 from recassay.data.io.clean import as_time
 from recassay.data.io.columns import SHORT_NAMES, known_meanings
-from recassay.data.io.roles import GAIN, RANK, SCORE, USER, Role
+from recassay.data.io.roles import RANK, SCORE, USER, Role
 from recassay.data.io.table import Table
 from recassay.errors import InputError
 
 FEW_VALUES = 20  # a rating scale has at most this many distinct values
+ID_NAME = re.compile(r"(^|[^A-Za-z])([iI]d|ID)$|[a-z]I[dD]$")
 EPOCH = 1e8  # larger numbers are times or ids, not gains
 NUMBER = r"^\s*[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?\s*$"
 # Names of columns that distinguish tables which should be in separate files.
@@ -91,19 +93,19 @@ def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
 def remarks_on_unread(table: Table, sample: Sample, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
     """Return remarks, by finding code, if columns that are not read could change a result.
 
-    R001 is for a run without rank and score, and R002 for a truth with numbers that may be gains. Raise I204 for a run
-    without rank and score that has another column of numbers, unless its rows are ``ordered``: that column, rather than
-    the row order, may be what orders its lists. ``found`` are the columns read, and ``sample`` returns some rows of
-    columns.
+    R001 is for a run without rank and score, R002 for a truth with numbers that may be gains, and R011 for a log with
+    numbers that may be ratings. Raise I204 for a run without rank and score that has another column of numbers, unless
+    its rows are ``ordered``: that column, rather than the row order, may be what orders its lists. ``found`` are the
+    columns read, and ``sample`` returns some rows of columns.
     """
     unread = unread_columns(table.names, found)
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
             _check_unread_order(sample([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
-    if role.name == "truth" and GAIN not in found:
-        names = [name for name in unread if not known_meanings(name) - {GAIN}]
-        return _unread_gains(sample(names), found) if names else {}
+    if role.name in ("truth", "log") and role.value not in found:
+        names = [name for name in unread if not known_meanings(name) - {role.value} and not _names_an_id(name)]
+        return _unread_values(sample(names), found, role) if names else {}
     return {}
 
 
@@ -122,18 +124,28 @@ def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: s
     )
 
 
-def _unread_gains(sample: pl.DataFrame, found: Mapping[str, str]) -> Remarks:
-    """Return the remark R002 if a sample of unread columns has numbers that are not times; ``found`` are those read."""
+def _unread_values(sample: pl.DataFrame, found: Mapping[str, str], role: Role) -> Remarks:
+    """Return a remark if a sample of unread columns has numbers that are not times; ``found`` are those read."""
     unread = {name: column for name, column in numeric_columns(sample).items() if column.max() < EPOCH}  # type: ignore[operator]
     if not unread:
         return {}
     name, values = min(unread.items(), key=lambda entry: entry[1].n_unique() > FEW_VALUES)
     low, high = values.sort()[[0, -1]].to_list()
+    numbers = f"column {name!r} of the {role.name} holds numbers ({low:g} to {high:g} in its first rows)"
+    if role.name == "log":
+        return {
+            "R011": f"{numbers} that are not read: every row is an event without a rating; if they are ratings, name "
+            f"the column: --columns {_keys(found)},rating={name} (of a training log: --train-columns)"
+        }
     return {
-        "R002": f"column {name!r} of the truth holds numbers ({low:g} to {high:g} in its first rows) that are not "
-        f"read: every row counts as a gain of 1; if they say how relevant an item is, pass "
-        f"--truth-columns {_keys(found)},gain={name}"
+        "R002": f"{numbers} that are not read: every row counts as a gain of 1; if they say how relevant an item is, "
+        f"pass --truth-columns {_keys(found)},gain={name}"
     }
+
+
+def _names_an_id(name: str) -> bool:
+    """Return whether a column's name ends in "id", such as ``category_id``: its numbers are no ratings."""
+    return ID_NAME.search(name) is not None
 
 
 def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:

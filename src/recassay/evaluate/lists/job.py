@@ -31,11 +31,11 @@ from recassay.metrics.catalogue.exposure import Exposure, exposure_of
 from recassay.metrics.context import Context, bind
 from recassay.metrics.refusals import SharedIds
 from recassay.metrics.ties import ARBITRARY, tie_bounds
-from recassay.naming.grammar import parse
+from recassay.naming.grammar import Value, parse
 from recassay.profiles.base import Exclusion
 from recassay.results.finding import Finding
 from recassay.results.first_hits import SystemHits
-from recassay.results.scores import PLACES, Summary, Values
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Summary, Values
 from recassay.threads import Progress, each_block
 
 USERS_PER_BLOCK = 32_768
@@ -287,7 +287,7 @@ class Job:
             duplicate=counts.duplicate_rows,
             undefined=0,
             higher_is_better=metric.higher_is_better,
-            parameters=metric.parameters | ({PLACES: tally.longest} if metric.is_uncut else {}),
+            parameters=metric.parameters | self._data_parameters(heading, metric, tally),
             accompanying=metric.accompanying(tally.addends[heading], self.context),
         )
         if isinstance(metric, CatalogueMetric):
@@ -295,6 +295,15 @@ class Job:
         n, undefined = means.counts(heading)
         skipped = counts.missing if getattr(metric, "missing", "zero") == "skip" else 0
         return replace(row, mean=means.mean(heading), n=n, undefined=undefined - skipped)
+
+    def _data_parameters(self, heading: str, metric: Metric, tally: PartialCounts) -> dict[str, Value]:
+        """Return what a metric was computed over: the longest list, the catalogue, the features of items."""
+        found: dict[str, Value] = {PLACES: tally.longest} if metric.is_uncut else {}
+        if isinstance(metric, CatalogueMetric):
+            found[CATALOGUE_ITEMS] = tally.exposures[heading].counts.size
+        if "items" in metric.needed and (items := self.context.items) is not None:
+            found[FEATURES] = f"{items.names.len():,} in {items.sources}"
+        return found
 
     def _orders_of_ties(self, run: Run, truth: Truth, alignment: Alignment) -> dict[Column, Values]:
         """Return the values of ranking metrics for the worst and for the best order of tied rows.

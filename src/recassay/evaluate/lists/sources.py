@@ -129,7 +129,9 @@ class TrainingParts:
         return cls(log, lambda ends: repeat(log, len(ends) + 1))
 
     @classmethod
-    def in_files(cls, chunks: TableChunks, size: float, origin: str, progress: Progress | None) -> TrainingParts:
+    def in_files(
+        cls, chunks: TableChunks, size: float, origin: TableOrigin, progress: Progress | None
+    ) -> TrainingParts:
         """Return a log in files that can be cut into parts.
 
         It is read once, about ``size`` bytes at a time, to count items.
@@ -141,7 +143,8 @@ class TrainingParts:
                 if progress is not None:
                     progress(frame.height)
 
-        read = partial(Interactions.of_users, whole=reduce(add, item_counts()), origin=origin)
+        whole = reduce(add, item_counts())
+        read = partial(Interactions.of_users, whole=whole, origin=origin.where, remarks=origin.remarks)
 
         def cut(ends: Sequence[Any]) -> Iterator[Interactions]:
             return map(read, chunks.cut(ends))

@@ -15,8 +15,8 @@ class Coverage(CatalogueMetric):
     """Share of the catalogue that appears in the first k places of some list.
 
     Formula: ``#{i : x_i > 0} / n``, x_i the number of lists that show item i, n the size of the catalogue.
-    ``catalogue``: ``train``, items of the training log; ``truth``, items of the truth; ``items``, items of the table
-    of items.
+    ``catalogue``: ``train``, items with an event in the training log; ``truth``, items of the truth; ``items``, items
+    of the table of items. The output names the catalogue and its size.
 
     Edges: only lists of queries in the truth count. Items outside the catalogue do not count, so it never exceeds 1.
 

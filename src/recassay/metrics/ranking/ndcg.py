@@ -49,7 +49,8 @@ class DCG(Accuracy):
     2^(grade - offset) - 1; ``binary``, 1 from ``relevant_from`` on. ``discount``: ``log2p1``, 1/log2(p + 1); ``jk``,
     1/max(1, log2 p), which does not discount rank 2.
 
-    Edges: negative grades (unjudged) count 0. Without @k the whole list counts.
+    Edges: negative grades (unjudged) count 0. Without @k the whole list counts. ``relevant_from`` changes ``binary``
+    gains only: a lower grade keeps its linear or exponential gain.
 
     Libraries: ranx dcg, trec_eval's numerator of ndcg.
 
@@ -104,12 +105,14 @@ class NDCG(DCG):
     judged rows (too high for short lists).
 
     Edges: undefined where the ideal is 0. Without @k all judged items count in the ideal. ``retrieved`` with a cut-off
-    has no value under expected ties.
+    has no value under expected ties. ``relevant_from`` changes ``binary`` gains only: a lower grade keeps its linear or
+    exponential gain.
 
-    Libraries: the default equals trec_eval ndcg and ndcg_cut, ranx ndcg, ir_measures nDCG. ``gain='exp2'`` as ranx
-    ndcg_burges, RiVal EXP, Microsoft's exp; Elliot and RankSys have ``gain='exp2', offset=threshold - 1``.
-    ``discount='jk'`` as LensKit; ``ideal='k'`` as RecTools by default; ``ideal='retrieved'`` as DaisyRec;
-    ``unlisted='tied'`` as torchmetrics. RecBole, RecPack, RePlay and Cornac have binary gains.
+    Libraries: the default equals trec_eval ndcg and ndcg_cut, which ignore -l too, ranx ndcg, ir_measures nDCG.
+    ``gain='exp2'`` as ranx ndcg_burges, RiVal EXP, Microsoft's exp; Elliot and RankSys have
+    ``gain='exp2', offset=threshold - 1``. ``discount='jk'`` as LensKit; ``ideal='k'`` as RecTools by default;
+    ``ideal='retrieved'`` as DaisyRec; ``unlisted='tied'`` as torchmetrics. RecBole, RecPack, RePlay and Cornac have
+    binary gains.
 
     Reference: Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, TOIS 2002; Burges et al.,
     Learning to rank using gradient descent, ICML 2005 (exp2).

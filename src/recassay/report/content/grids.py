@@ -181,8 +181,11 @@ def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
     return Grid(metric, systems, designs, chosen, pairs)
 
 
-def depth_note(grid: Grid) -> str:
-    """Return a sentence on how many positions a metric without a cut-off was computed over; empty with a cut-off."""
+def notes(grid: Grid) -> str:
+    """Return sentences on what a metric was computed over: positions without a cut-off, catalogue, features of items.
+
+    The text is empty if the metric needs no sentence.
+    """
     lists = {
         system: int(places)
         for (system, _), row in grid.rows.items()
@@ -191,6 +194,7 @@ def depth_note(grid: Grid) -> str:
     parts = [wording.list_depths((grid.metric, system, places) for system, places in lists.items())]
     if any(TARGET_SET_COLUMN in row for row in grid.rows.values()) and _is_uncut(grid.metric):
         parts.append(f"{'Under a design it' if lists else grid.metric} is computed over every whole target set.")
+    parts.append(wording.data_notes((grid.metric, row.get("parameters") or {}) for row in grid.rows.values()))
     return " ".join(filter(None, parts))
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
-from recassay.results.scores import PLACES, Scores
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
@@ -37,6 +37,7 @@ TESTS = {
     "sign": "sign test",
     "mcnemar": "McNemar test",
 }
+CATALOGUES = {"train": "training log", "truth": "truth", "items": "table of items"}
 CORRECTIONS = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -149,6 +150,33 @@ def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
     return f"{which} computed over the longest list of each run: {', '.join(each)}."
 
 
+def data_notes(known: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return sentences on the catalogue of metrics, their features of items, and gains below the threshold.
+
+    ``known`` are pairs of a metric and the parameters in its summary row.
+
+    >>> data_notes([("coverage@5", {"catalogue": "train", "catalogue_items": 723})])
+    'Catalogue of coverage@5: 723 items of the training log.'
+    >>> data_notes([("ild@5", {"features": "18 in genres (split at ',')"}), ("eild@5", {"features": "18 in genres"})])
+    "Features of items for ild@5: 18 in genres (split at ','). Features of items for eild@5: 18 in genres."
+    >>> data_notes([("ndcg@5", {"gain": "linear", "relevant_from": 4.0})])
+    "Linear gains of ndcg@5: those below relevant_from=4 count too, as with trec_eval's -l."
+    """
+    by_note: dict[tuple[str, str], dict[str, None]] = {}
+    for metric, parameters in known:
+        if (where := CATALOGUES.get(parameters.get("catalogue", ""))) is not None:
+            size = f"{parameters[CATALOGUE_ITEMS]:,} " if CATALOGUE_ITEMS in parameters else ""
+            by_note.setdefault(("Catalogue of", f"{size}items of the {where}"), {})[metric] = None
+        gain, threshold = parameters.get("gain"), parameters.get("relevant_from", 1.0)
+        if gain in ("linear", "exp2") and threshold != 1:
+            what = f"{'Linear' if gain == 'linear' else 'Exponential'} gains of"
+            text = f"those below relevant_from={threshold:g} count too, as with trec_eval's -l"
+            by_note.setdefault((what, text), {})[metric] = None
+        if FEATURES in parameters:
+            by_note.setdefault(("Features of items for", parameters[FEATURES]), {})[metric] = None
+    return " ".join(f"{what} {', '.join(metrics)}: {text}." for (what, text), metrics in by_note.items())
+
+
 def level(scores: Scores) -> str:
     """Return the level of the intervals as text in percent."""
     return f"{100 * scores.settings.get('interval', {}).get('level', 0.95):.4g} %"
@@ -161,10 +189,14 @@ def method(scores: Scores, comparison: Comparison | None) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def depth_note(scores: Scores) -> str:
-    """Return a sentence on how many positions metrics without a cut-off were computed over; empty if all have one."""
+def notes(scores: Scores) -> str:
+    """Return sentences on what metrics were computed over: positions without a cut-off, catalogue, features of items.
+
+    The text is empty if no metric needs a sentence.
+    """
     depths = ((row.metric, row.system, row.parameters.get(PLACES)) for row in scores.rows)
-    return list_depths((metric, system, depth) for metric, system, depth in depths if isinstance(depth, int))
+    depth = list_depths((metric, system, depth) for metric, system, depth in depths if isinstance(depth, int))
+    return " ".join(filter(None, [depth, data_notes((row.metric, row.parameters) for row in scores.rows)]))
 
 
 def _interval_used(scores: Scores) -> str:

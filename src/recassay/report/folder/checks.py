@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from recassay.checks.base import (
+    AbsentMetricsFacts,
     ApproximationFacts,
     Check,
     ComparisonFacts,
@@ -107,6 +108,7 @@ def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
         DriftFacts: _not_watched(folder, designs),
         StreamFacts: "" if STREAM in designs else "no stream was evaluated",
         RemovedRowsFacts: "" if folder.lock else "run on the folds of a study",
+        AbsentMetricsFacts: "" if folder.lock else "run on the data sets of a study",
         ReplacedRunFacts: "" if folder.lock else "run on the runs of a study",
         RerankFacts: "run by recassay rerank, on the run and its items",
         CutoffFacts: "" if "lists" in designs else "no ranked lists were scored",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid, ResultGrids, Row, depth_note, design_of, real
+from recassay.report.content.grids import Grid, ResultGrids, Row, design_of, notes, real
 from recassay.report.page.designs import design_sentences
 
 DIGITS = 4
@@ -87,7 +87,7 @@ def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
         "reordered": {design: _tau(grid, design) for design in grid.designs if _is_reordered(grid, design)},
         "any_close": any(cell["close"] for cell in cells.values()),
         "all_numbers": _all_numbers(grid),
-        "depth_note": depth_note(grid),
+        "notes": notes(grid),
     }
 
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from recassay.errors import UsageError, printable
 from recassay.naming.grammar import suggest
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid, depth_note, result_grids
+from recassay.report.content.grids import Grid, notes, result_grids
 from recassay.report.tables.text import GAP, bare_table
 from recassay.results.design_scores import DesignScores
 
@@ -79,7 +79,7 @@ class _DesignTables:
             parts += [Text(grid.metric, style="bold"), self._list(grid, width) if matrix is None else matrix]
             if any(_order(grid, design).startswith("≠") for design in grid.designs):
                 parts.append(Text(f"≠: different order from {grid.designs[0]}; τ: Kendall's tau", style="dim"))
-            parts += [Text(note, style="dim") for note in [depth_note(grid)] if note]
+            parts += [Text(note, style="dim") for note in [notes(grid)] if note]
         yield from console.render(Group(*parts), options.update_width(width))
 
     def _matrix(self, grid: Grid, width: int) -> Table | None:

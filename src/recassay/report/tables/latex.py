@@ -99,5 +99,5 @@ def _caption(table: ResultTable) -> str:
     parts = [f"Means{bold}{underlined}."]
     parts.append(wording.method(table.scores, table.comparison))
     parts.append(table.superscripts("Superscript letters"))
-    parts += [wording.depth_note(table.scores), wording.conventions(table.scores)]
+    parts += [wording.notes(table.scores), wording.conventions(table.scores)]
     return escape(" ".join(part for part in parts if part))

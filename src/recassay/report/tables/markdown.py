@@ -31,14 +31,8 @@ def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits:
     ]
     parts = [wording.conventions(scores)]
     parts.append(_table(["system", *map(escape, scores.metrics)], rows))
-    parts.append(
-        " ".join(
-            filter(
-                None,
-                [wording.method(scores, comparison), table.superscripts("Superscripts"), wording.depth_note(scores)],
-            )
-        )
-    )
+    notes = [wording.method(scores, comparison), table.superscripts("Superscripts"), wording.notes(scores)]
+    parts.append(" ".join(filter(None, notes)))
     parts.append(_counts(table))
     return "\n\n".join(part for part in parts if part) + "\n"
 

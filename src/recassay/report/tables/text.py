@@ -230,7 +230,7 @@ class _TextTable:
             baseline = comparison.baseline
             reference = "the best system of each metric" if baseline is None else f"the baseline, {printable(baseline)}"
             notes.append(f"Differences are relative to {reference}.")
-        return " ".join(filter(None, [*notes, wording.depth_note(self.results.scores)]))
+        return " ".join(filter(None, [*notes, wording.notes(self.results.scores)]))
 
 
 def bare_table() -> Table:

@@ -106,10 +106,10 @@ def _check_item_groups(plan: Plan) -> None:
 
 
 def _check_items(plan: Plan) -> None:
-    """Raise U105 if a metric needs the features of items, and some data set has none."""
+    """Raise U105 if a metric needs the features of items and no data set has them, or if one has no other metric."""
     needing = [heading for heading, metric in plan.metrics.items() if "items" in metric.needed]
     lacking = [name for name, data in plan.data.items() if data.items is None]
-    if needing and lacking:
+    if needing and lacking and (len(lacking) == len(plan.data) or len(needing) == len(plan.metrics)):
         what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
         error = UsageError("U105", what, hint="name their file next to the data, `items: FILE`, or remove the metric")
         raise plan.locate_metric(needing[0], error)

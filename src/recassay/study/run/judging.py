@@ -11,6 +11,7 @@ from recassay.checks.base import load as checks
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
+from recassay.data.read import read_training
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.designs import Design
@@ -62,7 +63,9 @@ def judge_fold(
     """
     findings: tuple[Finding, ...] = ()
     designs = designs_for(plan, split)
-    found = {LISTS: StudyScores(_score_lists(plan, fold, runs, dry_run, threads, remember))} if LISTS in designs else {}
+    found: dict[str, StudyScores] = {}
+    if LISTS in designs and metrics_of(plan, fold):
+        found[LISTS] = StudyScores(_score_lists(plan, fold, runs, dry_run, threads, remember))
     closed = [design for design in designs if isinstance(design, Design)]
     if closed:
         how = plan.study.judge
@@ -85,7 +88,7 @@ def judge_fold(
         for row in design_scores.rows:
             by_design[row.design][row.system, row.metric] = row
         found |= {design: StudyScores(design_scores.scores(design), rows) for design, rows in by_design.items()}
-    return {str(design): found[str(design)] for design in designs}, findings
+    return {str(design): found[str(design)] for design in designs if str(design) in found}, findings
 
 
 def judge_item_groups(
@@ -109,14 +112,19 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
     truth = plan.protocol.truth(fold)
     request = ScoreRequest.of(
         ScoreInputs(None, truth, fold.train, fold.items),
-        list(plan.metrics),
+        metrics_of(plan, fold),
         reading=ReadOptions(),
         conventions=ConventionOptions(),
         uncertainty=Uncertainty(None),
         execution=Execution(threads=threads),
     )
-    job = request.job.with_train(fold.train)
+    job = request.job.with_train(read_training(fold.train))
     return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
+
+
+def metrics_of(plan: Plan, fold: Fold) -> list[str]:
+    """Return the headings of the metrics that can be computed on a fold: without features of items some cannot."""
+    return [name for name, metric in plan.metrics.items() if fold.items is not None or "items" not in metric.needed]
 
 
 def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:

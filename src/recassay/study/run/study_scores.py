@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from recassay.evaluate.lists.groups import ItemGroups
 from recassay.portable import elementary
 from recassay.results.design_scores import DesignScore
-from recassay.results.scores import PLACES, Scores, Summary, Values
+from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
 from recassay.stats.intervals import intervals, means
 from recassay.stats.pooled import defined_weights, pooled_values
 from recassay.study.config.schema import Judge
@@ -193,6 +193,8 @@ def _summed(rows: Sequence[Summary]) -> Summary:
     parameters = dict(rows[0].parameters)
     if PLACES in parameters:
         parameters[PLACES] = max(int(row.parameters.get(PLACES, 0)) for row in rows)  # type: ignore[arg-type]
+    if len({row.parameters.get(CATALOGUE_ITEMS) for row in rows}) > 1:  # every fold has a catalogue of its own
+        del parameters[CATALOGUE_ITEMS]
     return dataclasses.replace(
         rows[0], mean=mean, low=math.nan, high=math.nan, parameters=parameters, accompanying=accompanying, **counts
     )

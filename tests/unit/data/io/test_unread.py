@@ -55,6 +55,90 @@ class TestTimesWithoutHeader:
         assert ra.read_run(self.file(tmp_path / "run.tsv")).scores is not None
 
 
+class TestRatings:
+    LOG = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "Feedback": [7, 3, 10, 1]})
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "pandas", "dict"])
+    def test_unread_numbers_of_a_log_are_said(self, tmp_path, kind):
+        path = tmp_path / f"log.{kind}"
+        if kind in ("csv", "parquet"):
+            getattr(self.LOG, f"write_{kind}")(path)
+        sources = {"polars": self.LOG, "pandas": self.LOG.to_pandas(), "dict": self.LOG.to_dict(as_series=False)}
+        log = ra.read_interactions(sources.get(kind, path))
+        assert "column 'Feedback' of the log holds numbers (1 to 10" in log.remarks["R011"]
+        assert "rating=Feedback" in log.remarks["R011"]
+        assert log.take(np.array([0, 2])).compact().remarks == log.remarks
+        scores = ra.score({"mine": {1: [9], 2: [8]}}, {1: [9], 2: [8]}, "hit@1", train=log, interval=None)
+        assert [(one.code, one.severity) for one in scores.findings if one.code == "R011"] == [("R011", "info")]
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("rating", [7, 3, 10, 1]),
+            ("category_id", [7, 3, 10, 1]),
+            ("CategoryId", [7, 3, 10, 1]),
+            ("Kanal", [1, 1, 1, 1]),
+            ("Unnamed: 0", [0, 1, 2, 3]),
+            ("when", [1741000000, 1741000001, 1741000007, 1741000009]),
+            ("note", ["a", "b", "c", "d"]),
+        ],
+    )
+    def test_ratings_ids_constants_row_numbers_times_and_texts_are_not(self, name, values):
+        log = ra.read_interactions(self.LOG.select("user", "item", pl.Series(name, values)))
+        assert log.remarks == {}
+
+    def test_logs_in_chunks_are_said(self, tmp_path):
+        self.LOG.write_csv(tmp_path / "log.csv")
+        (tmp_path / "run.csv").write_text("user,item,score\n1,9,2\n2,8,1\n")
+        (tmp_path / "truth.csv").write_text("user,item\n1,9\n2,8\n")
+        paths = [tmp_path / f"{name}.csv" for name in ("run", "truth", "log")]
+        found = ra.score(*paths[:2], "hit@1", train=paths[2], memory="1 GB", interval=None)
+        assert "R011" in [one.code for one in found.findings]
+
+
+class TestCutFiles:
+    ROWS = tuple(f"{user},{1000 + user},{978300000 + user}" for user in range(100, 300))
+
+    def log(self, tmp_path, text, name="log.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    @pytest.mark.parametrize("cut", [1, 5, 9])
+    def test_a_shortened_last_field_is_said(self, tmp_path, cut):
+        text = "\n".join(["user,item,timestamp", *self.ROWS])
+        log = ra.read_interactions(self.log(tmp_path, text[:-cut]))
+        assert f"the last line of log.csv, {self.ROWS[-1][:-cut]!r}, has no end" in log.remarks["R012"]
+        assert "the 199 lines above it" in log.remarks["R012"]
+
+    @pytest.mark.parametrize("separator", ["\t", "::", " "])
+    def test_separators(self, tmp_path, separator):
+        text = "\n".join(separator.join([*row.split(",")[:2], "5", row.split(",")[2]]) for row in self.ROWS)
+        assert "R012" in ra.read_interactions(self.log(tmp_path, text[:-2], "log.dat")).remarks
+        assert ra.read_interactions(self.log(tmp_path, text, "log.dat")).remarks == {}
+
+    def test_a_whole_last_line_is_sound_with_an_end_and_without(self, tmp_path):
+        text = "\n".join(["user,item,timestamp", *self.ROWS])
+        for end in ("", "\n", "\r\n"):
+            assert ra.read_interactions(self.log(tmp_path, text + end)).remarks == {}
+
+    def test_few_lines_and_fields_of_other_lengths_are_sound(self, tmp_path):
+        few = "\n".join(["user,item,timestamp", *self.ROWS[:50]])
+        assert ra.read_interactions(self.log(tmp_path, few[:-2])).remarks == {}
+        text = "\n".join(["user,item,rating", *(f"{user},7,{user % 13}" for user in range(200)), "7,9,1"])
+        assert ra.read_interactions(self.log(tmp_path, text)).remarks == {}
+
+    def test_scores_have_one_finding_on_all_files(self, tmp_path):
+        rows = [f"{user},7,0.{user:06}" for user in range(100, 300)]
+        for name, last in (("run.csv", "score"), ("truth.csv", "gain")):
+            (tmp_path / name).write_text("\n".join([f"user,item,{last}", *rows])[:-2])
+        found = ra.score(tmp_path / "run.csv", tmp_path / "truth.csv", "hit@1", interval=None, relevant_from=0.0001)
+        (said,) = [one for one in found.findings if one.code == "R012"]
+        assert said.severity == "warning"
+        assert "run.csv" in said.detail
+        assert "truth.csv" in said.detail
+
+
 class TestOrder:
     def test_an_unread_numeric_column_is_an_error(self, tmp_path):
         with pytest.raises(InputError) as caught:

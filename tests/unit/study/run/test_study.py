@@ -38,6 +38,28 @@ def over_all(results, metric, design="lists"):
     }
 
 
+def test_the_catalogue_is_the_items_of_the_training_log(study, tmp_path):
+    rows = [(user, item) for user in range(30) for item in range(8)] + [(user, 100 + user) for user in range(30)]
+    pl.DataFrame(rows, ["user_id", "item_id"], orient="row").write_csv(tmp_path / "log.csv")
+    path = study(
+        "study: catalogue\ndata: {path: log.csv}\nsplit: random(test=0.3)\nmodels: [Popular, Random]\n"
+        "metrics: [coverage@3, gini@3, recall@3]\n"
+    )
+    results = ra.run_study(path, tmp_path / "out")
+    (fold,) = ra.split.random(test=0.3)(ra.read_interactions(tmp_path / "log.csv"))
+    trained = np.unique(fold.train.items).size
+    assert trained < fold.train.n_items  # some items have no event in training
+    runs = tmp_path / "out/runs/log/random(test=0.3)/fold-0/seed-0"
+    alone = ra.score(runs, fold.test, "coverage@3 gini@3", train=fold.train.frame())
+    for metric in ("coverage@3", "gini@3"):
+        for system, row in over_all(results, metric).items():
+            assert row["mean"] == alone.row(system, metric).mean
+            assert row["parameters"]["catalogue_items"] == trained
+    assert (
+        f"Catalogue of coverage@3: {trained} items of the training log." in (tmp_path / "out/report.html").read_text()
+    )
+
+
 def test_the_folder_of_a_study(study, tmp_path):
     out = tmp_path / "out"
     results = ra.run_study(study(), out)
