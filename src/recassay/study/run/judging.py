@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from recassay.checks.base import AbsentMetricsFacts, diagnose
 from recassay.checks.base import load as checks
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
@@ -125,6 +126,12 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
 def metrics_of(plan: Plan, fold: Fold) -> list[str]:
     """Return the headings of the metrics that can be computed on a fold: without features of items some cannot."""
     return [name for name, metric in plan.metrics.items() if fold.items is not None or "items" not in metric.needed]
+
+
+def absent_metrics(plan: Plan, fold: Fold) -> tuple[Finding, ...]:
+    """Return a finding if some metrics cannot be computed on a fold."""
+    scored = metrics_of(plan, fold)
+    return diagnose(AbsentMetricsFacts(tuple(heading for heading in plan.metrics if heading not in scored)))
 
 
 def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:

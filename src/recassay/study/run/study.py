@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from recassay.api.choice import choose
-from recassay.checks.base import AbsentMetricsFacts, diagnose
 from recassay.checks.future_leaks import fold_findings
 from recassay.columnar.time_kind import require_times
 from recassay.data.features import Features
@@ -42,7 +41,7 @@ from recassay.study.plan.rerank_tuning import Choice, FailedChoice, choose_setti
 from recassay.study.plan.run_files import RunFile
 from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import UNTRUSTED, Rehearsal
-from recassay.study.run.judging import Remember, compute_again, judge_fold, judge_item_groups, metrics_of
+from recassay.study.run.judging import Remember, absent_metrics, compute_again, judge_fold, judge_item_groups
 from recassay.study.run.runner import ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
 from recassay.study.run.small_fold import rehearsal_of_lists
@@ -199,11 +198,8 @@ class _ListRunner(Runner[Fold, Run]):
         """Compare the systems over all folds, and record their means by group if the study asks for groups."""
         super().compare(cell, design, scored)
         study, judge = self.plan.study, self.plan.study.judge
-        metrics = {
-            heading: metric
-            for heading, metric in self.plan.metrics.items()
-            if isinstance(metric, UnitMetric) and heading in scored.scores.metrics
-        }
+        known = {name: self.plan.metrics[name] for name in scored.scores.metrics if name in self.plan.metrics}
+        metrics = {name: metric for name, metric in known.items() if isinstance(metric, UnitMetric)}
         how = Uncertainty(judge.method, judge.level, judge.resamples, judge.seed)
         rules = GroupRules(study.smallest_group, study.compare.correction, judge.level)
         for by in study.by:
@@ -265,9 +261,7 @@ class _ListRunner(Runner[Fold, Run]):
 
     def findings_of_fold(self, fold: Fold) -> tuple[Finding, ...]:
         """Return findings about training events that are later than test events, and metrics that lack their data."""
-        scored = metrics_of(self.plan, fold)
-        absent = tuple(heading for heading in self.plan.metrics if heading not in scored)
-        return *fold_findings(fold), *diagnose(AbsentMetricsFacts(absent))
+        return *fold_findings(fold), *absent_metrics(self.plan, fold)
 
     def fitted(self, name: str, model: Any, fold: Fold, key: str) -> Any:
         """Return the fitted model of system ``name``, or the ranked lists in its run file."""
