@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+import recassay as ra
 from recassay import designs
+from recassay.data.synthetic import tastes
 from recassay.metrics.registry import parse_metric
 from recassay.naming.departures import PAPERS, Departure, departs
 from recassay.report.departures import HEADING, Declared, departures_of
 from recassay.report.listing import NAMED, departures, explanation
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+if str(DOCS) not in sys.path:
+    sys.path.insert(0, str(DOCS))
+
+from _generators.departures import run_by  # noqa: E402
+
 EVERY = departures()
+FORMS = {one.departure.literal: one for one in EVERY if one.departure.literal}
+# The studies and the reproductions that run a paper's form; no study has any other form in its file.
+RUN = {
+    "BiasedMF()": (["target-sets-claims", "target-sets"], ["target-set-biases"]),
+    "RatingKNN()": (["target-sets-claims", "target-sets"], ["target-set-biases"]),
+    "MMR(form='max', norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
+    "xQuAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
+    "SPAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
+}
 
 
 def test_there_are_departures_from_several_papers() -> None:
     assert {one.departure.paper for one in EVERY} >= {"target-sets", "sampled-metrics", "sequeval"}
+
+
+def runs_and_truth() -> dict[str, object]:
+    return {"runs": {"a": {"ann": ["q", "x"]}, "b": {"ann": ["x", "q"]}}, "truth": {"ann": ["x"]}}
+
+
+def played_runs() -> dict[str, object]:
+    log = tastes.log(users=30, items=20, events=300, seed=1)
+    fold = ra.split.random(test=0.2)(log)[0]
+    runs = [ra.play(model, fold, ra.protocols.ranking(k=20)) for model in (ra.models.Popular(), ra.models.Random())]
+    return {"runs": runs, "designs": "TI-1R-NN(5)", "metrics": "hit@10"}
+
+
+ARGUMENTS = {"ra.sudden_death": runs_and_truth, "ra.judge": played_runs}
+
+
+@pytest.mark.parametrize("literal", FORMS)
+def test_a_form_of_a_paper_is_run_by_these_studies_and_reproductions(literal: str) -> None:
+    assert run_by(FORMS[literal]) == RUN.get(literal, ([], []))
+
+
+def test_every_form_that_is_said_to_be_run_is_declared() -> None:
+    assert RUN.keys() <= FORMS.keys()
+
+
+@pytest.mark.parametrize("network", [ra.models.SASRec, ra.models.BERT4Rec])
+def test_the_settings_that_a_network_declares_are_its_preset(network: type) -> None:
+    forms = [one.literal for one in departures_of(network) if one.literal]
+    assert network.preset("ml-1m") in [ra.models.parse(form) for form in forms]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: f"{one.kind} {one.name}")
@@ -36,6 +85,7 @@ def test_the_literal_form_of_a_departure_parses(one: Declared) -> None:
         assert str(designs.parse(literal)) == literal
     elif one.kind == "function":
         assert literal.startswith(f"{one.name}(")
+        assert eval(literal, {"ra": ra, **ARGUMENTS[one.name]()})
     else:
         assert str(registries[one.kind].parse(literal))
 

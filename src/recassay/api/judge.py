@@ -15,6 +15,7 @@ from recassay.designs.sets import Short
 from recassay.evaluate.options import DesignOptions, Execution, one_of
 from recassay.evaluate.ranks.judge import JudgeRequest, named
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming.departures import Departure, departs
 from recassay.results.design_scores import DesignScores
 from recassay.stats.intervals import Uncertainty
 
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
     from recassay.backends.spark.play import SparkRun
 
 
+@departs(
+    Departure(
+        "sampled-metrics",
+        "The paper reports means of 20 draws; recassay computes the mean over all draws, and draws nothing.",
+        "ra.judge(runs, designs, metrics, method='sample', draws=20)",
+    ),
+    Departure(
+        "sampled-metrics",
+        "The paper compares orders by Kendall's tau-a, in whose words a tie is discordant; DesignScores.agreement and "
+        "the tables of studies have tau-b, which is the same without ties, and the orders of ra.sampling_curve have "
+        "both.",
+    ),
+)
 def judge(
     runs: Run | Standings | SparkRun | Iterable[Run | Standings | SparkRun] | Mapping[str, Run | Standings | SparkRun],
     designs: str | Design | Iterable[str | Design],

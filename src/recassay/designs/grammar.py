@@ -53,7 +53,8 @@ DEPARTURES = {
         Departure(
             "sampled-metrics",
             "That the paper samples by popularity without replacement is our inference, because it speaks of a target "
-            "set; recassay samples by popularity with replacement unless told otherwise, which has a closed form.",
+            "set; recassay samples by popularity with replacement unless told otherwise, which has a closed form, and "
+            "the experiment sampling_curve(replace='both') computes both.",
             "AI-1R-NN(100, by='popularity', replace=False)",
         ),
     ),

@@ -12,16 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+# The file in reproductions/ that has the title and the reference of each paper.
 PAPERS = {
-    "target-sets": "Bellogín, Castells and Cantador, Statistical biases in information retrieval metrics for "
-    "recommender systems, Information Retrieval Journal 20, 2017",
-    "sampled-metrics": "Dallmann, Zoller and Hotho, A case study on sampling strategies for evaluating neural "
-    "sequential item recommendation models, RecSys 2021",
-    "sequeval": "Monti, Palumbo, Rizzo and Morisio, Sequeval: an offline evaluation framework for sequence-based "
-    "recommender systems, Information 10(5), 2019",
-    "prequential": "Vinagre, Jorge and Gama, Evaluation of recommender systems in streaming environments, 2014",
-    "sudden-death": "Bridge, Kaya and Castells, Sudden Death: a new way to compare recommendation diversification, "
-    "RecSys 2019",
+    "target-sets": "target-set-biases",
+    "sampled-metrics": "sampled-metrics",
+    "sequeval": "sequeval",
+    "prequential": "prequential",
+    "sudden-death": "sudden-death",
 }
 
 Callable_ = TypeVar("Callable_", bound=Callable[..., object])

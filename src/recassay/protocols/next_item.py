@@ -53,6 +53,12 @@ class NextItem(UserProtocol):
             "of its samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
             "next_item(keep_seen='unsampled')",
         ),
+        Departure(
+            "sampled-metrics",
+            "The paper does not say where it counts the popularity that it samples by; recassay counts users in "
+            "training, so that the sample knows nothing of the test part, and next_item(popularity='all') counts all "
+            "parts.",
+        ),
     )
     relevant_from: ClassVar[None] = None  # type: ignore[misc]
 

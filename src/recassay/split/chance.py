@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
+from recassay.naming.departures import Departure
 from recassay.split.base import RowAssignment, Split
 from recassay.split.boundaries import Boundary, find_boundaries
 from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down, row_draws, uniform, user_draws
@@ -113,6 +114,14 @@ class KFolds(Split):
     """
 
     name: ClassVar[str] = "k_folds"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The paper tosses a coin for every rating, with a chance of 0.8 to be in training, and calls five of "
+            "these a cross-validation; k_folds tests every rating once, so that folds have equal sizes and do not "
+            "overlap.",
+        ),
+    )
 
     k: int = 5
     by: Literal["rating", "user"] = "rating"

@@ -48,13 +48,13 @@ Ranks = NDArray[np.int32]
     Departure(
         "sudden-death",
         "Algorithm 1 of the paper as printed never looks at the last rank; recassay does, as equation 6 says.",
-        "ra.sudden_death(runs, truth, at=10, loop='printed')",
+        "ra.sudden_death(runs, truth, loop='printed')",
     ),
     Departure(
         "sudden-death",
         "The paper averages over all users; recassay leaves out those without a relevant item, because no system can "
         "win them; this raises all shares in proportion and keeps the order of systems.",
-        "ra.sudden_death(runs, truth, at=10, users='all')",
+        "ra.sudden_death(runs, truth, users='all')",
     ),
 )
 def sudden_death(

@@ -15,6 +15,7 @@ from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
+from recassay.naming.departures import Departure
 from recassay.portable.elementary import exp2, log2
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ class NDCG(DCG):
     """
 
     name = "ndcg"
+    departures = (
+        Departure(
+            "sampled-metrics",
+            "Equation 2 of the paper writes log(i + 1) without a base; recassay takes base 2, with which a first "
+            "place is worth 1.",
+        ),
+    )
     aliases = ("nDCG", "NDCG", "ndcg_cut")
     bounds = (0.0, 1.0)
 

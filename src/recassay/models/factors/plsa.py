@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.models.base.model import BuiltIn, FittedFactors, user_item_matrix
+from recassay.naming.departures import Departure
 from recassay.rng import derive
 from recassay.threads import blocks, one_library_thread
 
@@ -32,6 +33,13 @@ class PLSA(BuiltIn):
     """
 
     name: ClassVar[str] = "PLSA"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The article by Hofmann that the paper cites has models with and without ratings, and the paper does not "
+            "say which it takes; PLSA takes who rated what.",
+        ),
+    )
 
     factors: int = 50
     iterations: int = 50

@@ -18,11 +18,22 @@ from recassay.models.neural import losses
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.candidates import Proposal
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
+from recassay.naming.departures import Departure
 
 if TYPE_CHECKING:
     from recassay.models.neural.fitted import FittedNeural
 
 Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
+WHOLE_HISTORIES = Departure(
+    "sampled-metrics",
+    "The paper's recurrent networks read a sequence from its first item; recassay reads the last `length` items, 50 by "
+    "default, and trains on windows of so many, because the time of a step grows with them.",
+)
+FROM_THE_END = Departure(
+    "sampled-metrics",
+    "The paper adds the embedding P_t of the step t, counted from the first item; recassay counts from the last item, "
+    "so that the newest item has the same embedding in short and long histories.",
+)
 
 
 @dataclass(frozen=True, repr=False)

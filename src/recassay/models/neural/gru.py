@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.models.neural import layers
-from recassay.models.neural.base import Neural
+from recassay.models.neural.base import WHOLE_HISTORIES, Neural
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
@@ -54,6 +54,20 @@ class GRU(Neural):
             "In the paper z is the share of the new state and in recassay that of the old state, which is the same "
             "network with the other sign of W_Z and R_Z.",
         ),
+        Departure(
+            "sampled-metrics",
+            "The paper's loss is a cross-entropy over all items; above 5,000 items recassay takes a softmax over 1,024 "
+            "sampled ones, which takes a fraction of the time.",
+            literal="GRU(loss='softmax')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper takes the settings of Tan, Xu and Liu, in additional material that we do not have, and prints "
+            "no dropout; recassay drops a quarter of the inputs and takes batches of 128 windows, which presets make "
+            "512.",
+            literal="GRU(batch=512, loss='softmax')",
+        ),
+        WHOLE_HISTORIES,
         Departure(
             "sequeval",
             "The paper does not name the cell, the batch size or the optimiser of its recurrent network; the preset "

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from recassay.models.neural import layers
-from recassay.models.neural.base import Neural
+from recassay.models.neural.base import WHOLE_HISTORIES, Neural
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
+from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
 from recassay.threads import blocks
 
@@ -35,6 +36,33 @@ class NARM(Neural):
     """
 
     name: ClassVar[str] = "NARM"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "The two recurrent networks of the paper are its GRU, with the reset gate before the matrix product; "
+            "recassay has PyTorch's, with the gate after it, and no other form, because NARM needs the fast kernel "
+            "twice.",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The equations of the paper have no dropout; recassay has it on embeddings and on the joined states, as "
+            "the authors of NARM do.",
+            literal="NARM(dropout=0, dropout_states=0)",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper's loss is a cross-entropy over all items; above 5,000 items recassay takes a softmax over 4,096 "
+            "sampled ones, which takes a fraction of the time.",
+            literal="NARM(loss='softmax')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper takes the settings of the authors of NARM, in additional material that we do not have; recassay "
+            "takes batches of 128 windows, which presets make 512, as the authors' code does.",
+            literal="NARM(batch=512, loss='softmax')",
+        ),
+        WHOLE_HISTORIES,
+    )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "ml-1m": {"length": 200, **AUTHORS},
         "ml-20m": {"length": 200, **AUTHORS},

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.models.neural import layers
-from recassay.models.neural.base import Neural
+from recassay.models.neural.base import FROM_THE_END, Neural
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
@@ -66,9 +66,22 @@ class SASRec(Neural):
         Departure(
             "sampled-metrics",
             "The paper trains with a binary cross-entropy, which it names BPR, and one negative item; recassay takes a "
-            "softmax, which ranks better among all items.",
+            "softmax, which ranks better among all items, and above 5,000 items one over 1,024 sampled items.",
             literal="SASRec(loss='binary')",
         ),
+        Departure(
+            "sampled-metrics",
+            "The paper takes the settings of the authors of BERT4Rec and of SASRec, which differ by log; the defaults "
+            "of recassay are for short histories, with a length of 50 and a dropout of 0.5, and its presets are by "
+            "log.",
+            literal="SASRec(length=200, dropout=0.2, loss='binary')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The dropout of equation 13 is inside the layers; recassay drops embeddings as well, as the code of the "
+            "authors of SASRec does.",
+        ),
+        FROM_THE_END,
     )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "authors": {"loss": "binary"},
