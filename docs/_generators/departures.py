@@ -22,7 +22,7 @@ from recassay.reproduction.paper import find_paper
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = re.compile(r"^(?:ra\.)?([\w-]+)(\(.*\))?(?:@\d+)?$", re.DOTALL)
-POSITIONAL = {"function": ("runs", "first", "second")}  # arguments without a name, which are no part of a form
+POSITIONAL = {"function": ("runs", "truth", "metrics")}  # arguments without a name, which are no part of a form
 PROSE = ("about", "quick", "study")  # keys of a study whose texts are not run, or only on generated data
 
 INTRODUCTION = """\
@@ -71,14 +71,32 @@ def _runners(one: Declared) -> str:
 
 
 def run_by(one: Declared) -> tuple[list[str], list[str]]:
-    """Return the studies that run the paper's form of a departure, and the reproductions that run one of these studies."""
+    """Return the studies that run the paper's form of a departure, and the reproductions that do.
+
+    A reproduction does so in one of its studies, or in a source that is made by the function that departs.
+    """
     name, form = _call(one.departure.literal, POSITIONAL.get(one.kind, ("n",)))
     wanted = {key: value for key, value in form.items() if key not in ("n", *POSITIONAL["function"])}
     studies = [
         study for study, calls in calls_of_studies().items()
         if any(name == other and wanted.items() <= parameters.items() for other, parameters in calls)
     ]  # fmt: skip
-    return studies, [paper for paper, those in studies_of_papers().items() if those & set(studies)]
+    return studies, [
+        paper for paper, sources in sources_of_papers().items()
+        if any(_stem(source) in studies or _has(source, name, wanted) for source in sources)
+    ]  # fmt: skip
+
+
+def _stem(source: Mapping[str, Any]) -> str:
+    return Path(source.get("study", "")).stem
+
+
+def _has(source: Mapping[str, Any], function: str, form: Mapping[str, Value]) -> bool:
+    """Return whether a source is made by the function, named by the end of its name, with the parameters of the form."""
+    return any(
+        function.endswith(kind) and isinstance(how, Mapping) and form.items() <= how.items()
+        for kind, how in source.items()
+    )
 
 
 @cache
@@ -88,13 +106,10 @@ def calls_of_studies() -> dict[str, list[tuple[str, Mapping[str, Value]]]]:
 
 
 @cache
-def studies_of_papers() -> dict[str, set[str]]:
-    """Return the names of the studies that each reproduction runs, by its name."""
+def sources_of_papers() -> dict[str, list[Mapping[str, Any]]]:
+    """Return the sources of each reproduction, by its name."""
     files = {path.stem: _content(path) for path in sorted((ROOT / "reproductions").glob("*.yaml"))}
-    return {
-        name: {Path(source["study"]).stem for source in content["sources"].values() if "study" in source}
-        for name, content in files.items()
-    }
+    return {name: list(content["sources"].values()) for name, content in files.items()}
 
 
 def _calls(path: Path) -> Iterator[tuple[str, Mapping[str, Value]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
@@ -48,7 +49,14 @@ def played_runs() -> dict[str, object]:
     return {"runs": runs, "designs": "TI-1R-NN(5)", "metrics": "hit@10"}
 
 
-ARGUMENTS = {"ra.sudden_death": runs_and_truth, "ra.judge": played_runs}
+def played_streams() -> dict[str, object]:
+    fold = ra.split.random(test=0.9)(tastes.log(users=30, items=20, events=300, seed=1))[0]
+    models = (ra.models.parse("StreamPopular"), ra.models.parse("Recent"))
+    streams = [ra.play(model, fold, ra.protocols.prequential(at=5)) for model in models]
+    return {"a": streams, "metric": "recall@5", "window": 20}
+
+
+ARGUMENTS = {"ra.sudden_death": runs_and_truth, "ra.judge": played_runs, "ra.compare_over_time": played_streams}
 
 
 @pytest.mark.parametrize("literal", FORMS)
@@ -84,8 +92,12 @@ def test_the_literal_form_of_a_departure_parses(one: Declared) -> None:
     elif one.kind == "design":
         assert str(designs.parse(literal)) == literal
     elif one.kind == "function":
-        assert literal.startswith(f"{one.name}(")
-        assert eval(literal, {"ra": ra, **ARGUMENTS[one.name]()})
+        call = ast.parse(literal, mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert ast.unparse(call.func) == one.name
+        form = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        assert form
+        assert getattr(ra, one.name.removeprefix("ra."))(**ARGUMENTS[one.name](), **form)
     else:
         assert str(registries[one.kind].parse(literal))
 

@@ -105,7 +105,7 @@ def test_a_page_says_how_settings_differ_although_that_was_written_after_the_run
     assert "| [Small](small.md) | 1 | 0 | 0 | 1 | 1 |" in gallery_index([again])
 
 
-PLACE = re.compile(r"\b(table|figure|section|equation|lemma|abstract)s?\b")
+PLACE = re.compile(r"\b(table|figure|section|equation|lemma|abstract|sentence)s?\b")
 CLAIMS = [(path.stem, name) for path in PAPERS for name in read_paper(path).paper.claims]
 
 
