@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 @departs(
     Departure(
+        "target-sets",
+        "The paper ranks against one random sample of non-relevant items; recassay computes the mean over all samples.",
+        "ra.judge(runs, designs, metrics, method='sample', draws=1)",
+    ),
+    Departure(
         "sampled-metrics",
         "The paper reports means of 20 draws; recassay computes the mean over all draws, and draws nothing.",
         "ra.judge(runs, designs, metrics, method='sample', draws=20)",
