@@ -441,6 +441,9 @@ EXAMPLES: dict[str, str] = {
         users = [{"user_id": "user-1", "country": "de"}, {"user_id": "user-2", "country": "fr"}]
         ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "mrr", interval=None, users=users, by="country")
         """,
+    "I409": """
+        ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "mrr", train={"bob": ["y"]}, users="known")
+        """,
     "I421": """
         import polars as pl
         counts = ra.read_interactions({"ann": ["x"], "bob": ["y"]}).item_counts

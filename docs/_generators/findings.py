@@ -169,8 +169,9 @@ EXAMPLES = {
         """,
     ),
     "C010": Example(
-        "Evaluate new users separately: a system can only give them its default recommendations. In a study, "
-        "`core(users=5)` removes them.",
+        "Evaluate new users separately: a system can only give them its default recommendations, and a model that knows "
+        'users by their events gives none. `users="known"` (`--users known`, in a study `users: known`) scores the '
+        "others alone; `random(test=0.2, by='user')`, `leave_out(n=1)` and `last(n=1)` leave every test user a past.",
         """
         train = {"ann": ["a"], "bob": ["x"]}
         scores = ra.score({"mine": {"eve": ["x"]}}, {"eve": ["x"]}, "hit@1", train=train)

@@ -29,7 +29,7 @@ from recassay.threads import StageProgress
 USERS, ITEMS, EVENTS = 2_000, 1_000, 100_000
 DEPTH = 20
 BASELINE = "popular"
-IDENTITY = {"dataset": "demo", "split": "random(test=0.2)"}
+IDENTITY = {"dataset": "demo", "split": "random(test=0.2, by='user')"}  # what hold_out does; all users have a past
 METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10 efd@10 ild@10 coverage@10"
 
 TITLE = "# A small study made by `recassay demo`"

@@ -335,3 +335,23 @@ def test_until_prints_the_number_of_users_and_runs_no_tests(recassay, folder):
     }  # fmt: skip
     shown = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01")
     assert "All 4 users were scored: the means are exact." in shown.err
+
+
+def test_known_users_alone_are_scored_and_every_output_says_so(recassay, folder):
+    pl.DataFrame({"user_id": ["u1", "u2"], "item_id": ["q", "q"]}).write_csv(folder / "log.csv")
+    truth = pl.DataFrame({"user_id": ["u1", "u2", "u9"], "item_id": ["a", "b", "a"]})
+    truth.write_csv(folder / "some.csv")
+    lists = pl.DataFrame({"user_id": ["u1", "u2"], "item_id": ["a", "a"], "score": [1.0, 1.0]})
+    lists.write_csv(folder / "mine.csv")
+    command = ["score", "some.csv", "mine.csv", "-m", "hit@1", "--users", "known"]
+    refused = recassay(*command)
+    assert "U105" in refused.err
+    assert "--train LOG" in refused.err
+    answer = recassay(*command, "--train", "log.csv", "--json", "-o", "out")
+    assert answer.json["systems"]["mine"]["metrics"]["hit@1"]["mean"] == 0.5
+    assert answer.json["settings"]["population"] == {"users": 2, "of": 3}
+    assert json.loads((folder / "out/summary.json").read_text())["settings"]["population"] == {"users": 2, "of": 3}
+    assert "users with training events: 2 of 3" in (folder / "out/report.html").read_text()
+    for table in ("text", "markdown", "latex"):
+        shown = recassay(*command, "--train", "log.csv", "--table", table).out
+        assert "Means are over users with training events: 2 of 3." in shown

@@ -50,6 +50,20 @@ def test_a_fitted_model_in_a_file_recommends_as_the_model_by_name(recassay, mine
     assert (mine / "stored.csv").read_bytes() == (mine / "named.csv").read_bytes()
 
 
+def test_the_users_without_training_events_get_no_list_and_are_counted(recassay, folder):
+    (folder / "log.csv").write_text("user_id,item_id\n1,7\n1,8\n1,9\n2,7\n2,9\n3,9\n")
+    (folder / "fold").mkdir()
+    log = pl.read_csv(folder / "log.csv")
+    log[[0, 1, 3]].write_parquet(folder / "fold/train.parquet")
+    log[[2, 4, 5]].write_parquet(folder / "fold/truth.parquet")
+    for model, said in (("UserKNN", "no list for 1 of 3 users without training events"), ("Popular", "")):
+        answer = recassay("recommend", model, "fold", "-o", "run.csv")
+        assert answer.code == 0
+        assert pl.read_csv(folder / "run.csv")["user_id"].unique().sort().to_list() == [1, 2, *([] if said else [3])]
+        assert said in answer.err
+        assert bool(said) == ("no list" in answer.err)
+
+
 def test_all_users_of_a_log_get_lists(recassay, mine):
     answer = recassay("recommend", "Popular", "mine.csv", *NAMES, "-k", 5, "-o", "all.tsv", "--json")
     assert answer.json == {"output": "all.tsv", "users": 60, "lists": 60, "rows": 300}

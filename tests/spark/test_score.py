@@ -52,6 +52,24 @@ def test_paths_and_tables_give_what_the_laptop_gives(spark, lake, tasks):
     assert repr(ra.compare(tables, baseline="pop")) == repr(ra.compare(whole, baseline="pop"))
 
 
+def test_known_users_are_those_of_the_laptop(spark, lake, tmp_path):
+    log = pl.read_parquet(lake / "train.parquet").filter(pl.col("user_id") % 3 > 0)
+    log.write_parquet(tmp_path / "some.parquet")
+    given = (lake / "runs", lake / "truth.parquet", METRICS)
+    here, there = (
+        ra.score(*given, train=tmp_path / "some.parquet", users="known", engine=engine) for engine in (None, "spark")
+    )
+    assert repr(there.rows) == repr(here.rows)
+    assert there.findings == here.findings
+    assert there.settings["population"] == here.settings["population"]
+    assert there.settings["population"]["users"] < there.settings["population"]["of"]
+    with pytest.raises(UsageError, match="U105"):
+        ra.score(*given, train=log, users="known", engine="spark")
+    log.with_columns(pl.col("user_id") + 1_000).write_parquet(tmp_path / "others.parquet")
+    with pytest.raises(InputError, match="I409"):
+        ra.score(*given, train=tmp_path / "others.parquet", users="known", engine="spark")
+
+
 @pytest.mark.parametrize("order", ["ascending", "descending", "mixed"])
 def test_scores_that_look_like_ranks_are_reported_as_on_the_laptop(spark, tmp_path, order):
     places = {"ascending": [1, 2, 3, 4], "descending": [4, 3, 2, 1], "mixed": [2, 4, 1, 3]}[order]

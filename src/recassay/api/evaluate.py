@@ -19,8 +19,10 @@ from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.base.registry import parse as parse_model
+from recassay.naming.choices import Population
 from recassay.protocols.ranking import Ranking
 from recassay.results.scores import Scores
+from recassay.results.settings import population
 from recassay.shown import Displayable
 from recassay.split import REGISTRY as SPLITS
 from recassay.split import Split
@@ -65,6 +67,7 @@ def evaluate(
     references: bool = True,
     items: Any = None,
     columns: Columns = None,
+    users: Population = "all",
     seed: int = 0,
     threads: int | None = None,
 ) -> Evaluation:
@@ -76,7 +79,7 @@ def evaluate(
     events, ``last(n=1)`` for times that only order the events of each user, ``random(test=0.2)`` without times.
     ``protocol`` says how the models' lists are made. ``references`` adds systems that every good system must beat,
     Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark them as references.
-    ``items`` are item features.
+    ``items`` are item features. ``users="known"`` takes means over the test users with training events alone.
 
     >>> from recassay.data.synthetic.tastes import log
     >>> made = log(users=80, items=60, events=2_000, seed=1)
@@ -90,11 +93,12 @@ def evaluate(
     systems = {**named, **{name + REFERENCE: model for name, model in added.items()}}
     ask = protocol or Ranking(bins=0)
     runs = {name: play(model, fold, ask, name=name, threads=threads) for name, model in systems.items()}
-    scores = score(runs, fold, metrics, relevant_from=ask.relevant_from or 1.0, seed=seed, threads=threads)
+    scores = score(runs, fold, metrics, users=users, relevant_from=ask.relevant_from or 1.0, seed=seed, threads=threads)
     comparison = (
         compare(scores, seed=seed, threads=threads) if len(runs) > 1 and scores.unit_metrics else _untested(seed)
     )
     stated = {"split": how, "protocol": str(ask), "metrics": ", ".join(scores.metrics), "references": ", ".join(added)}
+    stated["users"] = population(scores.settings) or "all users of the test part"
     return Evaluation(fold, runs, scores, comparison, tuple(name + REFERENCE for name in added), stated)
 
 

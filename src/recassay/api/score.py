@@ -14,7 +14,14 @@ from recassay.errors.arguments import checks_types
 from recassay.evaluate.lists.job import Report
 from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest, with_user_groups
 from recassay.evaluate.lists.until import Until
-from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, one_of
+from recassay.evaluate.options import (
+    ConventionOptions,
+    Execution,
+    GroupOptions,
+    ReadOptions,
+    one_of,
+    population_or_table,
+)
 from recassay.metrics.registry import Metrics
 from recassay.results.scores import Scores
 from recassay.stats.intervals import Uncertainty
@@ -78,6 +85,9 @@ def score(
     read. ``distances`` is a matrix with a row and a column for each item of ``train``, ascending by id, for metrics
     with ``distance='given'``.
 
+    ``users="known"`` scores only the users of the truth that have a training event; ``"all"`` scores everybody. Any
+    other value is a table of users, see ``by``. ``scores.settings["population"]`` then has the numbers of both.
+
     ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own;
     ``missing="error"`` refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how
     lists are interpreted, see :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library. Its
@@ -122,7 +132,10 @@ def score(
     execution = one_of("execution", execution, Execution(engine, memory, work, threads, progress))
     tables = ReadOptions(columns, truth_columns, format, nan, negative, train_columns, run_columns or {}, users_columns)
     reading = one_of("reading", reading, tables)
-    stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
+    population, users = population_or_table(users)
+    stated = ConventionOptions(
+        profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
+    )
     uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
     request = ScoreRequest.of(
         ScoreInputs(runs, truth, train, items, distances, users),

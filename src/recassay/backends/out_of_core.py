@@ -25,6 +25,7 @@ from recassay.data.chunks import TableChunks, chunk_boundaries
 from recassay.data.distances import validated_distances
 from recassay.data.interactions import Interactions
 from recassay.data.io import RowRange, open_row_ranges, run_sources
+from recassay.data.population import of_known_users
 from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -37,6 +38,7 @@ from recassay.evaluate.lists.sources import TableOrigin, TrainingParts, TruthPar
 from recassay.evaluate.lists.summary import assemble
 from recassay.metrics.refusals import raise_if_id_types_differ
 from recassay.results.scores import Scores
+from recassay.results.settings import POPULATION
 from recassay.threads import Progress
 
 if TYPE_CHECKING:
@@ -110,6 +112,9 @@ def score_files(request: ScoreRequest) -> Scores:
     with tempfile.TemporaryDirectory(prefix="recassay-") as folder:
         chunked = _ChunkedScoring(request, job, memory, Path(folder))
         opened_truth, opened_log = chunked.open_truth(), chunked.open_log()
+        population: dict[str, Any] = {}
+        if isinstance(opened_truth, Truth) and isinstance(opened_log, Interactions) and chunked.only_known:
+            opened_truth, population[POPULATION] = of_known_users(opened_truth, opened_log)
         held = resident() + PROGRAM_GROWTH
         truth, log = chunked.truth_parts(opened_truth, held), chunked.training_parts(opened_log, held)
         available = _available(memory, held + truth.size + log.size, truth.users.len())
@@ -121,7 +126,7 @@ def score_files(request: ScoreRequest) -> Scores:
         judged = {name: chunked.judge(name, path, truth, log, available) for name, path in runs}
         cells = available // BYTES_PER_VALUE
         scores = assemble(chunked.job, judged, truth.users, request.uncertainty, request.profile, cells)
-        return replace(scores, settings={**scores.settings, TRUTH: truth.about})
+        return replace(scores, settings={**scores.settings, **population, TRUTH: truth.about})
 
 
 def _paths(runs: Any) -> list[tuple[str, str | Path]]:
@@ -148,10 +153,18 @@ class _ChunkedScoring:
     memory: int
     folder: Path
 
+    @property
+    def only_known(self) -> bool:
+        """Return whether only users with training events are scored: truth and log are then read whole, runs are not.
+
+        Which users are known must be settled before anything is counted over the truth.
+        """
+        return self.job.conventions.users == "known"
+
     def open_truth(self) -> Truth | _OpenedTable:
-        """Return the opened files of the truth, or the truth itself if it is in memory or can only be read whole."""
+        """Return the opened files of the truth, or the truth itself if it is in memory or must be read whole."""
         source, reading = self.request.inputs.truth, self.request.reading
-        opened = self._open(source, "truth", reading.columns, reading.truth_columns)
+        opened = None if self.only_known else self._open(source, "truth", reading.columns, reading.truth_columns)
         if opened is not None:
             return opened
         return read_with_shared_names(
@@ -168,7 +181,7 @@ class _ChunkedScoring:
         source, reading = self.request.inputs.train, self.request.reading
         if source is None:
             return None
-        whole = any(metric.needs_whole_log for metric in self.job.metrics.values())
+        whole = self.only_known or any(metric.needs_whole_log for metric in self.job.metrics.values())
         opened = None if whole else self._open(source, "log", reading.columns, reading.train_columns)
         if opened is not None:
             return opened

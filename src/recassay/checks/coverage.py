@@ -33,26 +33,20 @@ def _untrained_missing(given: CheckInput) -> int:
 
 
 @check("C001", "Users without a list", "warning", count=_untrained_missing)
-def missing_lists(facts: Facts) -> tuple[Severity, str] | None:
+def missing_lists(facts: Facts) -> str | None:
     """Report if users of the truth have no list in the run; by default each counts as an empty list.
 
-    Models that know a user by the user's events give no list to a user without training events. If all users without a
-    list are such users, and fewer than 1 % of the users, the severity is info.
+    Models that know users by their events give no list to a user without training events. If there are no others,
+    C010 reports them instead.
     """
     met, untrained = facts.met, int(facts.counted["C001"])
-    if not met.missing:
+    if met.missing == untrained:
         return None
-    who = "all of them" if untrained == met.missing else f"{untrained:,} of them"
     return (
-        _cold_severity(met.missing, met.queries) if untrained == met.missing else "warning",
         f"{format_share(met.missing, met.queries)} users of the truth have no list, "
-        f"{f'{who} without training events, ' if untrained else ''}such as "
-        f"{format_id(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'",
+        f"{f'{untrained:,} of them without training events, ' if untrained else ''}such as "
+        f"{format_id(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'"
     )
-
-
-def _cold_severity(part: int, whole: int) -> Severity:
-    return "warning" if 100 * part >= whole else "info"
 
 
 def _lengths(given: CheckInput) -> ListLengths:
@@ -92,7 +86,7 @@ def extra_queries(facts: Facts) -> str | None:
         return None
     return (
         f"{format_share(met.extra_queries, met.lists + met.extra_queries)} lists are for users that are not in the "
-        "truth, "
+        f"truth{' or have no training event' if facts.conventions.users == 'known' else ''}, "
         f"such as {format_id(met.examples['extra_query'])}; they are not scored"
     )
 
@@ -187,11 +181,12 @@ def untrained_users(facts: Facts) -> tuple[Severity, str] | None:
     found: RowShare = facts.counted["C010"]
     if found.first is None:
         return None
-    counted = format_share(found.part, found.whole)
+    unlisted = int(facts.counted["C001"])
     return (
-        _cold_severity(found.part, found.whole),
-        f"{counted} users of the truth have no training event, such as {format_id(found.first[1])}: no system can "
-        "personalise for them; score the others with users='known', or split so that every user has a past, such as "
+        "warning" if 100 * found.part >= found.whole else "info",
+        f"{format_share(found.part, found.whole)} users of the truth have no training event, such as "
+        f"{format_id(found.first[1])}{f' (no list for {unlisted:,} of them)' if unlisted else ''}; no system can "
+        "personalise for them: score the others with users='known', or split so that every user has a past, such as "
         "random(test=0.2, by='user')",
     )
 

@@ -106,6 +106,7 @@ def recommend(
     _common.announce_compilation(quiet or as_json)
     import numpy as np
 
+    from recassay.data.population import known_users
     from recassay.models.base.model import recommend as listed
     from recassay.models.base.stored import load_fitted
 
@@ -124,6 +125,10 @@ def recommend(
         _common.print_json(counts)
     else:
         typer.echo(printable(f"{run!r}\n  file   {output}", keep="\n"))
+        if without := users.filter(~users.is_in(run.queries.implode())).len():
+            untrained = int((~known_users(made.train, users)).sum())
+            why = " without training events" if without == untrained else ""
+            _common.say(f"no list for {without:,} of {users.len():,} users{why}")
 
 
 def _fold(source: str, columns: str | None, items: str | None) -> Any:

@@ -52,7 +52,14 @@ def score(
         str | None, option("--items", "Item features, for diversity metrics.", INPUT, metavar="FILE")
     ] = None,
     users: Annotated[
-        str | None, option("--users", "Table with a row per user, for --by.", INPUT, metavar="FILE")
+        str | None,
+        option(
+            "--users",
+            "known: score only users with training events (needs --train); else a table with a row per user, for --by."
+            "  [default: all]",
+            INPUT,
+            metavar="known|all|FILE",
+        ),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -271,10 +278,11 @@ def score(
     _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
     from recassay.cli._columns import columns_by_run
-    from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions
+    from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
     from recassay.stats.intervals import Uncertainty
 
     truth, train = _of_fold(truth, train)
+    population, table_of_users = population_or_table(users)
     systems = _systems(runs, engine)
     _common.refuse_unknown_baseline(baseline, systems)
     shared, own = columns_by_run(columns or (), systems)
@@ -285,13 +293,13 @@ def score(
             metric or DEFAULT_METRICS,
             train=train,
             items=items,
-            users=users,
+            users=table_of_users,
             until=until,
             strata=strata,
             first_hits=output is not None,
             reading=ReadOptions(shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns),
             conventions=ConventionOptions(
-                profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates
+                profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
             ),
             uncertainty=Uncertainty(None if interval == "none" else interval, level, resamples, seed),
             execution=Execution(engine, memory, work, threads, report),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
+from recassay.data.population import nobody_is_known
 from recassay.shown import Displayable
 
 Leakage = Literal["none", "per user", "global"]
@@ -41,6 +42,24 @@ class Fold(Displayable):
     number: int = 0
     profile: NDArray[np.bool_] | None = None
     items: Features | None = None
+
+    def of_known_users(self) -> Fold:
+        """Return the fold whose test part has only users with training events; raise I409 if there are none.
+
+        Models learn the same as before. Under designs, a user without training events no longer counts 0.
+
+        >>> rows = {"user_id": ["ann", "ann", "eve"], "item_id": ["x", "y", "x"]}
+        >>> log = Interactions.from_frame(pl.DataFrame(rows))
+        >>> fold = Fold(log.take(np.array([0])), log.take(np.array([1, 2])), "global", {})
+        >>> fold.of_known_users().test.frame().rows(), fold.of_known_users().how
+        ([('ann', 'y')], {'population': {'users': 1, 'of': 2}})
+        """
+        known = np.diff(self.train.by_user[0]) > 0
+        test = self.test.take(known[self.test.users])
+        users, of = (np.unique(part.users).size for part in (test, self.test))
+        if not users:
+            raise nobody_is_known(of, self.test.origin)
+        return replace(self, test=test, how={**self.how, "population": {"users": users, "of": of}})
 
     @functools.cached_property
     def fingerprint(self) -> str:

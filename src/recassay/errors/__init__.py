@@ -109,6 +109,7 @@ CODES: dict[str, str] = {
     "I406": "run and training log share no item",
     "I407": "run and item features share no item",
     "I408": "groups and truth share no id",
+    "I409": "no user of the truth is in the training log",
     "I421": "log changed while it was read",
     "I423": "factors cannot be used",
     # usage

@@ -77,8 +77,8 @@ class ConventionOptions:
     None leaves a choice to the ``profile`` (the conventions of another library), or to the default.
 
     ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own.
-    ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
-    :class:`~recassay.metrics.align.Conventions`.
+    ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, and ``users`` over which users means
+    are, see :class:`~recassay.metrics.align.Conventions`.
     """
 
     profile: str | None = None
@@ -89,6 +89,7 @@ class ConventionOptions:
     ties: str | None = None
     precision: str | None = None
     duplicates: str | None = None
+    users: str | None = None
 
     def __post_init__(self) -> None:
         for name, known in WORDS.items():
@@ -174,6 +175,16 @@ class DesignOptions:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise UsageError("U102", f"there is no method '{self.method}'", hint="method is 'exact' or 'sample'")
+
+
+def population_or_table(users: Any) -> tuple[str | None, Any]:
+    """Return (population, table of users) of an option ``users``, which is one of the two; the other is None.
+
+    >>> population_or_table("known"), population_or_table("users.csv")
+    (('known', None), (None, 'users.csv'))
+    """
+    is_population = isinstance(users, str) and users in choices.words(choices.Population)
+    return (users, None) if is_population else (None, users)
 
 
 def one_of(name: str, given: Options | None, keywords: Options) -> Options:

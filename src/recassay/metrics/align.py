@@ -46,6 +46,7 @@ class Conventions:
     duplicates:  repeated items of a list: ``first`` keeps the first row; ``last`` keeps the first position with the
                  score of the last row, as a dict of items does; ``error``; or ``keep`` (every row counts)
     missing:     a query without a list: ``allow`` (each metric's ``missing`` decides) or ``error``
+    users:       the users that means are over: ``all`` of the truth, or the ``known`` ones, with training events
     """
 
     order: choices.ListOrder = "given"
@@ -53,6 +54,7 @@ class Conventions:
     precision: choices.Precision = "double"
     duplicates: choices.Duplicates = "first"
     missing: Literal["allow", "error"] = "allow"
+    users: choices.Population = "all"
 
     @property
     def reads_scores(self) -> bool:

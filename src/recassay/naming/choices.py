@@ -22,6 +22,7 @@ Precision = Literal["double", "single"]
 Duplicates = Literal["first", "last", "error", "keep"]
 Missing = Literal["zero", "skip", "error"]
 NoRelevant = Literal["undefined", "zero"]
+Population = Literal["all", "known"]  # users of the truth; those with training events
 
 # statistics
 TestName = Literal["permutation", "bootstrap", "t", "wilcoxon", "wilcoxon-pratt", "sign", "mcnemar"]

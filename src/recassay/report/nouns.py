@@ -44,6 +44,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.group_scores import GroupScores
 from recassay.results.outcomes import Outcomes
 from recassay.results.score_set import ScoreSet
+from recassay.results.settings import population
 
 BINS = 40  # points of a sparkline
 NAMES = 5  # of systems, metrics or features, before "and n more"
@@ -98,6 +99,8 @@ def _fold(fold: Fold) -> ShownFacts:
     lines["leakage"] = f"{fold.leakage}: {LEAKAGE[fold.leakage]}" if timed else "unknown: the log has no times"
     if removed := {reason: count for reason, count in fold.removed.items() if count}:
         lines["removed"] = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
+    if over := population(fold.how):
+        lines["test users"] = over
     if fold.items is not None:
         lines["items"] = f"{fold.items.n_items:,} with {fold.items.names.len():,} features"
     sparks = {name: values for name, part in parts.items() if part is not None for values in _over_time(part).values()}

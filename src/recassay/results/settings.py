@@ -1,9 +1,21 @@
-"""Settings of scores of which one value is computed when it is read, because that takes time and is rarely needed."""
+"""Settings of scores: which users were scored, and a value that is computed when it is read, as it is rarely needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+POPULATION = "population"  # key of the settings: the numbers of users with training events, and ``of`` all users
+
+
+def population(settings: Mapping[str, Any]) -> str:
+    """Return which users the numbers are over, if only users with training events were scored; else "".
+
+    >>> population({"population": {"users": 9400, "of": 13712}})
+    'users with training events: 9,400 of 13,712'
+    """
+    counts = settings.get(POPULATION)
+    return f"users with training events: {counts['users']:,} of {counts['of']:,}" if counts else ""
 
 
 class DeferredSettings(Mapping[str, Any]):

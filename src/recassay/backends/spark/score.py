@@ -30,6 +30,7 @@ from recassay.data.distances import validated_distances
 from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.population import nobody_is_known
 from recassay.data.read import Columns, read_training, read_with_shared_names
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
@@ -40,6 +41,7 @@ from recassay.evaluate.lists.sources import TableOrigin
 from recassay.evaluate.lists.summary import score_settings
 from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
 from recassay.metrics.context import Context
+from recassay.results.settings import POPULATION
 from recassay.stats.intervals import LARGE
 
 if TYPE_CHECKING:
@@ -66,6 +68,10 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     if job.progress is not None:
         job.progress("starting Spark", 1, 1)
     others = {TRUTH: truth} | _log(spark, request)
+    population: dict[str, Any] = {}
+    if job.conventions.users == "known":
+        truth, population[POPULATION] = _of_known_users(truth, others.get(TRAIN))
+        others[TRUTH] = truth
     with report_stages(spark, job.progress, "reading truth and log"):
         job = _settled(replace(job, context=_context(request, others)), truth, reading.negative)
     origins = {name: TableOrigin(one.where, one.remarks) for name, one in (others | runs).items()}
@@ -79,7 +85,8 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
             rows, findings = means_and_findings(kept, in_task, totals, request.uncertainty, few)
         if temporary:
             weakref.finalize(kept, shutil.rmtree, Path(folder).parent, ignore_errors=True)
-    settings = score_settings(job, request.uncertainty, request.profile) | {"engine": "spark", "values": folder}
+    settings = score_settings(job, request.uncertainty, request.profile) | population
+    settings |= {"engine": "spark", "values": folder}
     return StoredScores.of(kept, tuple(runs), tuple(job.metrics), rows=rows, findings=findings, settings=settings)
 
 
@@ -169,6 +176,22 @@ def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
         return {}
     log = read_side_table(spark, given, "log", request.reading.columns, request.reading.train_columns)
     return {TRAIN: SparkTable(log.frame.drop(TIMESTAMP), log.where)}  # no metric of a run reads times
+
+
+def _of_known_users(truth: SparkTable, train: SparkTable | None) -> tuple[SparkTable, dict[str, int]]:
+    """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
+
+    Raise U105 for a training log that is not on Spark, I409 if no user has a training event.
+    """
+    if train is None:
+        what = "on Spark, users='known' needs the training log as a table of Spark or a path"
+        raise UsageError("U105", what, hint="spark.createDataFrame(...), or a Parquet file")
+    kept = truth.frame.join(train.frame.select(USER).distinct(), USER, "left_semi")
+    with translate_errors():
+        users, of = (frame.select(USER).distinct().count() for frame in (kept, truth.frame))
+    if not users:
+        raise nobody_is_known(of, truth.where)
+    return replace(truth, frame=kept), {"users": users, "of": of}
 
 
 def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context:

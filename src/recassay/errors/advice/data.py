@@ -315,6 +315,11 @@ ADVICE: dict[str, Advice] = {
         "users or items uses other ids, or the column is empty.",
         "Compare the examples; name the column of ids with `--columns user=NAME` (or `item=NAME`).",
     ),
+    "I409": Advice(
+        "Only users with training events were to be scored (`users='known'`, `--users known`), and no user of the "
+        "truth has one: the two files use different ids, or the split tests new users only.",
+        "Compare the ids of both files, or score all users.",
+    ),
     "I421": Advice(
         "A log that is read in parts is read twice: first its items are counted, then its rows are used. The second "
         "time there was an item that was not counted, so something writes to the files.",

@@ -11,6 +11,7 @@ from recassay.columnar.orders import sharing_orders
 from recassay.data.distances import validated_distances
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
+from recassay.data.population import of_known_users
 from recassay.data.read import (
     each_run,
     first_source,
@@ -40,7 +41,7 @@ from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
 from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores
-from recassay.results.settings import DeferredSettings
+from recassay.results.settings import POPULATION, DeferredSettings
 from recassay.stats.intervals import Uncertainty
 from recassay.threads import first_ahead
 
@@ -119,6 +120,12 @@ class ScoreRequest:
         ``first_hits`` keeps the rank of each user's first relevant item; ``until`` is the wanted precision, if users
         are sampled.
         """
+        if conventions.users == "known" and inputs.train is None:
+            raise UsageError(
+                "U105",
+                "users='known' are the users with training events, and there is no training log",
+                hint="give it with --train LOG (train= in Python)",
+            )
         profile = find_profile(conventions.profile) if conventions.profile else None
         named = _metrics(metrics, conventions, profile)
         items = None
@@ -182,6 +189,7 @@ def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
         reading.truth_columns,
     )
     log = distances = None
+    population: dict[str, Any] = {}
     if inputs.train is not None:
         log = read_with_shared_names(
             lambda names: read_training(inputs.train, columns=names), reading.columns, reading.train_columns,
@@ -189,18 +197,21 @@ def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
         )  # fmt: skip
     if inputs.distances is not None and log is not None:
         distances = validated_distances(inputs.distances, log.n_items)
+    if log is not None and request.job.conventions.users == "known":
+        truth, population[POPULATION] = of_known_users(truth, log)
     context = replace(request.job.context, train=log, distances=distances)
     job = replace(request.job, context=context, first_hits_from=request.first_hits_from)
     job = job.resolved(truth_statistics_for(job.metrics.values(), truth))
     if request.until is not None:
-        return score_until(job, truth, dict(runs), request.until, request.profile)
+        scores = score_until(job, truth, dict(runs), request.until, request.profile)
+        return replace(scores, settings={**scores.settings, **population})
     of_items, judged = item_groups(request, job, truth), {}
     for name, run in runs:
         judged[name] = job.judge(run, truth)
         for groups in of_items:
             groups.judge(name, run)
     scores = assemble(job, judged, truth.queries, request.uncertainty, request.profile)
-    scores = replace(scores, settings=_with_truth(scores.settings, truth))
+    scores = replace(scores, settings=_with_truth({**scores.settings, **population}, truth))
     rules = request.group_rules
     return replace(scores, groups=tuple(groups.scores(scores, request.uncertainty, rules) for groups in of_items))
 

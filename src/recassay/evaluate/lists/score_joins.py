@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from recassay.errors import InputError, UsageError
+from recassay.metrics.align import Conventions
 from recassay.results.score_set import GIVEN, Place, ScoreSet
 from recassay.results.scores import Scores
 
@@ -149,7 +151,7 @@ def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str,
     if not (one.settings and other.settings):
         return []
     pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]
-    conventions = [of.settings.get("conventions") or {} for of in (one, other)]
+    conventions = [asdict(Conventions()) | (of.settings.get("conventions") or {}) for of in (one, other)]
     pairs += [(name, value, conventions[1].get(name)) for name, value in conventions[0].items()]
     pairs.append(("the profile", *(of.settings.get("profile") or "none" for of in (one, other))))
     return [pair for pair in pairs if pair[1] != pair[2]]

@@ -215,8 +215,8 @@ def _standings_and_top(
             for row, m in enumerate(task.bins, start=n_bases)
         },
         others=task.others,
-        users=task.train.user_vocabulary.size,
-        everyone=task.train.user_vocabulary.ids,
+        users=task.everyone.size,
+        everyone=task.train.user_vocabulary.decode(task.everyone),
         popularity=weight,
         unlisted=int(bottom.sum()),
         how=task.how,

@@ -134,6 +134,12 @@ class RankingTask:
         """Return, for each query, its row in the block of queries that are scored together."""
         return row_in_block(self.queries)
 
+    @functools.cached_property
+    def everyone(self) -> Int32:
+        """Return the users whom means can count, queried or not: all of the log, or those with training events."""
+        known = np.diff(self.train.by_user[0]) > 0
+        return np.flatnonzero(known if "population" in self.how else np.ones_like(known)).astype(np.int32)
+
     @property
     def queries(self) -> pl.Series:
         """Return the ids of the query users."""
@@ -190,7 +196,7 @@ class RankingTask:
 
         A base set is AI (all items) or TI (items with a test rating).
         """
-        idle = np.setdiff1d(np.arange(self.train.user_vocabulary.size), self.users)
+        idle = np.setdiff1d(self.everyone, self.users)
         offsets, profile = self.past.by_user
         owner, found = row_groups(offsets), {}
         for base, inside in zip(self.bases, self.member, strict=True):

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
+from recassay.results.settings import population
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
@@ -119,9 +120,11 @@ def conventions(scores: Scores) -> str:
     defaults = asdict(Conventions())
     parts = [f"profile={scores.settings['profile']}"] if scores.settings.get("profile") else []
     used = scores.settings.get("conventions", {})
-    parts += [f"{name}={value}" for name, value in used.items() if value != defaults.get(name)]
+    parts += [f"{name}={value}" for name, value in used.items() if value != defaults.get(name) and name != "users"]
     renamed = {heading: full for heading, full in scores.settings.get("metrics", {}).items() if heading != full}
-    sentences = [f"Conventions: {', '.join(parts)}"] if parts else []
+    over = population(scores.settings)
+    sentences = [f"Means are over {over}"] if over else []
+    sentences += [f"Conventions: {', '.join(parts)}"] if parts else []
     sentences += [f"{heading} is {full}" for heading, full in renamed.items()]
     return f"{'; '.join(sentences)}." if sentences else ""
 

@@ -8,6 +8,7 @@ from typing import Any
 from recassay._version import __version__
 from recassay.report.content import wording
 from recassay.report.content.grids import ResultGrids
+from recassay.results.settings import population
 
 DESCRIPTIONS = {"lists": "ranked lists as given", "sequences": "generated sequences", "stream": "events of a stream"}
 Fact = tuple[str, str]
@@ -27,6 +28,7 @@ def card(results: Sequence[ResultGrids], lock: Mapping[str, Any], settings: Mapp
         ("Protocol", ", ".join(_distinct(results, 2))),
         ("Systems", ", ".join(_system(name, lock) for name in systems)),
         ("Designs", ", ".join(DESCRIPTIONS.get(design, design) if len(designs) == 1 else design for design in designs)),
+        ("Users", population(settings) or _population(lock)),
         ("Metrics", ", ".join(dict.fromkeys(grid.metric for grid in grids))),
         ("Settings", _tuning(lock)),
         ("Seeds", ", ".join(map(str, lock.get("seeds") or _distinct(results, 3)))),
@@ -41,6 +43,10 @@ def _data(lock: Mapping[str, Any]) -> list[str]:
         f"{data['name']} ({data['events']:,} events, {data['users']:,} users, {data['items']:,} items)"
         for data in lock.get("data") or []
     ]
+
+
+def _population(lock: Mapping[str, Any]) -> str:
+    return "users with training events" if lock.get("users") == "known" else ""
 
 
 def _system(name: str, lock: Mapping[str, Any]) -> str:

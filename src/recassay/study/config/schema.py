@@ -236,6 +236,10 @@ class Study(ConfigSection):
     seeds: Annotated[
         list[int], Field(min_length=1, description="a seed for each repetition of models that have one")
     ] = [0]
+    users: Annotated[
+        Literal["all", "known"],
+        Field(description="the test users that are scored: `all`, or those `known`, with training events in the fold"),
+    ] = "all"
     by: Annotated[
         Texts, Field(description="columns of users: means by group are shown too, with the gap between groups")
     ] = []

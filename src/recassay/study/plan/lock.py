@@ -30,7 +30,7 @@ from recassay.study.plan.systems import System
 NAME = "study.lock.yaml"
 LIBRARIES = ("numpy", "scipy", "numba", "polars")
 SHARED = ("versions", "protocol", "protocols", "plugins")  # keys that the answers of all systems depend on
-IDENTITY = ("study", "quick", "data", "filters", "splits")  # keys that must not change in a folder of results
+IDENTITY = ("study", "quick", "data", "filters", "splits", "users")  # keys that must not change in a folder of results
 
 
 def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
@@ -56,6 +56,7 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
             for heading, metric in plan.metrics.items()
         },
         "seeds": list(study.seeds),
+        **({"users": study.users} if study.users != "all" else {}),
         **({"by": list(study.by)} if study.by else {}),
         **({"by_item": list(study.by_item)} if study.by_item else {}),
         **({"smallest_group": study.smallest_group} if study.by or study.by_item else {}),
@@ -154,11 +155,11 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
         )
     before = stored_lock(folder)
     for part in IDENTITY:
-        if before.get(part) != lock[part]:
+        if before.get(part) != lock.get(part):
             raise UsageError(
                 "U134",
                 f"the folder holds results of another study: its {part} was {_shown(before.get(part))} "
-                f"and is {_shown(lock[part])}",
+                f"and is {_shown(lock.get(part))}",
                 where=str(path),
                 hint="choose another folder with -o; models, designs, metrics and seeds may change in the same one",
             )

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LISTS = "lists"  # the design that scores ranked lists as they are
 SEQUENCES = "sequences"  # the only design for generated sequences
 STREAM = "stream"  # the only design for streams
-LIST_KEYS = ("designs", "experiments", "by", "by_item")  # keys that only studies of ranked lists have
+LIST_KEYS = ("designs", "experiments", "users", "by", "by_item")  # keys that only studies of ranked lists have
 STREAM_KEYS = ("over_time",)  # keys that only studies of streams have
 
 

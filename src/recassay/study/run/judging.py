@@ -30,6 +30,7 @@ from recassay.metrics.registry import parse_metrics
 from recassay.results.design_scores import DesignScore
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
+from recassay.results.settings import POPULATION
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan
@@ -115,7 +116,7 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
         ScoreInputs(None, truth, fold.train, fold.items),
         metrics_of(plan, fold),
         reading=ReadOptions(),
-        conventions=ConventionOptions(),
+        conventions=ConventionOptions(users=plan.study.users),
         uncertainty=Uncertainty(None),
         execution=Execution(threads=threads),
     )
@@ -185,7 +186,8 @@ def _score_lists(
     parts = ("lists", texts, fold.fingerprint, str(plan.protocol), items)
     judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
     scores = assemble(job, judged, truth.queries, _uncertainty(plan, dry_run), None)
-    return dataclasses.replace(scores, settings={**scores.settings, TRUTH: truth.about})
+    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
+    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
 
 
 def _uncertainty(plan: Plan, dry_run: bool) -> Uncertainty:

@@ -158,6 +158,8 @@ class _ListRunner(Runner[Fold, Run]):
             self.item_groups(name, by)
         items, folds = self.items(name), split(log)
         require_run_files(self.plan, name, str(split), [fold.number for fold in folds])
+        if self.plan.study.users == "known":
+            folds = tuple(fold.of_known_users() for fold in folds)
         return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
 
     def _features(self, name: str) -> Features | None:
