@@ -20,9 +20,13 @@ from recassay.models.base.registry import parse
 from recassay.models.rerank import _greedy
 from recassay.models.rerank.candidates import Candidates, Float, Int64, reorder_lists
 from recassay.models.rerank.context import RerankContext
+from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value
 
 NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MINMAX}
+FIRST_ITEMS = Departure(
+    "sudden-death", "The paper does not say how many items of a list are re-ranked; recassay takes the first 100."
+)
 
 
 class GreedyMethod(Protocol):

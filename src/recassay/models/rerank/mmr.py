@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import NORMS
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
 from recassay.models.rerank.distances import DistanceReranker, ItemDistances, item_distances
@@ -61,6 +61,17 @@ class MMR(DistanceReranker):
             "items left at each rank, as the authors' programs do, so that a weight means the same for every model.",
             "MMR(form='max', norm='none')",
         ),
+        Departure(
+            "sudden-death",
+            "Equation 2 of the paper has no value for the first rank, which no item is above; recassay takes 0, so "
+            "that the item with the highest score is first.",
+        ),
+        Departure(
+            "sudden-death",
+            "The paper says that distances most often come from features, and not how; recassay takes Jaccard's, here "
+            "and in ild.",
+        ),
+        FIRST_ITEMS,
     )
 
     form: Literal["min", "max", "mean", "paper_text", "ranksys"] = "min"

@@ -12,7 +12,7 @@ from recassay.columnar.layout import readonly
 from recassay.columnar.recoding import Recoding
 from recassay.data.subprofiles import Miner
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import NORMS, Reranker
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Reranker
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
 from recassay.naming.departures import Departure
@@ -48,6 +48,7 @@ class SPAD(Reranker):
             "items left at each rank, as the authors' programs do.",
             "SPAD(norm='none')",
         ),
+        FIRST_ITEMS,
     )
 
     k1: int = 10

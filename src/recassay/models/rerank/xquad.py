@@ -12,7 +12,7 @@ from recassay.columnar._sets import feature_shares
 from recassay.columnar.layout import readonly
 from recassay.data.features import gather_sets
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import NORMS, Reranker
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Reranker
 from recassay.models.rerank.candidates import Candidates, Float, Int32, Int64
 from recassay.models.rerank.context import RerankContext
 from recassay.naming.departures import Departure
@@ -54,6 +54,7 @@ class XQuAD(Reranker):
             "The paper does not say how p(i | u, a) of equation 3 is estimated; recassay takes an item's share of the "
             "scores of all candidates with the feature, as the program of one of the authors does.",
         ),
+        FIRST_ITEMS,
     )
 
     relevance: Literal["score_share", "graded", "binary"] = "score_share"
