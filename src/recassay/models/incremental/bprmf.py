@@ -16,6 +16,7 @@ from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_B
 from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, initial_factors, rows_needed, without_queries
+from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
 from recassay.rng import derive_seed
 
@@ -56,6 +57,20 @@ class BPRMF(Incremental):
         "mymedialite": {"learns": "user"},
         "mymedialite-items": {"learns": "user and item"},
     }
+
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "prequential",
+            "MyMediaLite, which the paper takes BPRMF from, resets the user's factors at each event and moves no item; "
+            "here an event moves the user, its item and the negative items, so that new items are learned.",
+            "BPRMF(learns='user')",
+        ),
+        Departure(
+            "prequential",
+            "MyMediaLite draws negative items from all item numbers that it has read, items without events among them; "
+            "here they are drawn from the items learned so far, because a stream does not name later items.",
+        ),
+    )
 
     factors: int = 10
     iterations: int = 30

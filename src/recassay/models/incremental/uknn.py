@@ -13,6 +13,7 @@ from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
 from recassay.models.incremental._neighbours import NeighbourBuffers, WeightSums
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
+from recassay.naming.departures import Departure
 
 LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 
@@ -42,6 +43,21 @@ class UKNN(Incremental):
     """
 
     name: ClassVar[str] = "UKNN"
+
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "prequential",
+            "MyMediaLite, which the paper takes its user neighbours from, finds the neighbours of a user again when "
+            "events of that user are learned; here they are found at each query, which is exact.",
+            "UKNN(stale=True)",
+        ),
+        Departure(
+            "prequential",
+            "The version of the paper's first author also finds neighbours again for users who became more similar to "
+            "the user of an event than to their last neighbour, and lets a repeated pair count again; here neighbours "
+            "are exact or of the user's own events, and repeated pairs change nothing.",
+        ),
+    )
 
     neighbours: int = 80
     stale: bool = False
