@@ -59,9 +59,10 @@ class Demo:
 
     def show(self, console: Console) -> None:
         """Print the table, the findings, the folder, and the command that makes the same table from the files."""
-        console.print(verdict_block(verdict_of_scores(self.scores, self.comparison, IDENTITY)))
+        verdict = verdict_of_scores(self.scores, self.comparison, IDENTITY)
+        console.print(verdict_block(verdict))
         console.print(text_table(self.scores, self.comparison))
-        console.print(findings_table(self.scores))
+        console.print(findings_table(self.scores, verdict))
         console.print(
             Text(
                 f"\nThe log, the runs and the results are in {self.folder}; open {self.folder / 'report.html'} in a "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from recassay.checks.base import (
+    TARGET_SET_COLUMN,
     AbsentMetricsFacts,
     Facts,
     FolderFacts,
@@ -20,8 +22,12 @@ from recassay.checks.base import (
 from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
 from recassay.columnar.vocabulary import UNKNOWN
 from recassay.data.population import known_users
+from recassay.errors import RecassayError
+from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.registry import parse_metric
 from recassay.results.finding import Severity
 
+MANY_SHORT = 0.05  # share of the users
 PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 
 
@@ -220,23 +226,76 @@ def same_values(facts: FolderFacts) -> str | None:
 
 
 @check("C013", "Means over different users", "warning", about=FolderFacts)
-def other_users(facts: FolderFacts) -> str | None:
-    """Report if systems of one table were averaged over different numbers of users: their means are not comparable."""
-    groups: dict[tuple[str, str], dict[str, int]] = {}
-    for row in facts.rows:
-        where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
-        groups.setdefault((str(row["metric"]), where), {})[str(row["system"])] = int(row.get("n") or 0)
-    apart = {key: counts for key, counts in groups.items() if len(set(counts.values())) > 1}
+def other_users(facts: FolderFacts) -> tuple[Severity, str] | None:
+    """Report if systems of one table were averaged over different numbers of users: their means are not comparable.
+
+    The severity is info if only metrics that describe lists, such as diversity, have other users.
+    """
+    apart = {key: rows for key, rows in _by_metric(facts).items() if len({_count(row, "n") for row in rows}) > 1}
+    apart = {key: rows for key, rows in apart.items() if _means(key[0]) != "catalogue"}
     if not apart:
         return None
-    (metric, where), counts = next(iter(apart.items()))
-    least, most = (choose(counts, key=counts.__getitem__) for choose in (min, max))
+    judging = [key for key in apart if _means(key[0]) == "judges"]
+    key = metric, where = (judging or list(apart))[0]
+    least, most = (choose(apart[key], key=lambda row: _count(row, "n")) for choose in (min, max))
     return (
-        f"{metric}{f' ({where})' if where else ''} is a mean over {counts[least]:,} users for {least} and over "
-        f"{counts[most]:,} for {most} (user numbers differ in {format_count(len(apart), 'comparison')}); compare on "
-        "the users "
-        "that both have"
+        "warning" if judging else "info",
+        f"{metric}{f' ({where})' if where else ''} is a mean over {_count(least, 'n'):,} users for {least['system']} "
+        f"and over {_count(most, 'n'):,} for {most['system']} (user numbers differ in "
+        f"{format_count(len(apart), 'comparison')}); compare on the users that both have",
     )
+
+
+@check("C018", "Lists shorter than those of another system", "warning", about=FolderFacts)
+def shorter_lists(facts: FolderFacts) -> str | None:
+    """Report if a system has short lists for users whose lists reach the cut-off in another system.
+
+    Missing items count as misses, so a file that is cut, or a run with fewer items per user, has a lower mean. Systems
+    are reported if this holds for at least 5 % of the users.
+    """
+    worst: tuple[int, Mapping[str, Any], Mapping[str, Any]] | None = None
+    for (_, _), rows in _by_metric(facts).items():
+        if any(TARGET_SET_COLUMN in row for row in rows):
+            continue
+        fullest = min(rows, key=lambda row: _count(row, "short") + _count(row, "missing"))
+        shortest = max(rows, key=lambda row: _count(row, "short"))
+        # at least so many users have a short list in one, and a list that reaches the cut-off in the other
+        users = _count(shortest, "short") - _count(fullest, "short") - _count(fullest, "missing")
+        of_all = max(_count(row, "n") + _count(row, "undefined") for row in rows)
+        if users >= max(1, MANY_SHORT * of_all) and (worst is None or users > worst[0]):
+            worst = users, shortest, fullest
+    if worst is None:
+        return None
+    _, shortest, fullest = worst
+    counts = (f"{_count(row, 'short'):,} of {row['system']}" for row in (shortest, fullest))
+    return (
+        f"lists that are too short for {shortest['metric']}: {' and '.join(counts)}; missing items count as misses: "
+        f"look whether the run of {shortest['system']} is complete, or compare at a smaller cut-off"
+    )
+
+
+def _by_metric(facts: FolderFacts) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """Return the rows of all systems by metric and place (data set, split and so on as text)."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in facts.rows:
+        where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
+        groups.setdefault((str(row["metric"]), where), []).append(row)
+    return groups
+
+
+def _count(row: Mapping[str, Any], name: str) -> int:
+    return int(row.get(name) or 0)
+
+
+def _means(heading: str) -> str:
+    """Return ``judges`` or ``describes`` for a metric with values per user, by what it says, else ``catalogue``."""
+    try:
+        metric = parse_metric(heading)
+    except RecassayError:
+        return "judges"
+    if isinstance(metric, CatalogueMetric):
+        return "catalogue"
+    return "describes" if metric.describes else "judges"
 
 
 @check("C017", "Re-ranked items without features", "warning", about=RerankFacts)

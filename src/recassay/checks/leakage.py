@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks.base import Facts, check, format_share
-from recassay.checks.counts import CheckInput, RowShare
+from recassay.checks.counts import RowShare
 from recassay.columnar.layout import row_groups
-from recassay.columnar.vocabulary import UNKNOWN, Vocabulary
+from recassay.columnar.vocabulary import UNKNOWN
 from recassay.data.interactions import Interactions
 from recassay.data.population import profile_rows
+from recassay.data.run import Run
+from recassay.data.truth import Truth
 
 
-def _recommended(given: CheckInput) -> RowShare:
-    assert given.train is not None
-    run = given.alignment.run
-    return RowShare(_seen(given.train, run.queries, run.offsets, run.items, run.vocabulary), run.items.size)
+def _share(train: Interactions | None, lists: Run | Truth) -> RowShare:
+    assert train is not None
+    return RowShare(int(seen_rows(train, lists).sum()), lists.items.size)
 
 
-def _judged(given: CheckInput) -> RowShare:
-    assert given.train is not None
-    truth = given.alignment.truth
-    return RowShare(_seen(given.train, truth.queries, truth.offsets, truth.items, truth.vocabulary), truth.items.size)
-
-
-@check("L001", "Training items recommended", "warning", needs=("train",), count=_recommended)
+@check(
+    "L001",
+    "Training items recommended",
+    "warning",
+    needs=("train",),
+    count=lambda given: _share(given.train, given.alignment.run),
+)
 def seen_items(facts: Facts) -> str | None:
     """Report if lists hold items of the user's own training events, which wastes positions.
 
@@ -38,7 +38,13 @@ def seen_items(facts: Facts) -> str | None:
     return f"{format_share(found.part, found.whole)} recommended rows are items of the user's own training events"
 
 
-@check("L003", "The truth repeats training events", "warning", needs=("train",), count=_judged)
+@check(
+    "L003",
+    "The truth repeats training events",
+    "warning",
+    needs=("train",),
+    count=lambda given: _share(given.train, given.alignment.truth),
+)
 def truth_was_trained(facts: Facts) -> str | None:
     """Report if the truth holds items of the user's own training events: a system can be right by repeating them.
 
@@ -50,22 +56,16 @@ def truth_was_trained(facts: Facts) -> str | None:
     return f"{format_share(found.part, found.whole)} rows of the truth are in the user's own training events"
 
 
-def _seen(
-    train: Interactions,
-    queries: pl.Series,
-    offsets: NDArray[np.int64],
-    items: NDArray[np.int32],
-    vocabulary: Vocabulary,
-) -> int:
-    """Return the number of rows of lists, or of a truth, whose item is in the training events of their user.
-
-    ``offsets[i]:offsets[i + 1]`` are the rows of ``queries[i]``, and ``items`` are codes in ``vocabulary``.
-    """
-    codes = vocabulary.translate(items, train.item_vocabulary)
-    users = profile_rows(train, queries)[row_groups(offsets)]
+def seen_rows(train: Interactions, lists: Run | Truth) -> NDArray[np.bool_]:
+    """Return a mask of the rows of lists, or of a truth, whose item is in the training events of their user."""
+    codes = lists.vocabulary.translate(lists.items, train.item_vocabulary)
+    users = profile_rows(train, lists.queries)[row_groups(lists.offsets)]
     known = (codes != UNKNOWN) & (users >= 0)
     starts, profile = train.by_user
     trained = row_groups(starts) * train.n_items + profile
     wanted = users[known] * train.n_items + codes[known]
     place = np.minimum(np.searchsorted(trained, wanted), max(trained.size - 1, 0))
-    return int((trained[place] == wanted).sum()) if trained.size else 0
+    seen = np.zeros(known.size, np.bool_)
+    if trained.size:
+        seen[known] = trained[place] == wanted
+    return seen

@@ -355,19 +355,20 @@ def _show(
     from recassay.report.tables import formats as tables  # imports rich, which JSON does not need
 
     if table == "text":
-        screen = _common.console()
+        screen, verdict = _common.console(), None
         if len(scores.systems) > 1:
             from recassay.report.folder.write import verdict_of_scores
             from recassay.report.tables.verdict import verdict_block
 
-            screen.print(verdict_block(verdict_of_scores(scores, comparison, where)))
+            verdict = verdict_of_scores(scores, comparison, where)
+            screen.print(verdict_block(verdict))
         screen.print(tables.text_table(scores, comparison, width=screen.width))
         if scores.groups:
             from recassay.report.tables.groups import groups_text
 
             for groups in scores.groups:
                 screen.print(groups_text(groups))
-        screen.print(tables.findings_table(scores))
+        screen.print(tables.findings_table(scores, verdict))
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)

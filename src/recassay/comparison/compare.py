@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from recassay.comparison.leaders import FirstTwo, leaders
 from recassay.comparison.pairs import (
     ComparableScores,
     PairedUnits,
@@ -23,10 +24,10 @@ from recassay.comparison.pairs import (
     pair_up,
     shared_weights,
 )
-from recassay.errors import RecassayError, UsageError
-from recassay.metrics.registry import parse_metric
+from recassay.comparison.rechecks import Recheck, without_findings
+from recassay.errors import UsageError
 from recassay.naming.grammar import check_word, suggest
-from recassay.results.scores import Summary
+from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.adjustment import CORRECTIONS, adjust
 from recassay.stats.differences import Differences, largest_magnitude
@@ -92,7 +93,8 @@ class Comparison(Displayable):
     """The rows of a comparison and the options they were made with.
 
     ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p-value is
-    adjusted over all pairs of systems even if there is a baseline, because the data chose the two.
+    adjusted over all pairs of systems even if there is a baseline, because the data chose the two. ``rechecks`` are
+    the same by the first of these metrics, computed again without what each finding on the scores names.
     """
 
     rows: tuple[Row, ...]
@@ -102,6 +104,7 @@ class Comparison(Displayable):
     level: float
     seed: int
     leads: tuple[LeadTest, ...] = ()
+    rechecks: tuple[Recheck, ...] = ()
 
     def frame(self) -> pl.DataFrame:
         """Return a row per pair and metric, with columns such as a, b, difference (a - b), low, high and p."""
@@ -196,46 +199,18 @@ def compare(
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
     corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing))
     leads = leads_of(first_two, found.values(), testing)
-    return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads)
+    rechecks = tuple(_rechecks(scores, leads[0], testing, threads)) if leads and isinstance(scores, Scores) else ()
+    return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads, rechecks)
 
 
-class FirstTwo(NamedTuple):
-    """The systems with the best and the second best mean by a metric, and whether more of the metric is better."""
-
-    first: str
-    second: str
-    higher_is_better: bool
-
-
-def leaders(scores: ComparableScores) -> dict[str, FirstTwo]:
-    """Return the two best systems by each metric that says how good a system is.
-
-    A metric is left out if it only describes lists, if neither more nor less of it is better, or if fewer than two of
-    its means are defined.
-    """
-    found: dict[str, FirstTwo] = {}
-    rows: dict[str, list[Summary]] = {}
-    for row in getattr(scores, "rows", ()):
-        if row.higher_is_better is not None and not math.isnan(row.mean):
-            rows.setdefault(row.metric, []).append(row)
-    for metric in scores.unit_metrics:
-        if len(rows.get(metric, ())) > 1 and judges(metric):
-            higher = bool(rows[metric][0].higher_is_better)
-            first, second, *_ = sorted(rows[metric], key=lambda row: row.mean, reverse=higher)
-            found[metric] = FirstTwo(first.system, second.system, higher)
-    return found
-
-
-def judges(metric: str) -> bool:
-    """Return whether a metric says how good a system is; False if it only describes its lists.
-
-    >>> judges("ndcg@10"), judges("ild@10"), judges("my own number")
-    (True, False, True)
-    """
-    try:
-        return not parse_metric(metric).describes
-    except RecassayError:
-        return True
+def _rechecks(scores: Scores, lead: LeadTest, testing: SignificanceOptions, threads: int | None) -> Iterator[Recheck]:
+    """Yield the best system by the metric of ``lead``, and its test, without what each finding on the scores names."""
+    for code, other in without_findings(scores, lead.row.metric, lead.row.a):
+        found = compare(other, testing, threads=threads).leads
+        if found:
+            row, beaten = found[0].row, found[0].beaten
+            mean = other.row(row.a, row.metric).mean
+            yield Recheck(code, row.metric, row.n, row.a, row.b, mean, row.difference, row.p_adjusted, row.b in beaten)
 
 
 def _other_pairs(

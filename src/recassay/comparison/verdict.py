@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recassay.comparison.compare import Comparison, LeadTest, Row, judges, leaders
+from recassay.comparison.compare import Comparison, LeadTest, Row
+from recassay.comparison.leaders import judges, leaders
+from recassay.comparison.rechecks import Recheck
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores, Summary
 
@@ -24,7 +26,9 @@ class Lead:
 
     ``place`` has the data set, split and seed. ``difference`` is leader minus runner-up, over the users for whom both
     are defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse``
-    and ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one.
+    and ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one. ``common`` is the
+    number of users with both systems if one of the two means is over more users, else 0. ``rechecks`` are the best
+    system and its test without what each finding names.
     """
 
     place: Place
@@ -50,6 +54,19 @@ class Lead:
     better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
+    common: int = 0
+    rechecks: tuple[Recheck, ...] = ()
+
+    @property
+    def turned(self) -> tuple[Recheck, ...]:
+        """Return the rechecks with another leader, or in which the lead is significant where it was not, or reverse."""
+        verdict = (self.leader, self.significant)
+        return tuple(one for one in self.rechecks if (one.leader, one.significant) != verdict)
+
+    @property
+    def established(self) -> bool:
+        """Return whether the lead is significant, also without the users, or ties, that each finding names."""
+        return self.significant and not self.turned
 
     @property
     def tested(self) -> bool:
@@ -60,6 +77,7 @@ class Lead:
         """Return the lead as one flat row, ready for JSON; undefined and infinite numbers are None."""
         row = {**self.place._asdict(), **asdict(self)}
         del row["place"]
+        row |= {"rechecks": tuple(one.to_dict() for one in self.rechecks), "established": self.established}
         numbers = {name: row[name] if math.isfinite(row[name]) else None for name in NUMBERS}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in (row | numbers).items()}
 
@@ -69,7 +87,9 @@ class Lead:
         given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         place = Place(*(given.pop(axis) for axis in AXES))
         numbers = {name: math.nan if given[name] is None else float(given[name]) for name in NUMBERS}
-        return cls(place=place, **(given | numbers))
+        given.pop("established", None)  # follows from the others
+        rechecks = tuple(Recheck.from_dict(one) for one in given.pop("rechecks", ()))
+        return cls(place=place, rechecks=rechecks, **(given | numbers))
 
 
 @dataclass(frozen=True)
@@ -89,6 +109,11 @@ class Verdict:
     def metric(self) -> str:
         """Return the main metric; an empty string if no metric says how good a system is."""
         return self.leads[0].metric if self.leads else ""
+
+    @property
+    def turned(self) -> frozenset[str]:
+        """Return the codes of findings without which the verdict is another at some place."""
+        return frozenset(one.code for lead in self.leads for one in lead.turned)
 
     @property
     def systems(self) -> frozenset[str]:
@@ -140,8 +165,8 @@ def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Ite
         lead = _untested(place, rows[first], tuple(rows), second, higher=higher)
         lead = replace(lead, difference=rows[first].mean - rows[second].mean)
         if metric in tests:
-            lead = _tested(lead, tests[metric])
-        yield lead if comparison is None else _with_baseline(lead, comparison)
+            lead = _tested(lead, tests[metric], max(rows[first].n, rows[second].n))
+        yield lead if comparison is None else _with_baseline(_with_rechecks(lead, comparison), comparison)
     if len(scores.systems) == 1:
         for row in scores.rows:
             if row.metric in scores.unit_metrics and judges(row.metric) and row.higher_is_better is not None:
@@ -155,7 +180,12 @@ def _untested(place: Place, row: Summary, systems: Sequence[str], second: str | 
     )  # fmt: skip
 
 
-def _tested(lead: Lead, test: LeadTest) -> Lead:
+def _with_rechecks(lead: Lead, comparison: Comparison) -> Lead:
+    return replace(lead, rechecks=tuple(one for one in comparison.rechecks if one.metric == lead.metric))
+
+
+def _tested(lead: Lead, test: LeadTest, n: int) -> Lead:
+    """Return the lead with its test; ``n`` is the larger number of users that one of the two means is over."""
     row = test.row
     return replace(
         lead,
@@ -169,6 +199,7 @@ def _tested(lead: Lead, test: LeadTest) -> Lead:
         correction=row.correction,
         significant=lead.runner_up in test.beaten,
         beaten=test.beaten,
+        common=row.n if row.n < n else 0,
     )
 
 

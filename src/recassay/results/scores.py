@@ -19,6 +19,7 @@ from recassay.naming.grammar import Value, suggest
 from recassay.results.finding import Finding, Findings
 from recassay.results.first_hits import FirstHits
 from recassay.results.group_scores import GroupScores
+from recassay.results.named_users import Marks
 from recassay.shown import Displayable, Picture, renderer
 
 Values = NDArray[np.float64]
@@ -98,6 +99,8 @@ class Scores(Displayable):
     settings: Mapping[str, Any] = field(default_factory=dict)
     first_hits: FirstHits | None = None  # for Sudden Death, if they were kept
     groups: tuple[GroupScores, ...] = ()  # means by group of users or items, if they were asked for
+    named: Mapping[str, Marks] | None = None  # by system: which findings name each user; None if that is unknown
+    tie_orders: Mapping[tuple[str, str], tuple[Values, Values]] = field(default_factory=dict)  # worst and best order
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "findings", Findings(self.findings))

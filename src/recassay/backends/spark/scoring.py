@@ -24,7 +24,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
 from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.parts import Column, PartialCounts, PartialResult
+from recassay.evaluate.lists.parts import ORDERS, Column, PartialCounts, PartialResult
 from recassay.evaluate.lists.sources import TableOrigin
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 TRUTH, TRAIN = "truth", "train"
 TOGETHER = 16  # tasks that add up the totals of all tasks before the driver does
-ORDERS = ("pessimistic", "optimistic")
 
 
 class Key(NamedTuple):
@@ -75,7 +74,7 @@ class ScoringTask:
         ranking = [heading for heading, metric in metrics.items() if metric.family == "ranking"]
         columns: list[Column] = [("value", heading) for heading in headings]
         columns += [("weight", heading) for heading in weighted]
-        columns += [(order, heading) for order in ORDERS for heading in ranking]  # type: ignore[misc]
+        columns += [(order, heading) for order in ORDERS for heading in ranking]
         return tuple(Key(system, column) for system in self.systems for column in columns)
 
     def schema(self, user: str) -> str:

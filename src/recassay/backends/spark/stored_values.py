@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from recassay.backends.spark.own_files import batches_of_users, own_files, users_of_files
-from recassay.backends.spark.scoring import ORDERS, Key, column_name, user_rows, values_schema
+from recassay.backends.spark.scoring import Key, column_name, user_rows, values_schema
 from recassay.backends.spark.session import carry_errors, translate_errors
 from recassay.backends.spark.tables import to_batches
 from recassay.data.io.roles import USER
+from recassay.evaluate.lists.parts import ORDERS
 from recassay.results.scores import Values
 from recassay.threads import each_block
 

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from recassay.backends.spark.scoring import ORDERS, Key
+from recassay.backends.spark.scoring import Key
 from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.evaluate.lists.job import Job
 from recassay.evaluate.lists.means import MetricMeans
-from recassay.evaluate.lists.parts import Order, PartialCounts
-from recassay.evaluate.lists.summary import Bounds, interval_bounds, merge_findings, root_bounds, uncut_findings
+from recassay.evaluate.lists.parts import ORDERS, Order, PartialCounts
+from recassay.evaluate.lists.summary import Bounds, interval_bounds, merge_findings, root_bounds, table_findings
 from recassay.metrics.base import UnitMetric
 from recassay.portable import elementary
 from recassay.results.finding import Finding
@@ -48,7 +48,7 @@ def means_from_sums(
     bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
     return (
         tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        merge_findings([finding for _, found in judged.values() for finding in found]) + uncut_findings(rows),
+        merge_findings([*(finding for _, found in judged.values() for finding in found), *table_findings(rows)]),
     )
 
 

@@ -18,13 +18,14 @@ import numpy as np
 from recassay.checks import Facts, TieRange, diagnose
 from recassay.checks.base import count_all
 from recassay.checks.counts import CheckInput
+from recassay.checks.named_users import named_users
 from recassay.columnar.layout import groups_per_block
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.evaluate.lists.means import ColumnMeans, MetricMeans
-from recassay.evaluate.lists.parts import Column, Columns, Order, PartialCounts, PartialResult
+from recassay.evaluate.lists.parts import ORDERS, Column, Columns, PartialCounts, PartialResult
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import Exposure, exposure_of
@@ -35,6 +36,7 @@ from recassay.naming.grammar import Value, parse
 from recassay.profiles.base import Exclusion
 from recassay.results.finding import Finding
 from recassay.results.first_hits import SystemHits
+from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Summary, Values
 from recassay.threads import Progress, each_block
 
@@ -55,8 +57,9 @@ def users_per_block(alignment: Alignment) -> int:
 class Judgement:
     """The evaluation of one run: values and weights of all users by metric name, summary rows and findings.
 
-    ``first_hits`` has the rank of each user's first relevant item, if the job asks for it. The run is not held and can
-    be released.
+    ``first_hits`` has the rank of each user's first relevant item, if the job asks for it. ``named`` says which
+    findings name each user, None if that is unknown, and ``tie_orders`` has the values of the main metric in the worst
+    and the best order of tied rows, if some tie. The run is not held and can be released.
     """
 
     values: ValuesByHeading
@@ -64,6 +67,8 @@ class Judgement:
     rows: tuple[Summary, ...]
     findings: tuple[Finding, ...] = field(default=())
     first_hits: SystemHits | None = None
+    named: Marks | None = None
+    tie_orders: tuple[Values, Values] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,12 @@ class Job:
     def unit_metrics(self) -> dict[str, UnitMetric]:
         """Return the metrics that have a value for every user, by name."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
+
+    @property
+    def main_metric(self) -> str:
+        """Return the first metric that has a value for every user and says how good a system is; "" without one."""
+        judging = (h for h, one in self.unit_metrics.items() if one.higher_is_better is not None and not one.describes)
+        return next(judging, "")
 
     @property
     def deepest(self) -> int | None:
@@ -122,7 +133,9 @@ class Job:
         columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
         columns |= {("weight", heading): column for heading, column in weights.items()}
         columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
-        return PartialResult(truth.queries, columns, self._tally(alignment, values))
+        tally = self._tally(alignment, values)
+        columns["named", "users"] = named_users(self._check_input(alignment), tally.counted).astype(np.float64)
+        return PartialResult(truth.queries, columns, tally)
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
         """Return, per user, the rank of the first relevant item and the length of the list.
@@ -155,7 +168,13 @@ class Job:
         first = None
         if self.first_hits_from is not None:
             first = SystemHits(columns["first", "rank"], columns["first", "length"], tally.alignment.extra_queries)
-        return Judgement(values, weights, rows, findings, first)
+        named = columns.get(("named", "users"))
+        worst, best = (columns.get((order, self.main_metric)) for order in ORDERS)
+        return Judgement(
+            values, weights, rows, findings, first,
+            None if named is None else named.astype(np.uint8),
+            None if worst is None or best is None else (worst, best),
+        )  # fmt: skip
 
     def summarise(
         self, name: str, means: MetricMeans, tally: PartialCounts
@@ -214,11 +233,14 @@ class Job:
             {heading: 0 if k is None else int(np.count_nonzero(lengths < k)) for heading, k in cutoffs.items()},
             {heading: metric.addends(alignment) for heading, metric in self.metrics.items()},
             self._exposures(alignment),
-            count_all(CheckInput(alignment, self.deepest, self.context.train)),
+            count_all(self._check_input(alignment)),
             bool(self.excludes) and any((column == 0).any() for column in values.values()),
             bool(self.excludes) and scores is not None and bool((scores <= 0).any()),
             int(lengths.max(initial=0)),
         )
+
+    def _check_input(self, alignment: Alignment) -> CheckInput:
+        return CheckInput(alignment, self.deepest, self.context.train)
 
     def _exposures(self, alignment: Alignment) -> dict[str, Exposure]:
         """Return how often each item was recommended, for each metric of the catalogue, such as coverage."""
@@ -315,11 +337,10 @@ class Job:
             return {}
         ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}
         columns: dict[Column, Values] = {}
-        orders: tuple[Order, ...] = ("pessimistic", "optimistic")
         if self.conventions.ties != "id":  # under both orders, tied rows of a run ascend by id
-            alignment = align(run, truth, replace(self.conventions, ties=orders[0]), whole=alignment.whole)
+            alignment = align(run, truth, replace(self.conventions, ties=ORDERS[0]), whole=alignment.whole)
         first, last = tie_bounds(alignment.run)
-        for order in orders:
+        for order in ORDERS:
             conventions = replace(self.conventions, ties=order)
             other = replace(alignment, conventions=conventions, tie_first=first, tie_last=last, bound={}, unmatched={})
             bind(ranked.values(), other, self.context)

@@ -26,7 +26,10 @@ from recassay.metrics.refusals import SharedIds, raise_if_unusable
 from recassay.results.scores import Values
 
 Order = Literal["pessimistic", "optimistic"]  # of tied rows: the worst and the best possible
-Column = tuple[Literal["value", "weight", "first"] | Order, str]  # kind and metric heading; of first hits, their part
+ORDERS: tuple[Order, Order] = ("pessimistic", "optimistic")
+Column = tuple[
+    Literal["value", "weight", "first", "named"] | Order, str
+]  # kind and metric heading, or which part of it
 Columns = Mapping[Column, Values]
 Addable = TypeVar("Addable")
 

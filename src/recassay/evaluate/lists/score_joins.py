@@ -126,6 +126,8 @@ def _joined(one: Scores, other: Scores, where: str) -> Scores:
         per_unit_weights=of("per_unit_weights"),
         rows=tuple(rows[system, metric] for metric in metrics for system in systems),
         findings=(*one.findings, *(finding for finding in other.findings if finding not in one.findings)),
+        named=None if one.named is None or other.named is None else {**other.named, **one.named},
+        tie_orders=of("tie_orders"),
     )
 
 

@@ -16,6 +16,7 @@ from recassay.evaluate.lists.job import Job, Judgement, Report
 from recassay.portable import elementary
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
+from recassay.results.named_users import Marks
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, intervals, is_analytic
 from recassay.threads import each_block
@@ -56,10 +57,20 @@ def assemble(
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        findings=merge_findings(findings + same_values(judged)) + uncut_findings(rows),
+        findings=merge_findings([*findings, *table_findings(rows, _same_values(judged))]),
         settings=score_settings(job, uncertainty, profile),
         first_hits=_first_hits(job, judged, units),
+        named=_named(judged),
+        tie_orders={
+            (name, job.main_metric): one.tie_orders for name, one in judged.items() if one.tie_orders is not None
+        },
     )
+
+
+def _named(judged: Mapping[str, Judgement]) -> dict[str, Marks] | None:
+    """Return the marks of users (which findings name them) by system; None if those of a system are unknown."""
+    marks = {name: one.named for name, one in judged.items() if one.named is not None}
+    return marks if len(marks) == len(judged) else None
 
 
 def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> FirstHits | None:
@@ -67,8 +78,8 @@ def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> 
     return FirstHits(units, found, job.first_hits_from) if job.first_hits_from is not None else None
 
 
-def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
-    """Return finding C012 for pairs of systems with the same value for every user.
+def _same_values(judged: Mapping[str, Judgement]) -> list[tuple[str, str, str]]:
+    """Return pairs of systems with the same value for every user, for finding C012.
 
     There is none if the users are so few that this may be chance.
     """
@@ -77,14 +88,24 @@ def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
         pairs = [(column, right.values[heading]) for heading, column in left.values.items()]
         return all(len(a) >= ENOUGH_USERS and np.array_equal(a, b, equal_nan=True) for a, b in pairs) and bool(pairs)
 
-    alike = [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
-    return list(diagnose(FolderFacts((), tuple(alike))))
+    return [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
 
 
-def uncut_findings(rows: Iterable[Summary]) -> tuple[Finding, ...]:
-    """Return findings about the lengths of lists for metrics without a cut-off."""
-    about = ({"metric": row.metric, "system": row.system, "parameters": row.parameters} for row in rows)
-    return diagnose(CutoffFacts.of(about))
+def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]] = ()) -> tuple[Finding, ...]:
+    """Return findings about the table of all systems: other users, and lists of other lengths, than another system has.
+
+    ``same`` are pairs of systems with the same values, each with its place as text.
+    """
+    about = [
+        {
+            "metric": row.metric,
+            "system": row.system,
+            "parameters": row.parameters,
+            **{name: getattr(row, name) for name in Summary.COUNTS},
+        }
+        for row in rows
+    ]
+    return (*diagnose(FolderFacts(tuple(about), tuple(same))), *diagnose(CutoffFacts.of(about)))
 
 
 def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""Findings grouped by code, those that could change the verdict (who is best) first."""
+"""Findings grouped by code, those that could change the verdict (who is best) first.
+
+Whether a finding can is computed where the users or ties that it names are known: the verdict without them is the same,
+or another. Other warnings could change it if they are about all systems, the leader or the runner-up.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.comparison.verdict import Verdict
+from recassay.comparison.rechecks import RECHECKED, Recheck
+from recassay.comparison.verdict import Lead, Verdict
 from recassay.results.finding import SEVERITIES, Finding
+from recassay.results.score_set import GIVEN
 
 Row = Mapping[str, Any]
 WHERE = ("system", "dataset", "split", "design")
+TOUCHING = (
+    *RECHECKED,
+    "C018",
+    "L002",
+    "L004",
+    "L005",
+    "R001",
+    "R004",
+    "R005",
+    "S006",
+)  # can change values, as info too
+OF_ANY_SYSTEM = ("R004", "R005")  # a reversed system may be the best one
+SAME_USERS = {"C018": "C002"}  # a finding on the users of another one
 
 
 @dataclass(frozen=True)
@@ -18,7 +37,8 @@ class FindingGroup:
     """All findings with one code, the most important first.
 
     ``weight`` is 2 if one of the findings could change the verdict (which system is best), 1 for other warnings and
-    errors, and 0 for information.
+    errors, and 0 for information. ``same`` says that the verdict was computed without what the findings name, and is
+    the same, ``turned`` that it is another, and ``open`` that it was not computed, although values depend on it.
     """
 
     code: str
@@ -26,6 +46,9 @@ class FindingGroup:
     title: str
     rows: tuple[Row, ...]
     weight: int
+    same: bool = False
+    turned: bool = False
+    open: bool = False
 
     @property
     def detail(self) -> str:
@@ -41,32 +64,102 @@ class FindingGroup:
 def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = None) -> list[FindingGroup]:
     """Return findings grouped by code: first those that could change the verdict (who is best), then warnings.
 
-    Information is last. A warning could change the verdict if it is about all systems, or about a leader or runner-up
-    of the verdict. Without a verdict, only warnings about all systems could.
+    Information is last. A finding changes the verdict if this is another without the users, or ties, that it names. If
+    that was not computed, a warning could change it if it is about all systems, or about a leader or runner-up of the
+    verdict. Without a verdict, only warnings about all systems could.
 
     >>> rows = [Finding("C002", "info", "Short lists", "...", "a"), Finding("T001", "warning", "Ties", "...", "a")]
     >>> [(group.code, group.weight) for group in finding_groups(rows)]
     [('T001', 1), ('C002', 0)]
     """
-    named = verdict.systems if verdict is not None else frozenset()
+    verdict = verdict or Verdict(())
     by_code: dict[str, list[Row]] = {}
     for finding in findings:
         row: Row = finding.to_dict() if isinstance(finding, Finding) else finding
         by_code.setdefault(str(row["code"]), []).append(row)
     groups = []
     for code, rows in by_code.items():
-        rows.sort(key=lambda row: (-_weight(row, named), -SEVERITIES.index(row["severity"])))
+        rows.sort(key=lambda row: (-_weight(row, verdict), -SEVERITIES.index(row["severity"])))
         first = rows[0]
         severity = max((str(row["severity"]) for row in rows), key=SEVERITIES.index)
-        groups.append(FindingGroup(code, severity, str(first["title"]), tuple(rows), _weight(first, named)))
+        same = all(_is_same(row, verdict) for row in rows)
+        turned = any(_is_turned(row, verdict) for row in rows)
+        groups.append(
+            FindingGroup(
+                code,
+                severity,
+                str(first["title"]),
+                tuple(rows),
+                _weight(first, verdict),
+                same,
+                turned,
+                not same and not turned and (severity != "info" or code in TOUCHING),
+            )
+        )
     return sorted(groups, key=lambda group: (-group.weight, -SEVERITIES.index(group.severity), group.code))
 
 
-def _weight(row: Row, named: frozenset[str]) -> int:
+def verdict_without(groups: Iterable[FindingGroup], verdict: Verdict) -> str:
+    """Return sentences on whether findings could change a verdict; "" without findings, or without two systems.
+
+    >>> from recassay.results.score_set import Place
+    >>> lead = Lead(Place(), "mrr", ("als", "pop"), "als", 0.5, 0.4, 0.6, "pop", 0.1)
+    >>> verdict_without(finding_groups([Finding("B004", "info", "Few items", "...")]), Verdict((lead,)))
+    'No finding could change the verdict.'
+    >>> verdict_without(finding_groups([Finding("C010", "info", "Cold users", "...")]), Verdict((lead,)))
+    'The verdict was not computed without what C010 names.'
+    """
+    groups = list(groups)
+    if not groups or not any(lead.runner_up for lead in verdict.leads):
+        return ""
+    turned = [group.code for group in groups if group.turned]
+    could = [group.code for group in groups if group.weight == 2 and not group.turned]
+    unknown = [group.code for group in groups if group.open and group.weight < 2]
+    same = [group.code for group in groups if group.same]
+    parts = [f"Without what {_names(turned)} the verdict is another."] if turned else []
+    parts += [f"{_series(could)} could change the verdict."] if could else []
+    parts += [f"The verdict was not computed without what {_names(unknown)}."] if unknown else []
+    if not parts:
+        return f"No finding could change the verdict{f': without what {_names(same)} it is the same' if same else ''}."
+    return " ".join(parts)
+
+
+def _names(codes: list[str]) -> str:
+    return f"{_series(codes)} {'name' if len(codes) > 1 else 'names'}"
+
+
+def _series(codes: list[str]) -> str:
+    codes = sorted(codes)
+    return f"{', '.join(codes[:-1])} and {codes[-1]}" if len(codes) > 1 else codes[0]
+
+
+def _rechecks(row: Row, verdict: Verdict) -> list[tuple[Lead, Recheck | None]]:
+    """Return each lead that a finding is about, with its recheck without what the finding names; None without one."""
+    code = SAME_USERS.get(str(row["code"]), str(row["code"]))
+    stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
+    leads = [one for one in verdict.leads if all(getattr(one.place, axis) == name for axis, name in stated.items())]
+    return [(lead, next((one for one in lead.rechecks if one.code == code), None)) for lead in leads]
+
+
+def _is_same(row: Row, verdict: Verdict) -> bool:
+    found = _rechecks(row, verdict)
+    return bool(found) and all(one is not None and one not in lead.turned for lead, one in found)
+
+
+def _is_turned(row: Row, verdict: Verdict) -> bool:
+    return any(one in lead.turned for lead, one in _rechecks(row, verdict))
+
+
+def _weight(row: Row, verdict: Verdict) -> int:
+    if _is_turned(row, verdict):
+        return 2
     if row["severity"] == "info":
         return 0
+    if _is_same(row, verdict):
+        return 1
     systems = str(row.get("system") or "").split(", ")
-    return 2 if systems == [""] or named.intersection(systems) else 1
+    any_system = systems == [""] or row["code"] in OF_ANY_SYSTEM
+    return 2 if any_system or verdict.systems.intersection(systems) else 1
 
 
 def where_of(row: Row) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recassay.comparison.rechecks import Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
 from recassay.report.content.places import place_names
@@ -18,6 +19,15 @@ from recassay.results.score_set import GIVEN, Place
 DIGITS = 4
 MAX_NAMED = 4  # places or systems that a sentence names; further ones are counted
 NO_VERDICT = "There is no verdict: no system has a value by a metric that says which system is better."
+WITHOUT = {  # what a finding names: the beginning of a sentence about the verdict without it
+    "C001": "over the {n:,} users with a list from every system",
+    "C002": "over the {n:,} users whose lists reach the cut-off in every system or in none",
+    "C010": "over the {n:,} users with training events",
+    "C013": "over the {n:,} users with a value for every system",
+    "L001": "over the {n:,} users whose lists hold no training items",
+    "L003": "over the {n:,} users whose truth repeats no training event",
+    "T001": "with ties in the worst order for {leader} and in the best order for the others",
+}
 AXIS_NAMES = {"dataset": "data set", "split": "split", "protocol": "protocol", "seed": "seed"}
 
 
@@ -46,7 +56,8 @@ def verdict_text(verdict: Verdict) -> VerdictText:
         return VerdictText(NO_VERDICT)
     names = lead_names(leads)
     headline = _single(leads[0], verdict.level, names) if len(leads) == 1 else _several(leads, names)
-    return VerdictText(headline, tuple(_against_baseline(leads)), tuple(_contradictions(verdict)))
+    details = (*_turns(leads, names), *_against_baseline(leads))
+    return VerdictText(headline, details, tuple(_contradictions(verdict)))
 
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
@@ -90,16 +101,48 @@ def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
         return f"{lead.leader} has {mean}{between} {by}; there is no other system to compare it with."
     if not lead.tested:
         return f"{lead.leader} leads {by} with {mean}, but its lead over {lead.runner_up} was not tested."
-    above = f"{_ahead(lead)} {'above' if lead.higher_is_better else 'below'} {lead.runner_up}"
+    over = f" over the {lead.common:,} users that both have" if lead.common else ""
     tested = f"{_interval_of_difference(lead, level)}{_p(lead)}"
-    if lead.significant:
-        return f"{lead.leader} is best {by}: {mean}, {above} ({tested})."
     if not lead.difference:
-        return f"{lead.leader} and {lead.runner_up} tie {by} with {mean}.{_still_beats(lead)}"
-    return (
-        f"No system is established as best {by}: {lead.leader} leads with {mean}, {above}, which is not significant "
-        f"({tested}).{_still_beats(lead)}"
-    )
+        return f"{lead.leader} and {lead.runner_up} tie {by} with {mean}{over}.{_still_beats(lead)}"
+    if (lead.difference > 0) != lead.higher_is_better:
+        return (
+            f"No system is established as best {by}: {lead.leader} has the best mean, {mean}, but {lead.runner_up} is "
+            f"better by {_ahead(lead)}{over} ({tested})."
+        )
+    above = f"{_ahead(lead)} {_better(lead)} {lead.runner_up}{over}"
+    if lead.established:
+        return f"{lead.leader} is best {by}: {mean}, {above} ({tested})."
+    sure = "" if lead.significant else ", which is not significant"
+    rest = f", but {_turned(lead, lead.turned[0])}." if lead.turned else f".{_still_beats(lead)}"
+    return f"No system is established as best {by}: {lead.leader} leads with {mean}, {above}{sure} ({tested}){rest}"
+
+
+def _better(lead: Lead) -> str:
+    return "above" if lead.higher_is_better else "below"
+
+
+def _turned(lead: Lead, other: Recheck) -> str:
+    """Return what the verdict is without what a finding names, where it is another than that of ``lead``."""
+    who = WITHOUT[other.code].format(n=other.n, leader=lead.leader)
+    size, p = wording.number(abs(other.difference), DIGITS), wording.p_phrase(other.p)
+    if other.leader == lead.leader:
+        sure = "is significant" if other.significant else "is not significant"
+        return f"{who} its lead of {size} over {other.runner_up} {sure} ({p}, {other.code})"
+    sure = "" if other.significant else "not significant, "
+    mean = wording.number(other.mean, DIGITS)
+    return f"{who} {other.leader} leads with {mean}, {size} {_better(lead)} {other.runner_up} ({sure}{p}, {other.code})"
+
+
+def _turns(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
+    """Yield a sentence for each finding without which the verdict is another, but the one that the headline has."""
+    turned = [(lead, other) for lead in leads for other in lead.turned]
+    for lead, other in turned[1:] if len(leads) == 1 and leads[0].difference else turned[:MAX_NAMED]:
+        where = f"{names[_bare(lead)]}: " if len(leads) > 1 else ""
+        text = f"{where}{_turned(lead, other)}."
+        yield f"{text[:1].upper()}{text[1:]}" if not where else text
+    if len(leads) > 1 and len(turned) > MAX_NAMED:
+        yield f"{len(turned) - MAX_NAMED} more verdicts are others without what a finding names."
 
 
 def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
@@ -111,7 +154,7 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
         by_wins = sorted(winners.items(), key=lambda one: -len(one[1]))
         parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(by_wins)]
         return f"No system is best by {metric} on all {places}: {_series(parts, '; ')}."
-    leader, sure = leads[0].leader, [lead for lead in leads if lead.significant]
+    leader, sure = leads[0].leader, [lead for lead in leads if lead.established]
     lead_range = f"by {_range_of_leads(leads)} over {_runner_up(leads)}"
     if not any(lead.tested for lead in leads):
         return f"{leader} leads by {metric} on all {places}, {lead_range}; no lead was tested."
@@ -120,11 +163,11 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
         return (
             f"{leader} is best by {metric} on all {places}, {lead_range}, significant on each ({_largest(p, leads)})."
         )
-    unsure = [lead for lead in leads if not lead.significant]
+    unsure = [lead for lead in leads if not lead.established]
     if not sure:
+        none = "not established on any" if any(lead.significant for lead in leads) else "significantly on none"
         return (
-            f"No system is established as best by {metric}: {leader} leads on all {places}, {lead_range}, and "
-            "significantly on none."
+            f"No system is established as best by {metric}: {leader} leads on all {places}, {lead_range}, and {none}."
         )
     return (
         f"{leader} leads by {metric} on all {places}, {lead_range}; the lead is significant on {len(sure)} and not on "
@@ -147,12 +190,14 @@ def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *
 
 
 def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
-    settings = [
-        f"{names[_bare(lead)]} ({wording.p_phrase(lead.p)})" if with_p else names[_bare(lead)] for lead in leads
-    ]
+    settings = [f"{names[_bare(lead)]} ({_why_unsure(lead)})" if with_p else names[_bare(lead)] for lead in leads]
     if len(settings) > MAX_NAMED:
         return f"{len(settings)} settings, such as {settings[0]}"
     return _series(settings, "; " if any("," in one for one in settings) else ", ")
+
+
+def _why_unsure(lead: Lead) -> str:
+    return f"another without {lead.turned[0].code}" if lead.turned else wording.p_phrase(lead.p)
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
@@ -235,7 +280,8 @@ def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
     if names := [name for name, found in kinds.items() if len(found) > 1]:
         parts.append(f"{listed(names)} {_is(names)} better or worse in some settings only")
     if parts:
-        yield f"Against the baseline {baseline}: {'; '.join(parts)}."
+        over = " over all users" if any(lead.turned for lead in leads) else ""
+        yield f"Against the baseline {baseline}{over}: {'; '.join(parts)}."
 
 
 def _is(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from recassay.comparison.verdict import Verdict
 from recassay.errors import printable
-from recassay.report.content.findings import FindingGroup, finding_groups, where_of
+from recassay.report.content.findings import FindingGroup, finding_groups, verdict_without, where_of
 from recassay.report.content.grids import ResultGrids, Row, result_grids
 from recassay.report.page.card import card
 from recassay.report.page.figures import SizeBudget, figure, means, ranks
@@ -89,7 +89,8 @@ def page(
     first = None if systems is None else figure(systems, "systems")
     contents = [results_content(group, at, several=several) for at, group in enumerate(grids, start=1)]
     _add_figures(grids, contents, distributions or {}, budget)
-    found = [_finding(group) for group in finding_groups(findings, verdict)]
+    by_code = finding_groups(findings, verdict)
+    found = [_finding(group) for group in by_code]
     template = _environment().get_template("page.html.jinja")
     return template.render(
         title=title,
@@ -108,6 +109,8 @@ def page(
         command=provenance.command,
         findings=[one for one in found if one["weight"] == 2],
         other_findings=[one for one in found if one["weight"] < 2],
+        verdict_without=verdict_without(by_code, verdict),
+        unknown=any(group.open for group in by_code),
         exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(exhibits, start=1)],
         failures=[_failure(row) for row in provenance.failures],
         lock=_yaml(lock or settings) if lock or settings else "",

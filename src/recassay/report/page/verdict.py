@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from recassay.comparison.compare import judges
+from recassay.comparison.leaders import judges
 from recassay.comparison.verdict import Lead, Verdict, verdict_of
 from recassay.report.content import wording
 from recassay.report.content.grids import Grid, ResultGrids, real
@@ -98,11 +98,18 @@ def _metric_rows(verdict: Verdict) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[Lead]] = {}
     for lead in (*verdict.leads, *verdict.others):
         groups.setdefault((lead.metric, lead.place.design), []).append(lead)
-    several = len({design for _, design in groups}) > 1
-    return [_metric_row(metric, design if several else "", leads) for (metric, design), leads in groups.items()]
+    several, turned = len({design for _, design in groups}) > 1, bool(verdict.turned)
+    return [
+        _metric_row(metric, design if several else "", leads, turned=turned)
+        for (metric, design), leads in groups.items()
+    ]
 
 
-def _metric_row(metric: str, design: str, leads: Sequence[Lead]) -> dict[str, Any]:
+def _metric_row(metric: str, design: str, leads: Sequence[Lead], *, turned: bool) -> dict[str, Any]:
+    """Return the row of one metric and design for the template.
+
+    ``turned`` says that the verdict is another without what a finding names: no lead then counts as established.
+    """
     winners: dict[str, int] = {}
     for lead in leads:
         winners[lead.leader] = winners.get(lead.leader, 0) + 1
@@ -119,8 +126,8 @@ def _metric_row(metric: str, design: str, leads: Sequence[Lead]) -> dict[str, An
         "runner_up": listed(list(dict.fromkeys(lead.runner_up or wording.NOTHING for lead in leads))),
         "lead": wording.NOTHING if not sizes else sizes[0] if sizes[0] == sizes[-1] else f"{sizes[0]}–{sizes[-1]}",
         "p": wording.p_value(max(lead.p for lead in tested)) if tested else wording.NOTHING,
-        "sure": _sure(sure, len(leads), tested=bool(tested)),
-        "established": sure == len(leads),
+        "sure": _sure(sure, len(leads), tested=bool(tested)) + (", over all users" if sure and turned else ""),
+        "established": sure == len(leads) and not turned,
     }
 
 

@@ -19,12 +19,14 @@ from rich.text import Text
 
 from recassay.errors import printable
 from recassay.report.content import wording
+from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.results_table import COUNTS, ResultTable
 from recassay.results.finding import SEVERITIES, Finding
 from recassay.results.scores import Scores, Summary
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
+    from recassay.comparison.verdict import Verdict
 
 GAP = 2  # spaces between columns
 SYSTEM_WIDTH = (12, 40)  # of a long name: desired minimum, and maximum
@@ -46,8 +48,11 @@ def text_table(
     return _TextTable(ResultTable(scores, comparison), width, digits)
 
 
-def findings_table(scores: Scores) -> RenderableType:
-    """Return a table of the findings, errors first; without findings, a line that says so."""
+def findings_table(scores: Scores, verdict: Verdict | None = None) -> RenderableType:
+    """Return a table of the findings, errors first; without findings, a line that says so.
+
+    With the ``verdict`` on these scores, a sentence follows on whether a finding could change it.
+    """
     if not scores.findings:
         return Text("No findings.", style="green")
     table = bare_table()
@@ -58,7 +63,8 @@ def findings_table(scores: Scores) -> RenderableType:
         what = Text.assemble((f"{printable(finding.title)}. ", "bold"), printable(finding.detail))
         severity = Text(finding.severity, style=STYLES[finding.severity])
         table.add_row(severity, Text(finding.code), what, Text(_about(finding, scores)))
-    return table
+    sentence = "" if verdict is None else verdict_without(finding_groups(scores.findings, verdict), verdict)
+    return Group(table, Text(f"\n{sentence}")) if sentence else table
 
 
 def _about(finding: Finding, scores: Scores) -> str:

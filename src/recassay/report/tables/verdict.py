@@ -10,7 +10,7 @@ from rich.text import Text
 
 from recassay.comparison.verdict import Verdict
 from recassay.errors import printable
-from recassay.report.content.findings import FindingGroup, finding_groups, where_of
+from recassay.report.content.findings import FindingGroup, finding_groups, verdict_without, where_of
 from recassay.report.content.verdict import verdict_text
 from recassay.results.finding import Finding
 
@@ -40,6 +40,8 @@ def findings_block(
         parts.append(_head(group))
         if group.weight == 2:
             parts.append(Text(f"  {printable(group.detail)}"))
+    if sentence := verdict_without(groups, verdict or Verdict(())):
+        parts.append(Text(sentence))
     if folder is not None and any(group.weight < 2 or len(group.rows) > 1 for group in groups):
         parts.append(Text(f"All findings in full: recassay check {folder}", style="dim"))
     return Group(*parts)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from recassay.evaluate.lists.groups import ItemGroups
 from recassay.portable import elementary
 from recassay.results.design_scores import DesignScore
+from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
 from recassay.stats.intervals import intervals, means
 from recassay.stats.pooled import defined_weights, pooled_values
@@ -74,6 +75,8 @@ class StudyScores:
                 per_unit={key: column for key, column in scores.per_unit.items() if key in keys},
                 per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key in keys},
                 rows=tuple(row for row in scores.rows if (row.system, row.metric) in keys),
+                named=scores.named and {system: scores.named[system] for system in systems},
+                tie_orders={key: orders for key, orders in scores.tie_orders.items() if key in keys},
             ),
             design_rows={key: row for key, row in self.design_rows.items() if key in keys},
         )
@@ -126,7 +129,14 @@ def pool_folds(
         if key in folds[0].design_rows
     }
     whole = dataclasses.replace(
-        scores[0], units=units, per_unit=values, per_unit_weights=weights, rows=tuple(rows), findings=()
+        scores[0],
+        units=units,
+        per_unit=values,
+        per_unit_weights=weights,
+        rows=tuple(rows),
+        findings=(),
+        named=_named(scores, places, units.len()),
+        tie_orders={},
     )
     item_groups = [
         ItemGroups.pooled(parts, [fold.units for fold in scores], units)
@@ -140,6 +150,17 @@ def _merged(
 ) -> tuple[Values, Values]:
     parts = ((at, fold.values(*key), _weights(fold, key)) for fold, at in zip(folds, places, strict=True))
     return pooled_values(parts, size, power)
+
+
+def _named(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int) -> dict[str, Marks] | None:
+    """Return by system which findings name each user in some fold; None if that is unknown of a fold."""
+    marks = {system: np.zeros(size, np.uint8) for system in folds[0].systems}
+    for fold, at in zip(folds, places, strict=True):
+        if fold.named is None:
+            return None
+        for system, of_fold in fold.named.items():
+            marks[system][at] |= of_fold
+    return marks
 
 
 def _weights(scores: Scores, key: Key) -> Values:
