@@ -71,7 +71,7 @@ def gap(draw: Draw, n: int, studies: int, rng: np.random.Generator) -> float:
 def main() -> None:
     """Print a line per number of users and shape of the values."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=10_000)
+    parser.add_argument("--studies", type=int, default=4_000)
     studies = parser.parse_args().studies
     print(f"{'users':>6} {'values':12} {'bootstrap':>10} {'permutation':>12} {'covered':>8} {'group':>6} {'gap':>6}")
     for n in (8, 10, 20, 30, 50, 100, 200):

@@ -197,15 +197,20 @@ EXAMPLES = {
         """,
     ),
     "C013": Example(
-        "Evaluate all systems on the same users: leave `missing` at `zero`, or compare on the users that both "
-        "have, as `recassay compare` does. `recassay check` runs this check.",
+        "Evaluate all systems on the same users: leave `missing` at `zero`, or read the differences, which are over "
+        "the users that both have; the verdict says over how many.",
         """
-        from recassay.report.folder.checks import findings_in
-        from recassay.report.folder.write import write_results
-
         runs = {"all": {"ann": ["x"], "bob": ["y"]}, "some": {"ann": ["x"]}}
-        write_results(ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip"), None, "results")
-        findings = findings_in("results")
+        scores = ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip")
+        """,
+    ),
+    "C018": Example(
+        "Look whether the file of the system is whole: a file that was cut after its rows were shuffled ends nowhere "
+        "early. If the system has no more items, compare at a cut-off that all lists reach. The verdict is computed "
+        "again without the users whose list is short in one system only, and says so if it is another.",
+        """
+        runs = {"whole": {"ann": ["x", "y"], "bob": ["y", "x"]}, "cut": {"ann": ["x"], "bob": ["x"]}}
+        scores = ra.score(runs, {"ann": ["x"], "bob": ["x"]}, "ndcg@2")
         """,
     ),
     "D001": Example(
@@ -239,6 +244,14 @@ EXAMPLES = {
         mrr = [0.6, 0.4] * 20 + [0.1, 0.2] * 20 + [0.3, 0.2] * 20
         scores = ra.read_scores({"user": users, "system": systems, "mrr": mrr})
         findings = ra.decide(scores, baseline="tuned-badly").findings
+        """,
+    ),
+    "D004": Example(
+        "Use the permutation test, which is the default.",
+        """
+        users, systems = list(range(20)) * 2, ["als"] * 20 + ["pop"] * 20
+        scores = ra.read_scores({"user": users, "system": systems, "mrr": [0.6, 0.4] * 10 + [0.5, 0.2] * 10})
+        findings = ra.decide(scores, test="bootstrap").findings
         """,
     ),
     "P001": Example(

@@ -241,7 +241,8 @@ class ComparisonFacts:
 
     ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that are
     not significant after Holm's correction. ``seeds`` holds the number of seeds of every system that depends on a seed.
-    ``beaten`` are systems that are worse than one that is not personalised.
+    ``beaten`` are systems that are worse than one that is not personalised. ``test`` names the test, and ``fewest`` is
+    the smallest number of units (usually users) of a comparison.
     """
 
     correction: str
@@ -252,6 +253,8 @@ class ComparisonFacts:
     seeds: Mapping[str, int] = field(default_factory=dict)
     baseline: str | None = None
     beaten: tuple[BeatenSystem, ...] = ()
+    test: str = ""
+    fewest: int = 0
 
 
 @dataclass(frozen=True, eq=False)

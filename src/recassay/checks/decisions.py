@@ -1,10 +1,11 @@
-"""D0xx: threats to decisions from a comparison: uncorrected tests, few training seeds, weak baselines."""
+"""D0xx: threats to decisions from a comparison: uncorrected or lenient tests, few seeds, weak baselines."""
 
 from __future__ import annotations
 
 from recassay.checks.base import ComparisonFacts, check, format_count
 from recassay.results.finding import Severity
 
+FEW_FOR_BOOTSTRAP = 50  # units; with more, its level is within 1 % of the one that is stated
 FEW_SEEDS = 3  # with fewer, the variance of training is unknown
 EASY = {
     "popularity": {"popular", "popularity", "pop", "mostpop", "mostpopular", "toppop", "poprec", "mp"},
@@ -62,6 +63,21 @@ def weak_baseline(facts: ComparisonFacts) -> str | None:
         f"{role} {', '.join(names)} {verb} beaten in {format_count(len(facts.beaten), 'comparison')} by a system that "
         f"is not personalised: by {worst.metric} {worst.easy} is {worst.difference:.4f} better than "
         f"{worst.system}{where}"
+    )
+
+
+@check("D004", "A test that finds too much with few users", "warning", about=ComparisonFacts)
+def lenient_test(facts: ComparisonFacts) -> str | None:
+    """Report if the bootstrap test compares systems on fewer than 50 users: it underestimates the variance of a mean.
+
+    In [simulations](../explanation/uncertainty.md) it finds a difference that is not there more often than its level
+    says.
+    """
+    if facts.test != "bootstrap" or not 0 < facts.fewest < FEW_FOR_BOOTSTRAP:
+        return None
+    return (
+        f"the bootstrap test compares systems on {format_count(facts.fewest, 'unit')}; at 5 % it finds a difference "
+        "that is not there in 7 % of studies of 20 units, and in 10 % of studies of 10: use the permutation test"
     )
 
 

@@ -35,6 +35,12 @@ TRAPS = (
         ("C001",),
     ),
     Trap(
+        TOPIC,
+        "A third of the rows lost at the end of a file in any order",
+        CLEAN.but(run=CLEAN.run.with_rows(CLEAN.run.shuffled().rows[: len(CLEAN.run.rows) * 2 // 3])),
+        ("C002",),
+    ),
+    Trap(
         TOPIC, "Lists for users without truth", CLEAN.but(truth=CLEAN.truth.with_rows(CLEAN.truth.rows[12:])), ("C004",)
     ),
     Trap(

@@ -58,7 +58,7 @@ def compare_places(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PlaceComparisons:
-    """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D003.
+    """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D004.
 
     ``testing`` and ``baseline`` are those of ``compare``. Raise U113 if no place has two systems, and U108 for an
     unknown baseline.
@@ -113,6 +113,7 @@ def comparison_facts(
         testing.correction, testing.alpha, len(rows), len(claims),
         sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
         _seeds(scores), baseline, tuple(_beaten(scores, found, baseline)),
+        rows[0].test if rows else "", min((row.n for row in rows), default=0),
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from recassay.errors import printable
 from recassay.report.content import wording
 from recassay.results.group_scores import GroupScores
 
+FEW_FOR_WELCH = 100  # users of a group; with more, skewed values hardly matter (docs/explanation/uncertainty.md)
+
 
 def groups_title(groups: GroupScores) -> str:
     """Return the heading of a table of means by group: the column that makes the groups.
@@ -44,9 +46,16 @@ def groups_method(groups: GroupScores) -> str:
     corrected = wording.CORRECTIONS.get(groups.correction, groups.correction)
     over = "p uncorrected" if groups.correction == "none" else f"{corrected} over all pairs of groups"
     shared = "" if groups.kind == "users" else ", which counts users of both groups once"
+    fewest = min((row.n for row in groups.rows), default=FEW_FOR_WELCH)
+    few = ""
+    if fewest < FEW_FOR_WELCH:
+        few = (
+            f" The smallest group has {_counted(fewest, 'user')}: with fewer than {FEW_FOR_WELCH} and skewed values "
+            "the test finds a difference that is not there in more than 5 % of studies (at 20 users in 8 to 23 %)."
+        )
     return (
         f"Gap: best group minus worst group, tested by Welch's t test{shared} ({over}). The best and the worst of "
-        "several groups differ even by chance: read a gap with its p."
+        f"several groups differ even by chance: read a gap with its p.{few}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
@@ -189,7 +190,10 @@ def method(scores: Scores, comparison: Comparison | None) -> str:
     """Return a sentence that names the method of the intervals and the test; "" if there is neither."""
     parts = [part for part in (_interval_used(scores), test_phrase(comparison)) if part]
     text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    lenient = ""
+    if comparison is not None and any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
+        lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
+    return f"{text[0].upper()}{text[1:]}.{lenient}" if text else ""
 
 
 def notes(scores: Scores) -> str:

@@ -67,6 +67,12 @@ def test_many_comparisons_without_correction_are_reported():
     assert "D001" not in codes(given.filter(pl.col("system") != "ccc"), correction="none")
 
 
+@pytest.mark.parametrize(("n", "test", "said"), [(49, "bootstrap", 1), (50, "bootstrap", 0), (49, "permutation", 0)])
+def test_the_bootstrap_test_of_few_users_is_reported(n, test, said):
+    found = decide(read_scores(table(n, good=0.2, bad=0.0)), test=test).findings
+    assert [finding.severity for finding in found if finding.code == "D004"] == ["warning"] * said
+
+
 def test_few_seeds_are_reported_for_systems_with_a_seed(results, tmp_path):
     found = {finding.code: finding for finding in decide(read_scores(results)).findings}["D002"]
     assert "plsa (1)" in found.detail
