@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Marks = NDArray[np.uint8]  # one per user
-CODES = ("C001", "C002", "C010", "L001", "L003")
+CODES = ("C010", "C001", "C002", "L001", "L003")
 OF_SOME_SYSTEMS = ("C002",)  # a list that is as short in every system favours none
 
 
 def bit(code: str) -> int:
     """Return the bit of a finding in the marks of users.
 
-    >>> bit("C001"), bit("C010")
-    (1, 4)
+    >>> bit("C010"), bit("C001")
+    (1, 2)
     """
     return 1 << CODES.index(code)
 
@@ -29,7 +29,7 @@ def users_without(code: str, marks: Iterable[Marks]) -> NDArray[np.bool_] | None
 
     Users with a short list (C002) in all systems are left in.
 
-    >>> short = np.array([2, 2, 0], np.uint8), np.array([2, 0, 0], np.uint8)
+    >>> short = np.array([4, 4, 0], np.uint8), np.array([4, 0, 0], np.uint8)
     >>> users_without("C002", short).tolist(), users_without("C001", short)
     ([True, False, True], None)
     """

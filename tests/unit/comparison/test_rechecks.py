@@ -118,7 +118,7 @@ def test_a_verdict_that_is_the_same_without_the_users_of_each_finding_says_so():
     scores, comparison, verdict = judged(runs, train=LOG)
     assert {finding.code for finding in scores.findings} == {"C001", "C010"}
     assert [(one.code, one.leader, one.significant) for one in comparison.rechecks] == [
-        ("C001", "good", True), ("C010", "good", True),
+        ("C010", "good", True), ("C001", "good", True),
     ]  # fmt: skip
     assert "good is best by ndcg@2" in verdict_text(verdict).headline
     assert sentence(scores, verdict) == (
