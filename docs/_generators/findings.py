@@ -247,7 +247,8 @@ EXAMPLES = {
         """,
     ),
     "D004": Example(
-        "Use the permutation test, which is the default.",
+        "Use the permutation test, which is the default. [Simulations](../explanation/uncertainty.md#tests) say how "
+        "much too often the bootstrap test claims a difference.",
         """
         users, systems = list(range(20)) * 2, ["als"] * 20 + ["pop"] * 20
         scores = ra.read_scores({"user": users, "system": systems, "mrr": [0.6, 0.4] * 10 + [0.5, 0.2] * 10})

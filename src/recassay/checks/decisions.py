@@ -70,8 +70,7 @@ def weak_baseline(facts: ComparisonFacts) -> str | None:
 def lenient_test(facts: ComparisonFacts) -> str | None:
     """Report if the bootstrap test compares systems on fewer than 50 users: it underestimates the variance of a mean.
 
-    In [simulations](../explanation/uncertainty.md) it finds a difference that is not there more often than its level
-    says.
+    It then finds a difference that is not there more often than its level says.
     """
     if facts.test != "bootstrap" or not 0 < facts.fewest < FEW_FOR_BOOTSTRAP:
         return None
