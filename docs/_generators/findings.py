@@ -204,7 +204,7 @@ EXAMPLES = {
         scores = ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip")
         """,
     ),
-    "C018": Example(
+    "C019": Example(
         "Look whether the file of the system is whole: a file that was cut after its rows were shuffled ends nowhere "
         "early. If the system has no more items, compare at a cut-off that all lists reach. The verdict is computed "
         "again without the users whose list is short in one system only, and says so if it is another.",

@@ -16,7 +16,7 @@ Files that look correct can give wrong numbers: a column that was not read, ids 
 scores. This page lists what recassay reports about such files, and what no program can detect. Every row is a test of
 a small file: the mistake in it, what recassay reports, and by how much the mistake changes the mean of {metric} in a
 program without checks. Every row is one run; beside runs of other systems, findings
-[C012](../reference/findings.md#c012), [C013](../reference/findings.md#c013) and [C018](../reference/findings.md#c018)
+[C012](../reference/findings.md#c012), [C013](../reference/findings.md#c013) and [C019](../reference/findings.md#c019)
 compare their values, their users and the lengths of their lists.
 
 An [error](../reference/errors.md) stops, and no number is printed. A [finding](../reference/findings.md) is printed

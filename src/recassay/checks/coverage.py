@@ -246,7 +246,7 @@ def other_users(facts: FolderFacts) -> tuple[Severity, str] | None:
     )
 
 
-@check("C018", "Lists shorter than those of another system", "warning", about=FolderFacts)
+@check("C019", "Lists shorter than those of another system", "warning", about=FolderFacts)
 def shorter_lists(facts: FolderFacts) -> str | None:
     """Report if a system has short lists for users whose lists reach the cut-off in another system.
 

@@ -23,7 +23,8 @@ def named_users(given: CheckInput, counted: CheckCounts) -> Marks:
     marks[np.flatnonzero(found)[alignment.judged_lengths < (given.deepest or 0)]] |= bit("C002")
     if train is None:
         return marks
-    marks[~known_users(train, truth.queries)] |= bit("C010")
+    if "C010" in counted and counted["C010"].part:
+        marks[~known_users(train, truth.queries)] |= bit("C010")
     if "L001" in counted and counted["L001"].part:
         seen = np.zeros(run.queries.len() + 1, np.bool_)  # the last entry is for users without a list
         seen[row_groups(run.offsets)[seen_rows(train, run)]] = True

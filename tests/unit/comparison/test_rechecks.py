@@ -138,15 +138,15 @@ class TestLengthsOfLists:
     def test_a_file_of_which_a_third_of_the_rows_is_gone_is_a_warning(self):
         cut = GOOD.filter(pl.int_range(pl.len()).hash(3) % 3 > 0)
         scores, _, _ = judged({"cut": cut, "old": OLD, "good": GOOD}, metrics="ndcg@4")
-        [found] = [finding for finding in scores.findings if finding.code == "C018"]
+        [found] = [finding for finding in scores.findings if finding.code == "C019"]
         short = scores.row("cut", "ndcg@4").short
         assert found.severity == "warning"
         assert f"{short:,} of cut and 0 of " in found.detail
 
     def test_a_run_of_fewer_items_beside_longer_ones_is_a_warning(self):
         scores, _, verdict = judged({"good": run(range(0, USERS, 2), length=2), "old": OLD}, metrics="ndcg@4")
-        assert {"C002", "C018"} <= {finding.code for finding in scores.findings}
-        assert sentence(scores, verdict).startswith("C018 could change the verdict.")  # nobody has a list like others'
+        assert {"C002", "C019"} <= {finding.code for finding in scores.findings}
+        assert sentence(scores, verdict).startswith("C019 could change the verdict.")  # nobody has a list like others'
 
     def test_lists_that_are_as_short_in_every_system_are_not(self):
         runs = {name: rows.filter((pl.col("user_id") % 5 > 0) | (pl.col("score") > 9)) for name, rows in

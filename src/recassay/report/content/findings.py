@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 WHERE = ("system", "dataset", "split", "design")
 TOUCHING = (
     *RECHECKED,
-    "C018",
+    "C019",
     "L002",
     "L004",
     "L005",
@@ -29,7 +29,7 @@ TOUCHING = (
     "S006",
 )  # can change values, as info too
 OF_ANY_SYSTEM = ("R004", "R005")  # a reversed system may be the best one
-SAME_USERS = {"C018": "C002"}  # a finding on the users of another one
+SAME_USERS = {"C019": "C002"}  # a finding on the users of another one
 
 
 @dataclass(frozen=True)
