@@ -135,13 +135,12 @@ def _choices(choices: tuple[str, ...]) -> str:
 
 
 def _facts(one: Description) -> str:
-    low, high = one.bounds
     ways = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
     forms = {"required": f"`{one.name}@k`", "optional": f"`{one.name}` or `{one.name}@k`", "none": f"`{one.name}`"}
     shared = [parameter.name for parameter in one.parameters if parameter.name in SHARED]
     facts = [
         f"Written {forms[one.cutoff]}",
-        f"range {low:g} to {'any size' if high == float('inf') else f'{high:g}'}, {ways[one.higher_is_better]}",
+        f"range {one.range}, {ways[one.higher_is_better]}",
     ]
     if one.needs:
         options = {"train": "`--train`", "items": "`--items`"}

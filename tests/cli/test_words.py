@@ -83,6 +83,24 @@ class TestExplain:
         assert name in answer.out
         assert recassay("explain", name, "--json").json["name"] == name
 
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("hit", "0 to 1 (with other parameters 0 to any size)"),
+            ("ild", "0 to 1 (with other parameters 0 to 2)"),
+            ("rbp", "0 to 1 (with other parameters 0 to any size)"),
+            ("dcg", "0 to any size"),
+            ("recall", "0 to 1"),
+        ],
+    )
+    def test_the_range_is_that_of_the_default_parameters(self, recassay, name, values):
+        assert f"\nrange: {values}, higher is better\n" in recassay("explain", name).out
+
+    def test_paragraphs_of_a_check_are_broken_by_the_terminal_alone(self, recassay):
+        page = recassay("explain", "R004", "--json").json
+        assert page["sections"]["What"].count("\n") == 2 * page["sections"]["What"].count("\n\n")
+        assert "\n\n" in page["sections"]["What"]
+
     def test_a_metric_with_parameters_or_a_cutoff(self, recassay):
         plain = recassay("explain", "ndcg").out
         assert recassay("explain", "ndcg@10").out == recassay("explain", "ndcg(gain='exp2')@10").out == plain

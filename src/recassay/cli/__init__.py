@@ -112,6 +112,10 @@ def main() -> None:
             build_app([name for name in COMMANDS if name in words()] or COMMANDS)(prog_name="recassay")
         finally:
             sys.stdout.flush()  # here, where an error can still be reported
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # click and rich end with 1 if a pipe is closed
+            sys.exit(0)
+        raise
     except RecassayError as error:
         _fail(error)
     except BrokenPipeError:  # the reader of the output has closed the pipe, as `| head` does

@@ -361,6 +361,6 @@ def _ranks(table: GroupedRows, where: str) -> pl.Series:
             f"{bad.sum():,} of {ranks.len():,} ranks are negative, the first ({ranks[row]}) for user "
             f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
             where=where,
-            hint="ranks count from 0 or 1 upwards; if the column is a score, pass --columns score=rank",
+            hint="ranks count from 0 or 1 upwards; if the column holds scores, name it score",
         )
     return ranks

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import typing
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from typing import Any, Literal
 
 from recassay.metrics.base import Metric
@@ -26,7 +27,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a metric: its docstring by heading, and what its class declares (cut-off, needs, bounds)."""
+    """The description of a metric: its docstring by heading, and what its class declares (cut-off, needs, bounds).
+
+    ``bounds`` are the smallest and the largest value under the default parameters, ``widest`` those under any.
+    """
 
     name: str
     aliases: tuple[str, ...]
@@ -37,12 +41,23 @@ class Description:
     cutoff: str
     needs: tuple[str, ...]
     bounds: tuple[float, float]
+    widest: tuple[float, float]
     higher_is_better: bool | None
+
+    @property
+    def range(self) -> str:
+        """Return the smallest and the largest value as text, such as "0 to 1"."""
+        default, widest = (
+            f"{low:g} to {'any size' if math.isinf(high) else f'{high:g}'}" for low, high in (self.bounds, self.widest)
+        )
+        return default if default == widest else f"{default} (with other parameters {widest})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as JSON values; an infinite bound is None."""
-        low, high = (bound if abs(bound) != float("inf") else None for bound in self.bounds)
-        return {**asdict(self), "bounds": [low, high]}
+        found = asdict(self)
+        for name in ("bounds", "widest"):
+            found[name] = [None if math.isinf(bound) else bound for bound in found[name]]
+        return found
 
 
 def describe(metric: type[Metric]) -> Description:
@@ -57,8 +72,15 @@ def describe(metric: type[Metric]) -> Description:
     parameters = tuple(Parameter(name, value, _choices(kinds[name])) for name, value in metric.defaults().items())
     return Description(
         metric.name, metric.aliases, metric.family, title, sections, parameters, metric.cutoff,
-        tuple(sorted(metric.needs)), metric.bounds, metric.higher_is_better,
+        tuple(sorted(metric.needs)), _default_bounds(metric), metric.bounds, metric.higher_is_better,
     )  # fmt: skip
+
+
+def _default_bounds(metric: type[Metric]) -> tuple[float, float]:
+    """Return the range of a metric under its default parameters; that of the class if a parameter has no default."""
+    if MISSING in metric.defaults().values():
+        return metric.bounds
+    return metric(k=None if metric.cutoff == "none" else 1).limits
 
 
 def sections_of(text: str) -> tuple[str, dict[str, str]]:

@@ -198,7 +198,7 @@ def _page(name: str) -> Explanation:
         return _profile_page(profiles()[name])
     if name.upper() in checks():
         check = checks()[name.upper()]
-        asks = inspect.getdoc(check.ask) or ""
+        asks = _reflowed(inspect.getdoc(check.ask) or "")
         return Explanation(check.code, "check", check.title, {"What": asks, "Severity": check.severity})
     if name.upper() in CODES:
         title, advice = CODES[name.upper()], ADVICE[name.upper()]
@@ -225,7 +225,7 @@ def _named_page(named: Listed, name: str) -> Explanation:
         facts["ratings"] = READS_RATINGS[kind.reads_ratings]
     if library := getattr(kind, "library", ""):
         facts["needs"] = install_command(library)
-    sections = {"What": "\n\n".join(" ".join(one.split()) for one in rest.split("\n\n"))} if rest else {}
+    sections = {"What": _reflowed(rest)} if rest else {}
     sections |= departures_section(departures_of(kind))
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
 
@@ -235,6 +235,15 @@ def _design_page(name: str) -> Explanation:
     sections = {"Written": f"{name}({written})" if written else name, "Parts": designs.PARTS}
     sections |= departures_section(designs.DEPARTURES.get(name, ()))
     return Explanation(name, "design", designs.TITLES[name], sections)
+
+
+def _reflowed(text: str) -> str:
+    r"""Return a docstring with each paragraph on one line, which a terminal breaks to its width.
+
+    >>> _reflowed("One\ntwo.\n\nThree.")
+    'One two.\n\nThree.'
+    """
+    return "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
 
 
 def _title(text: str) -> str:
@@ -270,14 +279,12 @@ def _metric_page(kind: type[Metric]) -> Explanation:
     parameters = tuple(
         {"name": one.name, "default": one.default, "choices": list(one.choices)} for one in metric.parameters
     )
-    low, high = metric.bounds
-    most = "any size" if high == float("inf") else f"{high:g}"
     direction = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
     facts = {
         "family": metric.family,
         "also called": ", ".join(metric.aliases) or "nothing else",
         "cut-off": {"required": "required", "optional": "optional", "none": "none"}[metric.cutoff],
-        "range": f"{low:g} to {most}, {direction[metric.higher_is_better]}",
+        "range": f"{metric.range}, {direction[metric.higher_is_better]}",
         "needs": ", ".join(
             ("generated sequences" if metric.family == "sequence" else "lists and truth", *metric.needs)
         ),

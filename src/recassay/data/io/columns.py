@@ -6,6 +6,8 @@ import difflib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import polars as pl
+
 from recassay.columnar.columns import normalised_name
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
@@ -109,16 +111,16 @@ def resolve(
     *,
     where: str,
     by_position: bool = False,
-    numeric_columns: Callable[[list[str]], Iterable[str]] = lambda _: (),
+    numeric_columns: Callable[[list[str]], Mapping[str, pl.Series]] = lambda _: {},
     time_columns: Callable[[list[str]], Iterable[str]] = lambda _: (),
 ) -> dict[str, str]:
     """Return canonical name -> name in the table, for every column of the role (run, truth, log, ...) that is present.
 
     The user's choice comes first, then the exact canonical name, then the known aliases. Aliases are in tiers of
     decreasing preference; the first tier with a match counts. Raise I203 if several columns match in that tier, and
-    I201 for a required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` and
-    ``time_columns`` return which of some columns hold numbers or times; ``by_position`` says that names are made up, so
-    columns are taken by position.
+    I201 for a required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` returns
+    those of some columns that hold numbers, and ``time_columns`` those that hold times; ``by_position`` says that names
+    are made up, so columns are taken by position.
 
     >>> from recassay.data.io.roles import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
@@ -130,7 +132,7 @@ def resolve(
             names,
             where,
             absent[0],
-            _choice(names, role, {}, numeric_columns, time_columns),
+            _choice(names, role, _recognised(names, role), numeric_columns, time_columns),
         )
     wanted = [meaning for meaning in (*role.required, *role.optional) if meaning not in chosen]
     free = [name for name in names if name not in chosen.values()]
@@ -186,22 +188,31 @@ def known_meanings(name: str) -> set[str]:
 
 
 def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
-    if names.count(meaning) == 1:
-        return meaning
-    for tier in _tiers(meaning, role):
-        matches = [name for name in names if normalised_name(name) in _words(tier)]
-        if len(matches) > 1:
-            short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
-            choice = f"choose one: --columns {short}={matches[0]}"
-            raise InputError(
-                "I203",
-                f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
-                where=where,
-                hint=choice if len(set(matches)) > 1 else "rename one of them",
-            )
-        if matches:
-            return matches[0]
-    return None
+    matches = _matches(meaning, names, role)
+    if len(matches) > 1:
+        short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
+        choice = f"choose one: --columns {short}={matches[0]}"
+        raise InputError(
+            "I203",
+            f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
+            where=where,
+            hint=choice if len(set(matches)) > 1 else "rename one of them",
+        )
+    return matches[0] if matches else None
+
+
+def _matches(meaning: str, names: Sequence[str], role: Role) -> list[str]:
+    """Return the columns with the exact name, or else those that match the first tier of aliases with a match."""
+    if list(names).count(meaning) == 1:
+        return [meaning]
+    tiers = ([name for name in names if normalised_name(name) in _words(tier)] for tier in _tiers(meaning, role))
+    return next(filter(None, tiers), [])
+
+
+def _recognised(names: Sequence[str], role: Role) -> dict[str, str]:
+    """Return the columns that have a meaning by their names, by canonical name."""
+    found = {meaning: _matches(meaning, names, role) for meaning in role.columns}
+    return {meaning: matches[0] for meaning, matches in found.items() if matches}
 
 
 def _tiers(meaning: str, role: Role) -> tuple[str, ...]:
@@ -212,21 +223,24 @@ def _choice(
     names: Sequence[str],
     role: Role,
     found: Mapping[str, str],
-    numeric_columns: Callable[[list[str]], Iterable[str]],
+    numeric_columns: Callable[[list[str]], Mapping[str, pl.Series]],
     time_columns: Callable[[list[str]], Iterable[str]],
 ) -> str:
     """Return a command-line option that names columns which would work for this table, for the hint of an error.
 
-    ``found`` are the columns that were recognised. The first other columns stand in for missing required ones; a column
-    of numbers is named as the value of a run or truth, and one of times for a log. Without a score a run would be
-    ordered by its rows, and without a gain every gain of a truth would be 1.
+    ``found`` are the columns that were recognised. The first other columns stand in for missing required ones, except
+    those of fractions; a column of numbers is named as the value of a run or truth, and one of times for a log. Without
+    a score a run would be ordered by its rows, and without a gain every gain of a truth would be 1.
     """
     short = {meaning: key for key, meaning in SHORT_NAMES.items()}
     free = [name for name in names if name not in found.values()]
-    chosen = {meaning: found.get(meaning) or (free.pop(0) if free else "NAME") for meaning in role.required}
+    numbers = numeric_columns(free)
+    ids = [name for name in free if name not in numbers or (numbers[name] == numbers[name].floor()).all()]
+    chosen = {meaning: found.get(meaning) or (ids.pop(0) if ids else "NAME") for meaning in role.required}
+    free = [name for name in free if name not in chosen.values()]
     values = [meaning for meaning in (RANK, SCORE, GAIN) if meaning in role.optional]
     if values and not any(meaning in found for meaning in values):
-        chosen |= dict(zip(values[-1:], numeric_columns(free), strict=False))
+        chosen |= dict(zip(values[-1:], (name for name in numbers if name in free), strict=False))
     if TIMESTAMP in role.optional and TIMESTAMP not in found:
         times = sorted(time_columns(free), key=lambda name: not _names_a_time(name))
         chosen |= dict(zip((TIMESTAMP,), times, strict=False))

@@ -365,7 +365,12 @@ BUILT_IN = (
     Format("uirt", "user, item, rating, timestamp without a header", _is_uirt, positional),
     Format("csv", "CSV, TSV and text with any one separator", _is_text, delimited),
     Format("lines", "a log: the items of one sequence per line, numbered by line; only if named", _is_never, lines),
-    Format("user_lines", "a log: a user and then the items per line; only if named", _is_never, user_lines),
+    Format(
+        "user_lines",
+        "a log: a user and then the items per line, in the order of time; only if named",
+        _is_never,
+        user_lines,
+    ),
 )
 for _built_in in BUILT_IN:
     FORMATS.add(_built_in, module=__name__)

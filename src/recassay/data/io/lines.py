@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from recassay.errors import InputError
 # The separator that means any run of blanks and tabs.
 BLANKS = " "
 SHOWN_CHARACTERS = 80
+MOST_EVEN = 0.9  # share of lines; where fewer have the same number of fields, a line may be a list
 ENOUGH_LINES = 50  # among fewer, the last field may well be the shortest by chance
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -127,7 +129,7 @@ def blank_lines(head: Head, layout: Layout) -> int:
         if not line.fields:
             blank += 1
         elif len(line.fields) != len(layout.names):
-            raise _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
+            raise _uneven(head, line, layout)
     return blank
 
 
@@ -141,7 +143,7 @@ def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: st
         if not line.fields:
             continue
         if len(line.fields) != len(layout.names):
-            return _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
+            return _uneven(head, line, layout)
         for position, name in positions:
             if not _is_number(line.fields[position]):
                 again = ""
@@ -178,6 +180,17 @@ def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
         where=f"{head.path}, line {number}",
         hint=f"look at it with: {reader}{' ' if reader else ''}sed -n {number}p{target}",
     )
+
+
+def _uneven(head: Head, line: TextLine, layout: Layout) -> InputError:
+    """Return the error I105 for a line with another number of fields than the layout has."""
+    error = _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
+    separator = None if layout.separator == BLANKS else layout.separator
+    widths = Counter(len(row.split(separator)) for row in head.lines())
+    if not layout.by_position or widths.most_common(1)[0][1] > MOST_EVEN * widths.total():
+        return error
+    hint = f"if a line is a user and then the user's items: --format user_lines; otherwise {error.hint}"
+    return InputError(error.code, error.what, where=error.where, hint=hint)
 
 
 def _broken(head: Head, line: TextLine, problem: str) -> InputError:

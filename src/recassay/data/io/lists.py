@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import polars as pl
 
 from recassay.data.io.clean import infer_type
 from recassay.data.io.head import Head
 from recassay.data.io.lines import BLANKS, Layout, check_encoding, walk
-from recassay.data.io.roles import ITEM, USER, Role
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted, table_of_frame
 from recassay.errors import InputError
 
@@ -20,13 +21,20 @@ SAMPLE = 100  # lines
 def lines(head: Head, _role: Role) -> Table:
     """Return the table in a text file whose lines each hold the items of one sequence; the user is the line number."""
     found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
-    return _table(head, [number for number, _ in found], [fields for _, fields in found])
+    frame = _exploded([number for number, _ in found], [fields for _, fields in found])
+    return table_of_frame(frame, str(head.path), ordered=True)
 
 
-def user_lines(head: Head, _role: Role) -> Table:
-    """Return a table from lines that each hold a user, then the user's items in order."""
+def user_lines(head: Head, role: Role) -> Table:
+    """Return a table from lines that each hold a user, then the user's items in order.
+
+    The position in a user's history becomes the timestamp of a log.
+    """
     found = [line.fields for line in walk(head, _layout(head)) if line.fields]
-    return _table(head, [fields[0] for fields in found], [fields[1:] for fields in found])
+    frame = _exploded([fields[0] for fields in found], [fields[1:] for fields in found])
+    if role.name == "log":
+        frame = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP))
+    return replace(table_of_frame(frame, str(head.path), ordered=True), positions=role.name == "log")
 
 
 def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
@@ -81,9 +89,9 @@ def _layout(head: Head) -> Layout:
     return Layout([], next((separator for separator in SEPARATORS if 2 * counts[separator] > len(sample)), BLANKS))
 
 
-def _table(head: Head, users: list[int] | list[str], items: list[list[str]]) -> Table:
+def _exploded(users: list[int] | list[str], items: list[list[str]]) -> pl.DataFrame:
+    """Return a table with a row per item of a list; ids that are whole numbers are integers."""
     lists = pl.Series(ITEM, items, dtype=pl.List(pl.String))
     frame = pl.DataFrame({USER: users, ITEM: lists}).filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
     frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
-    frame = frame.with_columns([infer_type(column) for column in frame if column.dtype == pl.String])
-    return table_of_frame(frame, str(head.path), ordered=True)
+    return frame.with_columns([infer_type(column) for column in frame if column.dtype == pl.String])

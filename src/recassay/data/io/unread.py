@@ -115,7 +115,8 @@ def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: s
         return
     name, values = next(iter(unread.items()))
     others = f" (and {', '.join(map(repr, list(unread)[1:]))})" if len(unread) > 1 else ""
-    key = "rank" if _looks_like_ranks(values, sample[found[USER]]) else "score"
+    ranks = "rank" in normalised_name(name) or _looks_like_ranks(values, sample[found[USER]])
+    key = "rank" if ranks else "score"
     raise InputError(
         "I204",
         f"the run has no rank or score under a known name, and column {name!r}{others} holds numbers that are not read",

@@ -11,7 +11,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "I302": Advice(
         "A rank is below 0 or missing. Ranks count from 0 or 1 upwards.",
-        "If the column holds scores, declare it: `--columns score=rank`.",
+        "If the column holds scores, name it `score`.",
     ),
     "I303": Advice(
         "A gain in the truth is negative. A gain is 0 (judged, not relevant) or more.",

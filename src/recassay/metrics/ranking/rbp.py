@@ -45,6 +45,10 @@ class RBP(Accuracy):
     scale: float | None = None
     normalize: bool = False
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        return (0.0, 1.0) if self.scale is None else self.bounds
+
     def validate(self) -> None:
         if not 0 < self.p < 1:
             raise self.refuse("p", "persistence must lie between 0 and 1")

@@ -97,7 +97,8 @@ def _number(value: float) -> str:
     """
     if math.isnan(value):
         return UNDEFINED
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}".rstrip("0")
+    text = f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"
+    return text.rstrip("0") if "." in text and not text.endswith(".000") else text
 
 
 def _entropy(bits: float) -> str:

@@ -158,8 +158,8 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
         if before.get(part) != lock.get(part):
             raise UsageError(
                 "U134",
-                f"the folder holds results of another study: its {part} was {_shown(before.get(part))} "
-                f"and is {_shown(lock.get(part))}",
+                "the folder holds results of another study: "
+                f"its {part} {_difference(before.get(part), lock.get(part))}",
                 where=str(path),
                 hint="choose another folder with -o; models, designs, metrics and seeds may change in the same one",
             )
@@ -212,6 +212,24 @@ def _system(system: System) -> dict[str, Any]:
             for name, value in values.items()
         }
     return {**written, "file_digest": system.source} if system.source else written
+
+
+def _difference(before: Any, now: Any) -> str:
+    """Return what two different values of a key of the lock were and are, as the end of a sentence.
+
+    Data sets with the same name and the same events differ in an entry, which is named.
+
+    >>> _difference([{"name": "ml", "fingerprint": "9f3e", "users": 3}], [{"name": "ml", "fingerprint": "9f3e"}])
+    'of ml: users was 3 and is nothing'
+    """
+    was, is_now = _shown(before), _shown(now)
+    if was == is_now and isinstance(before, list) and isinstance(now, list):
+        for old, new in zip(before, now, strict=False):
+            for key in {**old, **new}:
+                if old.get(key) != new.get(key):
+                    values = (_shown(one.get(key, "nothing")) for one in (old, new))
+                    return f"of {new['name']}: {key} was {' and is '.join(values)}"
+    return f"was {was} and is {is_now}"
 
 
 def _shown(value: Any) -> str:

@@ -1,15 +1,17 @@
 """Detection of changes to a study since its results were written, from the sizes and times of files.
 
 Files from which stored results are shown must also have their checksums, because damage can keep size and time. This
-module imports little, because the results of an unchanged study are read from its files. A file whose time changed
-counts as changed even if its content did not: the study then runs, and finds its stored results.
+module imports little, because the results of an unchanged study are read from its files. Where only the time of a
+file has changed, its content decides.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import zlib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -51,10 +53,12 @@ def stamps(paths: Iterable[Path]) -> dict[str, Stamp | None]:
 def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stamp | None]) -> None:
     """Record that a run has finished, so that :func:`changes` can tell later whether its results are up to date.
 
-    The record has the ``arguments`` of the run, from :func:`request`, the stamps (size and time) of the files it read,
-    and those of all files that it wrote into the folder ``out``.
+    The record has the ``arguments`` of the run, from :func:`request`, the stamps (size and time) and digests of the
+    files it read, and the stamps of all files that it wrote into the folder ``out``.
     """
-    state = {"arguments": arguments, "read": read, "written": _written(out)}
+    known = {path: _with_digest(Path(path), one) for path, one in read.items()}
+    state: dict[str, Any] = {"arguments": arguments, "read": known, "written": _written(out)}
+    state["checksum"] = _checksum(state)
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
 
@@ -76,14 +80,56 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
         before, read, written = state["arguments"], state["read"], state["written"]
+        if state.pop("checksum") != _checksum(state):
+            raise ValueError("the record is damaged")
     except (OSError, ValueError, KeyError):
         return ["there are no finished results"]
     found = [f"{name} changed" for name in arguments if before.get(name) != arguments[name]]
-    found += [f"{path} changed" for path, known in read.items() if stamp(Path(path)) != known]
+    found += [f"{path} changed" for path, known in read.items() if not _is_same(Path(path), known)]
     now = _written(folder)
-    found += [f"{name} in the folder changed" for name, known in written.items() if now.get(name) != known]
+    touched = [name for name, known in written.items() if now.get(name) != known]
+    found += [f"{name} in the folder changed" for name in touched if not _is_intact(folder, name)]
     found += [f"{name} in the folder is new" for name in now if name not in written]
     return found or _damaged(folder)
+
+
+def _checksum(state: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
+
+
+def _with_digest(path: Path, known: Stamp | None) -> list[int | str] | None:
+    """Return the stamp of a file and a digest of its content, or an empty text if it has changed since the stamp."""
+    if known is None:
+        return None
+    return [*known, _digest(path) if stamp(path) == known else ""]
+
+
+def _is_same(path: Path, known: list[Any] | None) -> bool:
+    """Return whether a file has the recorded stamp, or at least the recorded size and digest."""
+    now = stamp(path)
+    if now is None or known is None:
+        return now == known
+    size, time, *digest = known
+    return now == [size, time] or (now[0] == size and digest not in ([], [""]) and digest == [_digest(path)])
+
+
+def _digest(path: Path) -> str:
+    """Return a digest of a file's content; an empty text for a folder, or for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
+    except OSError:
+        return ""
+
+
+def _is_intact(folder: Path, name: str) -> bool:
+    """Return whether a file of results has the bytes that recassay wrote, whatever its time."""
+    from recassay.data.io.manifest import NAME, Manifest
+
+    manifest = Manifest.read(folder)
+    if name == NAME:  # it has no checksum of itself in it
+        return manifest.exists and not manifest.damaged
+    return manifest.is_intact(folder / name)
 
 
 def _damaged(folder: Path) -> list[str]:

@@ -47,8 +47,28 @@ def test_lines_are_sequences(tmp_path, separator):
 
 def test_user_lines_start_with_the_user(tmp_path):
     path = tmp_path / "lists.txt"
-    path.write_text("ann 3 1\nbob\neve 1 1 2\n")
-    assert rows(path, format="user_lines") == [("ann", 3), ("ann", 1), ("eve", 1), ("eve", 1), ("eve", 2)]
+    path.write_text("ann 3 1\nbob\neve 1 1 2\nann 7\n")
+    log = ra.read_interactions(path, format="user_lines")
+    assert log.times == "user"  # the order within a line, and of a user's lines
+    wanted = [("ann", 3, 0), ("ann", 1, 1), ("eve", 1, 0), ("eve", 1, 1), ("eve", 2, 2), ("ann", 7, 2)]
+    assert log.frame().rows() == wanted
+    (fold,) = ra.split.last(n=1)(log)
+    assert sorted(fold.test.frame().select("user_id", "item_id").rows()) == [("ann", 7), ("eve", 2)]
+    truth = ra.read_truth(path, format="user_lines")
+    assert truth.frame().filter(user_id="ann")["item_id"].sort().to_list() == [1, 3, 7]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ","])
+def test_lines_of_a_user_and_items_are_named_where_they_cannot_be_read(tmp_path, separator):
+    path = tmp_path / "lists.txt"
+    path.write_text("".join(separator.join(line) + "\n" for line in ("1234", "234", "34567")))
+    with pytest.raises(InputError, match=r"I105.*line 2 of lists.txt has 3 fields") as caught:
+        ra.read_interactions(path)
+    assert "--format user_lines" in caught.value.hint
+    path.write_text("".join(separator.join(line) + "\n" for line in ["123"] * 20 + ["12"]))
+    with pytest.raises(InputError, match="I105") as caught:
+        ra.read_interactions(path)
+    assert "user_lines" not in caught.value.hint
 
 
 def test_a_study_reads_sequences_from_lines(tmp_path):

@@ -96,6 +96,29 @@ class TestRatings:
         assert "R011" in [one.code for one in found.findings]
 
 
+class TestSuggestedColumns:
+    @pytest.mark.parametrize(
+        ("names", "options", "hint"),
+        [
+            ("user item rank", {"columns": "item=foo"}, "--columns user=user,item=item"),  # not score=rank
+            ("user p Ding", {}, "--columns user=user,item=Ding,score=p"),
+            ("user p", {}, "--columns user=user,item=NAME,score=p"),
+            ("user p rank", {}, "--columns user=user,item=NAME"),
+        ],
+    )
+    def test_fractions_are_not_items_and_ranks_not_scores(self, names, options, hint):
+        values = {"user": [1, 1], "item": [7, 9], "rank": [1, 2], "p": [0.25, 0.5], "Ding": [7, 9]}
+        with pytest.raises(InputError, match="I201") as caught:
+            ra.read_run({name: values[name] for name in names.split()}, **options)
+        assert caught.value.hint == f"name the columns, for example {hint}"
+
+    def test_a_column_that_is_called_a_rank_is_suggested_as_one(self):
+        rows = pl.DataFrame({"user": [1, 1, 2], "item": [2, 3, 3], "Rank2": [1, 2, 5]})
+        with pytest.raises(InputError, match="I204") as caught:
+            ra.read_run(rows)
+        assert "--columns rank=Rank2;" in caught.value.hint
+
+
 class TestCutFiles:
     ROWS = tuple(f"{user},{1000 + user},{978300000 + user}" for user in range(100, 300))
 

@@ -288,6 +288,16 @@ def test_a_folder_belongs_to_one_study(study, tmp_path, change, message):
     assert (caught.value.code, message in caught.value.what) == ("U134", True)
 
 
+def test_the_entry_that_differs_between_two_studies_of_the_same_data_is_named(study, tmp_path):
+    pl.DataFrame({"item_id": range(40), "genres": ["a", "b"] * 20}).write_csv(tmp_path / "items.csv")
+    path = study()
+    ra.run_study(path, tmp_path / "out")
+    path.write_text(path.read_text().replace('events=900)"}', 'events=900)", items: items.csv}'))
+    with pytest.raises(UsageError, match="U134") as caught:
+        ra.run_study(path, tmp_path / "out")
+    assert "of generated: item_features was nothing and is items.csv" in caught.value.what
+
+
 def test_a_folder_with_other_files_is_an_error(study, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
