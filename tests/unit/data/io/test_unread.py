@@ -109,7 +109,7 @@ class TestSuggestedColumns:
     def test_fractions_are_not_items_and_ranks_not_scores(self, names, options, hint):
         values = {"user": [1, 1], "item": [7, 9], "rank": [1, 2], "p": [0.25, 0.5], "Ding": [7, 9]}
         with pytest.raises(InputError, match="I201") as caught:
-            ra.read_run({name: values[name] for name in names.split()}, **options)
+            ra.read_run(pl.DataFrame(values).select(names.split()), **options)
         assert caught.value.hint == f"name the columns, for example {hint}"
 
     def test_a_column_that_is_called_a_rank_is_suggested_as_one(self):
