@@ -177,7 +177,7 @@ def _untrained_users(given: CheckInput) -> RowShare:
     return RowShare(int(unknown.sum()), unknown.size, None if first is None else (first, first))
 
 
-@check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
+@check("C010", "Users without training events", "warning", needs=("train",), count=_untrained_users)
 def untrained_users(facts: Facts) -> tuple[Severity, str] | None:
     """Report if the truth has users who are not in the training log: no system can personalise for them.
 

@@ -55,10 +55,10 @@ def score(
         str | None,
         option(
             "--users",
-            "known: score only users with training events (needs --train); else a table with a row per user, for --by."
+            "known: score only users with training events (needs --train); or a table with a row per user, for --by."
             "  [default: all]",
             INPUT,
-            metavar="known|all|FILE",
+            metavar="USERS",
         ),
     ] = None,
     columns: Annotated[
