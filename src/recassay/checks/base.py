@@ -177,10 +177,7 @@ class ReplacedRunFacts:
 
 @dataclass(frozen=True, eq=False)
 class RerankFacts:
-    """The number of rows of a re-ranked run, and of those that a re-ranker cannot compare with others (``bare``).
-
-    The items of such rows have no features, or no users.
-    """
+    """Numbers of ``rows`` of a re-ranked run, and of ``bare`` ones, whose items have no features or no users."""
 
     rows: int
     bare: int
