@@ -36,7 +36,7 @@ GROUPS = {
     "B": "Bias: how the design affects the order of systems",
     "C": "Coverage: which users and items the files cover",
     "D": "Decisions: what to know before choosing a system",
-    "G": "Generated sequences: what cannot be learned from training",
+    "G": "Generated sequences: what cannot be learned from training, or is not there",
     "H": "Home: systems evaluated by the metric that they optimise",
     "L": "Leakage: test information in training",
     "P": "Profiles: what they do not reproduce",
@@ -339,6 +339,18 @@ EXAMPLES = {
         given = "seq_diversity(similarity='given')@3"
         generated = ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=3))
         scores = ra.score_sequences(fold, generated, given, similarities=one, interval=None)
+        """,
+    ),
+    "G003": Example(
+        "Look whether the file is complete and whether its sequence ids are those of `seeds.parquet`. If the system "
+        "cannot continue some seeds, this is its result.",
+        """
+        import polars as pl
+
+        frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 3, 3], "item_id": [*"ababba"], "timestamp": range(6)})
+        fold = ra.split.latest_sequences(test=0.7)(ra.Sequences.from_frame(frame))[0]
+        rows = pl.DataFrame({"sequence_id": [0], "position": [1], "item_id": ["b"]})
+        scores = ra.score_sequences(fold, {"mine": rows}, "seq_precision@1", interval=None)
         """,
     ),
     "L003": Example(

@@ -292,12 +292,13 @@ class LiveFacts:
 
 
 if TYPE_CHECKING:
+    from recassay.data.generated import Generated
     from recassay.metrics.sequence.similarity import GivenPairs
 
     AnyFacts = (
         FolderFacts | LiveFacts | Facts | DesignFacts | SampledFacts | ApproximationFacts | SequenceFold | GivenPairs
         | DriftFacts | StreamFacts | RemovedRowsFacts | ReplacedRunFacts | RerankFacts | CutoffFacts | ComparisonFacts
-        | HomeMetricFacts | AbsentMetricsFacts
+        | HomeMetricFacts | AbsentMetricsFacts | Generated
     )  # fmt: skip
 Answer = str | tuple[Severity, str] | None
 

@@ -1,10 +1,11 @@
-"""G0xx: items of test sequences that no system can have learned, and pairs of items without a given similarity."""
+"""G0xx: items that no system can have learned, pairs without a given similarity, and sequences that are not there."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from recassay.checks.base import check, format_id, format_share
+from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.metrics.sequence.similarity import GivenPairs
 from recassay.results.finding import Severity
@@ -43,3 +44,16 @@ def unlisted_pairs(found: GivenPairs) -> str | tuple[Severity, str] | None:
         "given similarity; all other pairs count as entirely different"
     )
     return ("warning", text) if 2 * found.given < found.pairs else text
+
+
+@check("G003", "Test sequences without a generated item", "warning", about=Generated)
+def empty_sequences(made: Generated) -> str | None:
+    """Report if a system generated nothing for some test sequences: a file that is cut off, or seeds that it skipped.
+
+    Such a sequence hits nothing, so it lowers precision. Metrics that are undefined without items leave it out.
+    """
+    empty = made.lengths == 0
+    if not empty.any():
+        return None
+    share = format_share(int(np.count_nonzero(empty)), empty.size)
+    return f"'{made.name}' has no item for {share} test sequences, such as number {int(np.argmax(empty))} (from 0)"

@@ -62,3 +62,15 @@ def trec_text(run: Run, output: Path) -> str:
             what = f"{unfit.len():,} rows have a {column} with a blank, such as {unfit[0]!r}, and TREC files cannot"
             raise UsageError("U111", what, where=str(output), hint="write .parquet, .csv or .tsv")
     return made.write_csv(separator=" ", include_header=False, quote_style="never")
+
+
+def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
+    """Return the paths of the truth and the training log.
+
+    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given.
+    """
+    from recassay.data.fold_files import TRAIN, TRUTH, is_fold
+
+    if not is_fold(truth):
+        return truth, train
+    return str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)

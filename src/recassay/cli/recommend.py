@@ -15,7 +15,10 @@ SUFFIX = ".npz"  # of files with fitted models
 Source = Annotated[
     str, typer.Argument(metavar="FOLD", help="Folder of a fold, as recassay split writes it, or a log file.")
 ]
-Items = Annotated[str | None, typer.Option("--items", metavar="FILE", help="Item features, for models that use them.")]
+Items = Annotated[
+    str | None,
+    typer.Option("--items", metavar="FILE", help="Item features, for models that use them, and for seeds."),
+]
 
 
 def fit(
@@ -83,22 +86,24 @@ def recommend(
         typer.Option(
             "--seeds",
             metavar="FILE",
-            help="First items to continue with a model of sequences: columns item_id and perhaps user_id, timestamp.",
+            help="What a model of sequences continues: a table with item_id, or with a feature of --items, and perhaps "
+            "user_id, timestamp.",
         ),
     ] = None,
     sequences: Annotated[
         str, typer.Option("--sequences", metavar="RULE", help="With --seeds: what the sequences of the log are.")
     ] = _generated.RULE,
     how: Annotated[
-        str, typer.Option("--how", metavar="HOW", help="With --seeds: sample, argmax, beam, sample_without_repeats.")
+        str, typer.Option("--how", metavar="HOW", help="Of sequences: sample, argmax, beam, sample_without_repeats.")
     ] = _generated.HOW,
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
     """Recommend to the test users of a fold, or to all users of a log, and write the lists as a run file.
 
-    A model by name is fitted first. Items that a user has in training are not recommended. With --seeds, a model of
-    sequences continues the given first items instead, each for its user and from its time.
+    A model by name is fitted first. Items that a user has in training are not recommended. In a fold of sequences, a
+    model of sequences continues the first item of each test sequence. With --seeds it continues the given first items
+    instead, each for its user and from its time.
 
     Example: recassay recommend "PureSVD(factors=20)" folds/0 -o folds/0/runs/svd.parquet
     """
@@ -107,13 +112,17 @@ def recommend(
     import numpy as np
 
     from recassay.data.population import known_users
+    from recassay.data.sequences import SequenceFold
     from recassay.models.base.model import recommend as listed
     from recassay.models.base.stored import load_fitted
+    from recassay.split.sequences import parse_rule
 
-    made = _fold(fold, columns, items)
-    if seeds is not None:
-        options: dict[str, Any] = {"seeds": seeds, "rule": sequences, "length": length, "how": how, "as_json": as_json}
-        _generated.continue_seeds(model, made.train, output, **options)
+    made = _fold(fold, columns, None if seeds else items)
+    if seeds is not None or isinstance(made, SequenceFold):
+        sequenced = made if isinstance(made, SequenceFold) else parse_rule(sequences)(made.train)
+        _generated.continue_seeds(
+            model, sequenced, output, seeds=seeds, items=items, length=length, how=how, as_json=as_json
+        )
         return
     fitted = load_fitted(Path(model))[1] if model.endswith(SUFFIX) else _fitted(model, made)[1]
     users = made.test.user_vocabulary.decode(np.unique(made.test.users))
@@ -141,13 +150,14 @@ def _fold(source: str, columns: str | None, items: str | None) -> Any:
     from recassay.data.fold import Fold
     from recassay.data.fold_files import read_fold
     from recassay.data.read import read_interactions, read_items
+    from recassay.data.sequences import SequenceFold
 
     if Path(source).is_dir():
-        made = read_fold(source)
+        made: Any = read_fold(source)
     else:
         log = read_interactions(source, columns=columns)
         made = Fold(log, log, "global", {"split": "none"})
-    return made if items is None else replace(made, items=read_items(items))
+    return made if items is None or isinstance(made, SequenceFold) else replace(made, items=read_items(items))
 
 
 def _fitted(text: str, fold: Any) -> tuple[Any, Any]:

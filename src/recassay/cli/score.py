@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _completion, _generated, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
 from recassay.naming import choices
 
@@ -21,25 +21,28 @@ INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
 
 
 def score(
+    context: typer.Context,
     truth: Annotated[
         str,
         typer.Argument(
             metavar="TRUTH",
             help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...; or the folder of a fold, "
-            "with its training log.",
+            "with its training log, or of a fold of sequences.",
         ),
     ],
     runs: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUNS", help="Run files, globs, or a folder of run files; the file name is the name of the system."
+            metavar="RUNS",
+            help="Files of lists or of generated sequences, globs, or a folder of files; the file name is the name of "
+            "the system.",
         ),
     ],
     metric: Annotated[
         list[str] | None,
         option(
             "-m --metric",
-            f"Metrics; may be repeated, or quote several.  [default: {DEFAULT_METRICS}]",
+            f"Metrics; may be repeated, or quote several.  [default: {DEFAULT_METRICS}; of sequences: Sequeval's]",
             CONVENTIONS,
             metavar="METRIC",
             autocompletion=_completion.metrics,
@@ -272,6 +275,8 @@ def score(
 ) -> None:
     """Score run files against the truth: means with intervals, comparisons, and problems of the files.
 
+    With the folder of a fold of sequences, the files hold generated sequences: sequence_id, position, item_id.
+
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
     quiet = quiet or as_json
@@ -281,30 +286,37 @@ def score(
     from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
     from recassay.stats.intervals import Uncertainty
 
-    truth, train = _of_fold(truth, train)
+    truth, train = _runs.of_fold(truth, train)
     population, table_of_users = population_or_table(users)
     systems = _systems(runs, engine)
     _common.refuse_unknown_baseline(baseline, systems)
     shared, own = columns_by_run(columns or (), systems)
+    uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
+    sequences = _generated.sequence_fold_of(truth)
     with _common.progress(quiet) as report:
-        scores = score_runs(
-            systems,
-            truth,
-            metric or DEFAULT_METRICS,
-            train=train,
-            items=items,
-            users=table_of_users,
-            until=until,
-            strata=strata,
-            first_hits=output is not None,
-            reading=ReadOptions(shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns),
-            conventions=ConventionOptions(
-                profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
-            ),
-            uncertainty=Uncertainty(None if interval == "none" else interval, level, resamples, seed),
-            execution=Execution(engine, memory, work, threads, report),
-            groups=GroupOptions(by or (), by_item or (), smallest_group, correction),
-        )
+        if sequences is not None:
+            scores = _generated.score_generated(context, sequences, systems, shared, own, uncertainty)
+        else:
+            scores = score_runs(
+                systems,
+                truth,
+                metric or DEFAULT_METRICS,
+                train=train,
+                items=items,
+                users=table_of_users,
+                until=until,
+                strata=strata,
+                first_hits=output is not None,
+                reading=ReadOptions(
+                    shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns
+                ),
+                conventions=ConventionOptions(
+                    profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
+                ),
+                uncertainty=uncertainty,
+                execution=Execution(engine, memory, work, threads, report),
+                groups=GroupOptions(by or (), by_item or (), smallest_group, correction),
+            )
         comparison = None
         if (
             len(systems) > 1 and scores.unit_metrics and until is None
@@ -314,21 +326,10 @@ def score(
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
             )  # fmt: skip
-    _show(scores, comparison, truth, output, table, as_json)
+    where = {"dataset": Path(truth).stem, **({} if sequences is None else _generated.PLACE)}
+    _show(scores, comparison, where, output, table, as_json)
     if fail_on and any(finding.at_least(fail_on) for finding in scores.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
-
-
-def _of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
-    """Return the paths of the truth and the training log.
-
-    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given.
-    """
-    from recassay.data.fold_files import TRAIN, TRUTH, is_fold
-
-    if not is_fold(truth):
-        return truth, train
-    return str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)
 
 
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:
@@ -340,9 +341,8 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
 
 
 def _show(
-    scores: Scores, comparison: Comparison | None, truth: str, output: Path | None, table: str, as_json: bool
+    scores: Scores, comparison: Comparison | None, where: dict[str, str], output: Path | None, table: str, as_json: bool
 ) -> None:
-    where = {"dataset": Path(truth).stem}
     if output is not None:
         from recassay.report.folder.write import write_results
 

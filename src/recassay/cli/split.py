@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _completion, _generated, _options
 from recassay.errors import printable
 
 if TYPE_CHECKING:
     from recassay.data.fold import Fold
+    from recassay.data.interactions import Interactions
+    from recassay.data.sequences import SequenceFold
 
 DEFAULT_SPLIT = "random(test=0.2)"
 
@@ -29,10 +33,19 @@ def split(
         typer.Option(
             "--split",
             metavar="SPLIT",
-            help="How to divide: last(n=1), global_time(quantile=0.8), k_folds(k=5), ...; see recassay list splits.",
+            help="How to divide: last(n=1), global_time(quantile=0.8), latest_sequences(test=0.2), ...; see recassay "
+            "list splits and recassay list sequences.",
             autocompletion=_completion.splits,
         ),
     ] = DEFAULT_SPLIT,
+    sequences: Annotated[
+        str | None,
+        typer.Option(
+            "--sequences",
+            metavar="RULE",
+            help="With a split of sequences: what they are, such as sessions(gap=3600).  [default: ready_made]",
+        ),
+    ] = None,
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,34 +65,63 @@ def split(
 ) -> None:
     """Divide a log into training logs and truths, as files that every program reads.
 
+    With a split of sequences, they are training sequences, the first events of test sequences (seeds), and the truth.
+
     Example: recassay split ratings.csv -o folds --split "last(n=1)"
     """
     from recassay.data.fold_files import write_folds
     from recassay.data.read import read_interactions, read_items
+    from recassay.data.sequences import SequenceFold
     from recassay.split import filters as known_filters
-    from recassay.split import parse
 
-    chosen = parse(by)
+    divide = _splitter(by, sequences)
     made = read_interactions(log, columns=columns, format=input_format, times=times)
     _common.say_remarks(made)
     if filters:
         made = known_filters.apply(made, filters, None if items is None else read_items(items)).log
-    folds = chosen(made)
+    folds: tuple[Fold | SequenceFold, ...] = divide(made)
     folders = write_folds(folds, output)
     if as_json:
         _common.print_json({"folds": [_described(*one) for one in zip(folds, folders, strict=True)]})
         return
     for fold, folder in zip(folds, folders, strict=True):
         typer.echo(printable(f"{folder}: {fold!r}".replace(f"fold {fold.number} of ", ""), keep="\n"))
-    fold = folders[0]
+    first = folders[0]
+    model, answers, file = ("Popular", "lists", "a run file")
+    if isinstance(folds[0], SequenceFold):
+        model, answers, file = ("NGram", "sequences", "a file of them")
     typer.echo(
-        "\nFit a model and score its lists, or let another program write a run file:\n\n"
-        f"recassay recommend Popular {fold} -o {fold / 'runs' / 'popular.parquet'}\n"
-        f"recassay score {fold} {fold / 'runs'}"
+        f"\nFit a model and score its {answers}, or let another program write {file}:\n\n"
+        f"recassay recommend {model} {first} -o {first / 'runs' / f'{model.lower()}.parquet'}\n"
+        f"recassay score {first} {first / 'runs'}"
     )
 
 
-def _described(fold: Fold, folder: Path) -> dict[str, Any]:
-    parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fold | SequenceFold, ...]]:
+    """Return a function from a log to its folds; ``rule`` makes the sequences that a split of sequences divides."""
+    from recassay.errors import UsageError
+    from recassay.naming.grammar import parse as parse_expression
+    from recassay.split import parse
+    from recassay.split import sequences as of_sequences
+
+    if parse_expression(text).name not in of_sequences.REGISTRY.kinds:
+        if rule is not None:
+            what, hint = f"{text} divides events, not sequences", "such as --split 'latest_sequences(test=0.2)'"
+            raise UsageError("U102", what, where=f"--sequences {rule}", hint=hint)
+        return lambda log: tuple(parse(text)(log))
+    split, sequencer = of_sequences.parse_split(text), of_sequences.parse_rule(rule or _generated.RULE)
+
+    def divide(log: Interactions) -> tuple[SequenceFold, ...]:
+        made = sequencer(log)
+        return tuple(
+            replace(one, how={**one.how, "sequences": str(sequencer)}, removed={**made.removed, **one.removed})
+            for one in split(made)
+        )
+
+    return divide
+
+
+def _described(fold: Fold | SequenceFold, folder: Path) -> dict[str, Any]:
+    parts = {"train": fold.train, "validation": getattr(fold, "validation", None), "test": fold.test}
     sizes = {name: len(part) for name, part in parts.items() if part is not None}
     return {"folder": str(folder), "number": fold.number, **sizes, "leakage": fold.leakage, "how": dict(fold.how)}

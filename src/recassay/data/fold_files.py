@@ -19,18 +19,22 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, read_table, write_json, write_parquet
 from recassay.data.read import read_interactions, read_truth
+from recassay.data.sequence_files import is_sequence_fold, read_sequence_fold, write_sequence_fold
+from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
 
 TRAIN, TRUTH, VALIDATION, ABOUT = "train.parquet", "truth.parquet", "validation.parquet", "fold.json"
 
 
-def write_folds(folds: Iterable[Fold], folder: str | Path) -> list[Path]:
+def write_folds(folds: Iterable[Fold | SequenceFold], folder: str | Path) -> list[Path]:
     """Write every fold into a folder named by its number; return these folders."""
     return [write_fold(fold, Path(folder) / str(fold.number)) for fold in folds]
 
 
-def write_fold(fold: Fold, folder: Path) -> Path:
+def write_fold(fold: Fold | SequenceFold, folder: Path) -> Path:
     """Write the parts of a fold, and how it was made, to files in a folder; return the folder."""
+    if isinstance(fold, SequenceFold):
+        return write_sequence_fold(fold, folder)
     target = make_folder(folder)
     write_parquet(fold.train.frame(), target / TRAIN)
     write_parquet(read_truth(fold).frame(), target / TRUTH)
@@ -46,8 +50,10 @@ def is_fold(folder: str | Path) -> bool:
     return (Path(folder) / TRAIN).is_file() and (Path(folder) / TRUTH).is_file()
 
 
-def read_fold(folder: str | Path) -> Fold:
+def read_fold(folder: str | Path) -> Fold | SequenceFold:
     """Return the fold stored in a folder, over the users and items of its files; raise I118 if there is none.
+
+    A folder with ``seeds.parquet`` has a fold of sequences.
 
     >>> import tempfile
     >>> log = read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y"), ("bob", "z")])
@@ -65,6 +71,8 @@ def read_fold(folder: str | Path) -> Fold:
             f"give one of its folds, such as {source / held[0]}" if held else "recassay split LOG -o DIR writes folds"
         )
         raise InputError("I118", what, where=str(source), hint=hint)
+    if is_sequence_fold(source):
+        return read_sequence_fold(source)
     about: dict[str, Any] = json.loads((source / ABOUT).read_text("utf-8")) if (source / ABOUT).is_file() else {}
     train = read_interactions(source / TRAIN, times=about.get("times"))
     truth = read_table(source / TRUTH, "truth")

@@ -23,8 +23,9 @@ class Generated(Displayable):
     ``items`` (n, k) are item codes, -1 after the end of a sequence that ended early. ``chances`` (n, k) is the
     probability of each item given the items before it, NaN if the system gives none. ``surprise`` (n) is the sum of
     -log2 P over the transitions of the whole test sequence: infinite if the system gave one of them probability 0, NaN
-    without probabilities. ``seed`` is the seed of the random numbers. ``times`` (n, k) are the times of the items, and
-    ``begun`` the test sequences that were continued; :func:`generate` sets both.
+    without probabilities. ``seed`` is the seed of the random numbers. ``times`` (n, k) are the times of the items,
+    ``begun`` the sequences that were continued, and ``seeds`` a row for each of them if seeds were given;
+    :func:`generate` sets them.
 
     >>> made = Generated("mine", np.array([[3, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)
     >>> len(made), made.k, made.lengths.tolist()
@@ -38,6 +39,7 @@ class Generated(Displayable):
     seed: int
     times: TimeValues | None = None
     begun: Sequences | None = field(default=None, repr=False)
+    seeds: pl.DataFrame | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.items.shape[0])
@@ -50,22 +52,30 @@ class Generated(Displayable):
     def frame(self) -> pl.DataFrame:
         """Return a row per generated item: sequence, user, given first item, position, item, probability and time.
 
-        Sequences are numbered from 0 in the order of the test sequences; the timestamp is in the unit of the log. Raise
-        U174 if it is not known which sequences were continued.
+        Sequences are numbered from 0 in the order of the test sequences, or have the sequence_id of the given seeds;
+        features of seeds are columns, too. The timestamp is in the unit of the log, and the surprise is the same in all
+        rows of a sequence. Raise U174 if it is not known which sequences were continued.
         """
         if self.begun is None:
             what = f"{self.name} was not made by ra.generate, so the ids of its items are unknown"
             raise UsageError("U174", what, hint="ra.generate(model, fold), or give Generated(..., begun=fold.test)")
         row, place = np.nonzero(self.items != NOTHING)
+        seeds = self.seeds
+        if seeds is None:
+            seeds = pl.DataFrame({"seed_item_id": self.begun.item_vocabulary.decode(self.begun.seeds)})
         columns = {
             "sequence_id": row,
             "user_id": self.begun.user_vocabulary.decode(self.begun.users[row]),
-            "seed_item_id": self.begun.item_vocabulary.decode(self.begun.seeds[row]),
+            **seeds[row].to_dict(),
             "position": place + 1,
             "item_id": self.begun.item_vocabulary.decode(self.items[row, place]),
             "probability": pl.Series(self.chances[row, place]).fill_nan(None),
         }
-        return pl.DataFrame(columns if self.times is None else {**columns, "timestamp": self.times[row, place]})
+        if self.times is not None:
+            columns["timestamp"] = self.times[row, place]
+        if not np.isnan(self.surprise).all():
+            columns["surprise"] = pl.Series(self.surprise[row]).fill_nan(None)
+        return pl.DataFrame(columns)
 
     @property
     def lengths(self) -> NDArray[np.int64]:

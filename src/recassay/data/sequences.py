@@ -233,6 +233,11 @@ class SequenceFold(Displayable):
         """Return the number of items of the vocabulary, which covers training and test."""
         return self.train.n_items
 
+    @property
+    def leakage(self) -> str:
+        """Return how much of the future the training sequences may hold, as the split says: see ``SequenceSplit``."""
+        return str(self.how.get("leakage", "global"))
+
     @functools.cached_property
     def counts(self) -> Int64:
         """Return how often each item occurs in training, repeats included."""

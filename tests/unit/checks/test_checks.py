@@ -147,6 +147,7 @@ def test_every_check_has_a_test():
         "B003",
         "G001",
         "G002",
+        "G003",
         "S001",
         "V001",
         "V002",

@@ -6,7 +6,21 @@ import re
 
 import polars as pl
 
-from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER
+from recassay.data.io.roles import (
+    GAIN,
+    ITEM,
+    POOL,
+    POSITION,
+    PROBABILITY,
+    RANK,
+    RATING,
+    SCORE,
+    SEQUENCE,
+    SURPRISE,
+    SYSTEM,
+    TIMESTAMP,
+    USER,
+)
 from recassay.errors import InputError
 from recassay.threads import each_block
 
@@ -30,6 +44,7 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
     or datetimes. Without ``whole_ranks`` a rank becomes Float64. ``where`` names the table in errors.
     """
     rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
+    rules |= {SEQUENCE: as_whole_number, POSITION: as_whole_number, PROBABILITY: as_number, SURPRISE: as_number}
     rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
     changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
     return frame.with_columns([series.alias(name) for name, series in changed.items()])

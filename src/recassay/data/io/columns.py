@@ -9,7 +9,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import polars as pl
 
 from recassay.columnar.columns import normalised_name
-from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER, Role
+from recassay.data.io.roles import (
+    GAIN,
+    ITEM,
+    POOL,
+    POSITION,
+    PROBABILITY,
+    RANK,
+    RATING,
+    SCORE,
+    SEQUENCE,
+    SURPRISE,
+    SYSTEM,
+    TIMESTAMP,
+    USER,
+    Role,
+)
 from recassay.errors import InputError, UsageError
 
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are equal.
@@ -54,6 +69,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "rating weight ratings stars overall",
         "value label score play_count plays count target",
     ),
+    SEQUENCE: ("sequence_id sequence",),
+    POSITION: ("position pos", "rank"),
+    PROBABILITY: ("probability prob",),
+    SURPRISE: ("surprise",),
 }
 # In a table of items or users the id column is often just called `id`.
 LAST_TIER = {"items": "id", "users": "id"}
@@ -68,6 +87,10 @@ SHORT_NAMES = {
     "gain": GAIN,
     "pool": POOL,
     "system": SYSTEM,
+    "sequence": SEQUENCE,
+    "position": POSITION,
+    "probability": PROBABILITY,
+    "surprise": SURPRISE,
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 
-USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
+USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM, SEQUENCE, POSITION, PROBABILITY, SURPRISE = (
     "user_id",
     "item_id",
     "timestamp",
@@ -17,6 +17,10 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
     "gain",
     "pool",
     "system",
+    "sequence_id",
+    "position",
+    "probability",
+    "surprise",
 )
 
 
@@ -57,6 +61,14 @@ ROLES = {
         Role("ranks", (USER, RANK), (POOL,), (USER, RANK, POOL), RANK, whole_ranks=False),
         Role("scores", (USER,), (SYSTEM,), (), "", others=True),
         Role("finished", (SYSTEM,), (USER,), (), "", others=True),
+        Role("seeds", (), (SEQUENCE, USER, TIMESTAMP, POSITION), (), "", others=True, describes=True),
+        Role(
+            "sequences",
+            (SEQUENCE, POSITION, ITEM),
+            (USER, TIMESTAMP, PROBABILITY, SURPRISE),
+            (SEQUENCE, POSITION, ITEM, PROBABILITY),
+            PROBABILITY,
+        ),
     )
 }
 

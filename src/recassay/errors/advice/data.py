@@ -161,7 +161,8 @@ ADVICE: dict[str, Advice] = {
         "Generated sequences have another number of rows, other items or other shapes than the fold they are "
         "evaluated on, or invalid probabilities.",
         "Give one row per test sequence, in the order of `fold.test`, with items as codes of the fold, and -1 from "
-        "where a list ended.",
+        "where a list ended. In a file, give a row per generated item: the sequence_id of `seeds.parquet`, a position, "
+        "and an item of `items.parquet`.",
     ),
     "I362": Advice(
         "The matrix of similarities does not cover the items of the fold, is not symmetric, or has a number outside "

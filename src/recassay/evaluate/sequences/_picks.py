@@ -31,12 +31,14 @@ def pick(cumulative: Float, rows: Int64, uniforms: Float, out: Int32) -> None:
 def pick_new(probabilities: Float, rows: Int64, prefixes: Int32, uniforms: Float, out: Int32) -> None:
     """Write to ``out[i]`` an item drawn from row ``rows[i]`` of ``probabilities`` that is not in row i of ``prefixes``.
 
-    ``uniforms[i]`` is the uniform number of the draw. Write -1 if every such item has probability 0.
+    ``uniforms[i]`` is the uniform number of the draw. Write -1 if every such item has probability 0. A code beyond the
+    items is a seed that is not an item.
     """
     for i in range(rows.size):
         row = probabilities[rows[i]].copy()
         for item in prefixes[i]:
-            row[item] = 0.0
+            if item < row.size:
+                row[item] = 0.0
         target, total = uniforms[i] * row.sum(), 0.0
         out[i] = -1
         for item in range(row.size):

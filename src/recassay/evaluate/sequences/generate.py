@@ -27,7 +27,7 @@ from recassay.errors import InputError, UsageError
 from recassay.evaluate.sequences.beam import beam_search
 from recassay.evaluate.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
 from recassay.evaluate.sequences.prefixes import Prefixes
-from recassay.evaluate.sequences.seeds import sequences_of_seeds
+from recassay.evaluate.sequences.seeds import Seeds, SetSeeds, read_seeds
 from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.protocols.sequence import Sequence
@@ -44,6 +44,7 @@ def generate(
     protocol: Sequence | None = None,
     *,
     seeds: TableSource = None,
+    items: TableSource = None,
     name: str | None = None,
     generator: Generator | None = None,
     threads: int | None = None,
@@ -63,6 +64,10 @@ def generate(
     (item, user) or of (item, user, time), or a table. Then ``fold`` may be the training sequences alone, and
     ``found[0].frame()`` has the generated items with ids.
 
+    A seed in a table need not be an item. A column that is a column of ``items``, a table of item features, makes it
+    stand for all items with that feature; a seed with neither item nor feature stands for all items. The next
+    probabilities are then the means over these items, with equal weights.
+
     A ``generator(fitted, histories, k, uniforms)`` replaces the protocol's generation. It gets histories of one item,
     with users and times, and ``uniforms`` (n, k), random numbers between 0 and 1 that belong to the sequences. It
     returns items (n, k), with -1 after the end of a list. A system with a generator needs no probabilities; without
@@ -81,8 +86,11 @@ def generate(
     protocol = protocol or Sequence()
     if isinstance(fold, Sequences):
         fold = SequenceFold(fold, fold.take(np.empty(0, np.int64)))
-    if seeds is not None:
-        fold = dataclasses.replace(fold, test=sequences_of_seeds(seeds, fold.train))
+    if items is not None and seeds is None:
+        what = "features of items are for seeds, and none are given"
+        raise UsageError("U102", what, where="items", hint="seeds={'genres': ['Jazz']}, or --seeds FILE")
+    read = None if seeds is None else read_seeds(seeds, fold.train, items)
+    fold = fold if read is None else dataclasses.replace(fold, test=read.sequences)
     if not len(fold.test):
         raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
     most = fold.n_items - (not protocol.allow_short)  # the first item is given; a list that may end early can hold all
@@ -90,6 +98,8 @@ def generate(
         what = f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item"
         raise UsageError("U172", what, where=str(protocol), hint=f"choose k of at most {fold.n_items - 1}")
     fitted, name = fitted_on_sequences(system, fold.train), name or str(system)
+    if read is not None and read.sets:
+        fitted = _begun_with_sets(fitted, read, name, fold, generator)
     rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
     predictor = _predictor(fitted, fold, name, rows=rows, threads=threads)
     if predictor is None and generator is None:
@@ -102,19 +112,28 @@ def generate(
     for seed in range(protocol.seed, protocol.seed + protocol.seeds):
         uniforms = uniform_draws(fold.test, protocol, seed)
         if generator is not None:
-            made = generator(fitted, begun.histories(), protocol.k, uniforms)
-            items = _check_items(made, uniforms.shape, name, fold)
-            times = _times_of(fitted, begun, items)
-            chances = np.full(items.shape, np.nan)
+            made = _check_items(generator(fitted, begun.histories(), protocol.k, uniforms), uniforms.shape, name, fold)
+            times = _times_of(fitted, begun, made)
+            chances = np.full(made.shape, np.nan)
             if predictor is not None:
-                chances = _item_probabilities(predictor, begun, items, times)
+                chances = _item_probabilities(predictor, begun, made, times)
         else:
             assert predictor is not None, "a predictor or a generator"
-            items, chances, times = _generate_items(predictor, begun, protocol, uniforms, name)
-        found.append(Generated(name, items, chances, surprise, seed, times, fold.test))
+            made, chances, times = _generate_items(predictor, begun, protocol, uniforms, name)
+        found.append(Generated(name, made, chances, surprise, seed, times, fold.test, read.table if read else None))
         if progress is not None:
             progress(len(fold.test))
     return tuple(found)
+
+
+def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, generator: Generator | None) -> SetSeeds:
+    """Return a fitted model that begins with sets of items; raise U173 if it gives no rows, or if generation is own."""
+    if generator is not None:
+        what = "a generator= gets histories of items, and some seeds stand for several items"
+        raise UsageError("U173", what, where=name, hint="give seeds that are items, or leave generator= out")
+    if not isinstance(fitted, NextProbabilities):
+        raise _no_probabilities_error(name)
+    return SetSeeds(RowPredictor(fitted, name, fold.train.item_vocabulary), seeds.sets)
 
 
 def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:

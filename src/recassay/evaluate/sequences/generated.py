@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recassay.data.generated import NOTHING, Generated
 from recassay.data.nouns import wrong_noun
+from recassay.data.read import TableSource
+from recassay.data.sequence_files import read_generated
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError, UsageError
 
 Runs = Generated | Iterable[Generated]  # of one system, with one or several seeds
-Systems = Generated | Iterable[Runs] | Mapping[str, Runs]
+Systems = Generated | Iterable[Runs] | Mapping[str, Runs | TableSource]
 
 
 def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
@@ -24,7 +27,7 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
     """
     require_sequence_fold(fold)
     found: dict[str, list[Generated]] = {}
-    for name, run in _named(generated):
+    for name, run in _named(generated, fold):
         runs = found.setdefault(name, [])
         if run.seed in {other.seed for other in runs}:
             what = f"'{name}' generated twice with seed {run.seed}"
@@ -42,16 +45,17 @@ def require_sequence_fold(fold: object) -> None:
         raise wrong_noun(fold, "fold of sequences")
 
 
-def _named(generated: Systems) -> Iterator[tuple[str, Generated]]:
+def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
     if isinstance(generated, Mapping):
         for name, runs in generated.items():
-            yield from ((name, run) for run in _as_runs(runs))
+            is_table = isinstance(runs, str | Path) or hasattr(runs, "columns")
+            yield from ((name, run) for run in _as_runs(read_generated(runs, name, fold) if is_table else runs))
     else:
         for runs in [generated] if isinstance(generated, Generated) else _iterated(generated):
             yield from ((run.name, run) for run in _as_runs(runs))
 
 
-def _as_runs(runs: Runs) -> Iterator[Generated]:
+def _as_runs(runs: Any) -> Iterator[Generated]:
     for run in [runs] if isinstance(runs, Generated) else _iterated(runs):
         if not isinstance(run, Generated):
             raise wrong_noun(run, "generated sequences")

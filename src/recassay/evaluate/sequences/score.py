@@ -73,12 +73,12 @@ def score_sequences(
 ) -> Scores:
     """Return the scores of generated sequences: a value per test sequence, means with intervals and counts.
 
-    A unit is a test sequence; all have the same weight, whatever their users. ``metrics`` are by default the eight of
-    Sequeval at the generated length. ``items`` are features. ``similarities`` are a matrix over the items of the fold,
-    by ascending id, or a table of pairs with columns item_id, other_id and similarity. ``primitive`` gives the obvious
-    items: a list of ids, the most obvious first; or a recommender, fitted or not, that is given the first item of each
-    test sequence; or what :func:`generate` returned. Similarities or a primitive that no metric uses are refused
-    (U231).
+    A unit is a test sequence; all have the same weight, whatever their users. A mapping ``generated`` may hold files or
+    tables of generated items (see :func:`read_generated`). ``metrics`` are by default the eight of Sequeval at the
+    generated length. ``items`` are features. ``similarities`` are a matrix over the items of the fold, by ascending id,
+    or a table of pairs with columns item_id, other_id and similarity. ``primitive`` gives the obvious items: a list of
+    ids, the most obvious first; or a recommender, fitted or not, that is given the first item of each test sequence; or
+    what :func:`generate` returned. Similarities or a primitive that no metric uses are refused (U231).
 
     The values of a system with several seeds are means over its seeds, sequence by sequence; ``sd_seeds`` in its row is
     the standard deviation over seeds. A metric that is infinite for a system has no interval, and its values are left
@@ -125,7 +125,9 @@ def scored(
                 with timed(name, what):
                     found = [one.with_results(step.judge(made)) for one, made in zip(found, runs, strict=True)]
         judged[name] = found
-    return _assemble(job, judged, uncertainty)
+    gaps = [finding for runs in systems.values() for finding in diagnose(runs[0])]
+    scores = _assemble(job, judged, uncertainty)
+    return replace(scores, findings=(*scores.findings, *gaps))
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
@@ -154,18 +156,21 @@ class _SystemResult:
     """The results of one system with one seed.
 
     By metric heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
+    ``missing`` is the number of lists without an item.
     """
 
     values: dict[str, Values]
     weights: dict[str, Values]
     means: dict[str, float]
     short: dict[str, int]
+    missing: int = 0
 
     def with_results(self, other: _SystemResult) -> _SystemResult:
         """Return the results of both, which are of different metrics."""
         return _SystemResult(
-            self.values | other.values, self.weights | other.weights, self.means | other.means, self.short | other.short
-        )
+            self.values | other.values, self.weights | other.weights, self.means | other.means,
+            self.short | other.short, other.missing,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,10 +212,10 @@ class _Job:
         }
         found |= {heading: _mean(column, weights.get(heading)) for heading, column in values.items()}
         short = {
-            heading: 0 if one.k is None else int(np.count_nonzero(lengths < one.k))
+            heading: 0 if one.k is None else int(np.count_nonzero((lengths > 0) & (lengths < one.k)))
             for heading, one in self.metrics.items()
         }
-        return _SystemResult(values, weights, found, short)
+        return _SystemResult(values, weights, found, short, int(np.count_nonzero(lengths == 0)))
 
     def _fill(self, made: Generated) -> tuple[dict[str, Values], dict[str, Values]]:
         n, columns = len(made), self.columns
@@ -258,6 +263,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty:
         per_unit_weights={key: weights[key] for key in kept if key in weights},
         rows=tuple(rows),
         settings={
+            "unit": "test sequence",
             "fold": dict(job.known.fold.how),
             "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
             "interval": asdict(uncertainty),
@@ -292,7 +298,7 @@ def _row(
         metric=heading,
         mean=float(np.mean(found)),
         n=units - undefined,
-        missing=0,
+        missing=sum(one.missing for one in runs),
         short=sum(one.short[heading] for one in runs),
         duplicate=0,
         undefined=undefined,

@@ -212,12 +212,12 @@ def _interval_used(scores: Scores) -> str:
     if not options.get("method") or not with_interval:
         return ""
     sizes = sorted({row.n for row in with_interval})
-    users = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     kinds = [options["method"]]
     if kinds == ["bootstrap"]:
         kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
     names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
-    return f"{level(scores)} {names} over {users} {'user' if sizes == [1] else 'users'}"
+    return f"{level(scores)} {names} over {count} {scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
 
 
 def test_phrase(comparison: Comparison | None) -> str:

@@ -31,6 +31,7 @@ from recassay.checks.base import (
     load,
 )  # fmt: skip
 from recassay.comparison.compare import SignificanceOptions
+from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.evaluate.decisions.comparing import comparison_facts
 from recassay.metrics.sequence.similarity import GivenPairs
@@ -102,6 +103,7 @@ def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
         Facts: "" if "lists" in designs else "no ranked lists were scored",
         DesignFacts: "" if target_set_designs else "no design was evaluated; add one to the study, such as TI-AR-AN",
         SequenceFold: "" if SEQUENCES in designs else "no sequences were generated",
+        Generated: "" if SEQUENCES in designs else "no sequences were generated",
         GivenPairs: "" if SEQUENCES in designs else "no sequences were generated",
         SampledFacts: "run by recassay correct, on ranks among sampled items",
         ApproximationFacts: "run by ra.sampling_curve, on samples by popularity without replacement",

@@ -62,7 +62,7 @@ def test_users_and_times_of_seeds_reach_the_model_and_items_get_its_times(how):
     table = made.frame()
     assert table.row(0, named=True) == {
         "sequence_id": 0, "user_id": "ann", "seed_item_id": "a", "position": 1, "item_id": "d", "probability": 1.0,
-        "timestamp": 13,
+        "timestamp": 13, "surprise": np.inf,
     }  # fmt: skip
 
 
@@ -176,6 +176,108 @@ class TestSeeds:
         made = Generated("mine", np.array([[1]]), np.array([[0.5]]), np.array([1.0]), 0)
         with pytest.raises(UsageError, match="U174"):
             made.frame()
+
+
+class TestSeedsThatAreNoItems:
+    """A seed stands for the items with its features, or for all items: probabilities are means over these items."""
+
+    ITEMS = pl.DataFrame({"item_id": [*"abcd"], "genre": ["Jazz|Pop", "Jazz", "Pop", "Rock"], "mood": [*"xyxy"]})
+    JAZZ = (0, 1)
+
+    def expected(self, fitted, members, so_far, users=None):
+        """The mean by a plain loop."""
+        rows = [
+            Histories(np.array([0, 1 + len(so_far)]), np.array([item, *so_far], np.int32), users) for item in members
+        ]
+        return np.mean([fitted.next_probabilities(one)[0] for one in rows], axis=0)
+
+    @pytest.mark.parametrize("model", [NGram(order=3), NGram(), UserNGram(prior=1), ra.models.sequence.MostPopular()])
+    @pytest.mark.parametrize("how", ["sample", "argmax", "sample_without_repeats"])
+    def test_a_genre_is_the_mean_over_its_items(self, model, how):
+        train, seeds = by_hand().train, {"genre": ["Jazz", "Jazz"], "user_id": ["ann", "bob"], "timestamp": [3, 4]}
+        (made,) = ra.generate(model, train, sequence(k=3, how=how), seeds=seeds, items=self.ITEMS)
+        fitted = model.fit(train)
+        for row, user in enumerate([0, 1]):
+            for place in range(3):
+                so_far = made.items[row, :place]
+                p = self.expected(fitted, self.JAZZ, so_far, np.array([user], np.int32))
+                assert made.chances[row, place] == pytest.approx(p[made.items[row, place]])
+                if how == "argmax":
+                    assert p[made.items[row, place]] == pytest.approx(p.max())
+        table = made.frame()
+        assert table["genre"].to_list() == ["Jazz"] * 6
+        assert (table["user_id"].to_list(), "seed_item_id" in table.columns) == (["ann"] * 3 + ["bob"] * 3, False)
+        assert made.times.tolist() == [[4, 5, 6], [5, 6, 7]]
+
+    def test_a_user_and_a_time_alone_are_the_mean_over_all_items(self):
+        train = by_hand().train
+        (made,) = ra.generate(UserNGram(), train, sequence(k=2), seeds={"user_id": ["ann"], "timestamp": [3]})
+        fitted = UserNGram().fit(train)
+        first = self.expected(fitted, range(N_ITEMS), [], np.array([0], np.int32))
+        assert made.chances[0, 0] == pytest.approx(first[made.items[0, 0]])
+        assert made.frame().columns == ["sequence_id", "user_id", "position", "item_id", "probability", "timestamp"]
+
+    def test_several_columns_are_met_together_and_one_item_is_a_seed_as_any_other(self):
+        train = by_hand().train
+        seeds = {"genre": ["Jazz"], "mood": ["y"], "user_id": ["ann"]}  # b alone
+        (both,) = ra.generate(NGram(), train, sequence(k=3), seeds=seeds, items=self.ITEMS)
+        (item,) = ra.generate(NGram(), train, sequence(k=3), seeds=[("b", "ann")])
+        assert both.items.tolist() == item.items.tolist()
+
+    def test_draws_do_not_depend_on_the_other_seeds(self):
+        train, protocol = by_hand().train, sequence(k=4, seed=3)
+        rows = {"item_id": ["a", None, None], "genre": [None, "Pop", None], "user_id": ["ann", "bob", "eve"]}
+        all_items = {
+            tuple(ra.generate(NGram(), train, protocol, seeds=pl.DataFrame(rows)[order], items=self.ITEMS)[0].items[at])
+            for order in ([0, 1, 2], [2, 1, 0], [1])
+            for at in [order.index(1)]
+        }
+        assert len(all_items) == 1
+
+    def test_integer_ids_and_files(self, tmp_path):
+        frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [10, 20, 20, 10, 30]})
+        train = Sequences.from_frame(frame)
+        (tmp_path / "items.csv").write_text("item_id,artist\n10,Ann\n20,Ann\n30,Bob\n")
+        (tmp_path / "seeds.csv").write_text("sequence_id,artist,item_id\n7,Ann,\n9,,30\n")
+        (made,) = ra.generate(
+            NGram(order=2), train, sequence(k=2), seeds=tmp_path / "seeds.csv", items=tmp_path / "items.csv"
+        )
+        table = made.frame()
+        assert table["sequence_id"].to_list() == [7, 7, 9, 9]
+        assert table["seed_item_id"].to_list() == [None, None, 30, 30]
+        assert table["artist"].to_list() == ["Ann", "Ann", None, None]
+        p = self.expected(NGram().fit(train), [0, 1], [])
+        assert made.chances[0, 0] == pytest.approx(p[made.items[0, 0]])
+
+    @pytest.mark.parametrize(
+        ("seeds", "why"),
+        [
+            ({"genre": ["Jaz"]}, "1 of 1 seeds have genre 'Jaz', which no item"),
+            ({"genre": ["Rock"], "mood": ["x"]}, "have genre 'Rock' and mood 'x'"),
+            ({"user_id": ["ann"]}, "no column of the seeds"),
+        ],
+    )
+    def test_seeds_that_no_item_fits(self, seeds, why):
+        with pytest.raises(InputError, match=why) as caught:
+            ra.generate(NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS)
+        assert caught.value.code == "I357"
+
+    def test_what_cannot_begin_with_several_items_is_refused(self):
+        seeds = {"genre": ["Jazz"]}
+        with pytest.raises(UsageError, match="stand for several items"):
+            ra.generate(
+                NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS, generator=lambda *given: None
+            )
+        with pytest.raises(UsageError, match="features of items are for seeds"):
+            ra.generate(NGram(), by_hand(), sequence(k=2), items=self.ITEMS)
+        with pytest.raises(InputError, match="no column for item_id"):
+            ra.generate(NGram(), by_hand().train, sequence(k=2), seeds={"iten": ["a"]})
+
+    def test_sequences_of_genres_are_scored_against_what_followed(self):
+        fold = by_hand()
+        seeds = {"genre": ["Jazz"] * len(fold.test)}
+        (made,) = ra.generate(NGram(), fold, sequence(k=2), seeds=seeds, items=self.ITEMS)
+        assert ra.score_sequences(fold, made, "seq_precision@2", interval=None).rows[0].n == 3
 
 
 def test_a_study_with_a_model_that_reads_users_stores_and_resumes_it(tmp_path):
