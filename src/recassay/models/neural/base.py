@@ -41,10 +41,11 @@ class Neural(BuiltIn):
     """Base of networks that read a history (the items of a user in order) and score the next item.
 
     The score of an item is the product of the network's state after the history and the item's vector. ``dim`` is the
-    length of embeddings. A network reads windows of ``length`` items. Of a longer history it learns from the last
-    window (``windows="last"``) or from all (``"all"``). ``batch`` is the number of windows in a gradient step, and
-    ``rate`` the learning rate. Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate
-    at 10 on validation. ``device="auto"`` uses a GPU if there is one.
+    length of embeddings. A network reads windows of ``length`` items; ``length=None``, where a network allows it, is a
+    window that holds the longest history. Of a longer history it learns from the last window (``windows="last"``) or
+    from all (``"all"``). ``batch`` is the number of windows in a gradient step, and ``rate`` the learning rate.
+    Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
+    ``device="auto"`` uses a GPU if there is one.
 
     The learning rate grows over the first ``warmup`` steps; with ``schedule="cosine"`` it then falls to 0 at the end of
     ``epochs``. Gradients longer than ``clip`` are shortened to it (0: never). Validation takes ``validation_users``
@@ -60,7 +61,7 @@ class Neural(BuiltIn):
     item_tables: ClassVar[tuple[str, ...]] = ("items",)  # names of weights with a row per item
 
     dim: int = 50
-    length: int = 50
+    length: int | None = 50
     windows: Literal["last", "all"] = "all"
     dropout: float = 0.25
     batch: int = 128
@@ -81,7 +82,8 @@ class Neural(BuiltIn):
     def validate(self) -> None:
         """Raise U102 if a parameter is out of its range."""
         self.at_least(1, "dim", "batch", "epochs", "patience", "negatives", "validation_users")
-        self.at_least(2, "length")
+        if self.length is not None:
+            self.at_least(2, "length")
         self.at_least(0, "warmup", "clip", "calibration")
         if self.calibration > 1:
             raise self.refuse("calibration", "it must be at most 1", "calibration=0.75")
@@ -103,7 +105,12 @@ class Neural(BuiltIn):
 
         By default the last item of a window is only predicted, so windows have ``length`` + 1 items.
         """
-        return HistoryWindows.cut(histories, self.length + 1, self.length if self.windows == "all" else None)
+        length = self.length_for(histories)
+        return HistoryWindows.cut(histories, length + 1, length if self.windows == "all" else None)
+
+    def length_for(self, histories: Histories) -> int:
+        """Return how many items of a history the network reads at most: ``length``, or all items of the longest one."""
+        return int(histories.lengths.max(initial=1)) if self.length is None else self.length
 
     @property
     def passes(self) -> int:
@@ -135,7 +142,7 @@ class Neural(BuiltIn):
         ``tokens`` (n, t) are the last items of each history, filled up with ``padding`` on the right; ``lengths`` (n,)
         are the numbers of items before the padding, at least 1.
         """
-        return last_items(histories, self.length, padding, least=1)
+        return last_items(histories, self.length_for(histories), padding, least=1)
 
     def learning_rate(self, step: int, steps: int) -> float:
         """Return the learning rate of a gradient step; ``step`` counts from 1 over all ``steps`` of all epochs."""

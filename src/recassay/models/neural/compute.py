@@ -97,5 +97,6 @@ def enough_memory(model: Neural) -> Iterator[None]:
             "U143",
             f"{model.name} needs more memory than is available: {message}",
             where=str(model),
-            hint=f"use a batch below {model.batch}, a length below {model.length} or a dim below {model.dim}",
+            hint=f"use a batch below {model.batch}, a length below {model.length or 'whole histories'} or a dim below "
+            f"{model.dim}",
         ) from error

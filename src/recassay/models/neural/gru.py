@@ -30,7 +30,8 @@ class GRU(Neural):
     Edges: an empty history is read as one item whose embedding is 0, so all scores are 0. ``windows="all"`` restarts
     from h_0 every ``length`` items. The paper is about sessions, so settings for long histories (presets "ml-1m",
     "ml-20m", "beauty", "games", "steam") are those of the models it is usually compared with. "sequeval" is the network
-    that generates sequences in Monti et al.; its units, batch size and optimiser are not published.
+    that generates sequences in Monti et al., which reads whole sequences (``length=None``); its units, batch size and
+    optimiser are not published.
 
     The paper's loss is ``loss="softmax"``, cross-entropy over all items. All presets use it, with batches of 512. The
     default ``"auto"`` is the same up to 5,000 items, and above it "sampled", a softmax over ``negatives`` sampled
@@ -82,6 +83,7 @@ class GRU(Neural):
         "steam": {**AUTHORS},
         "sequeval": {
             "depth": 3,
+            "length": None,
             "dim": 64,
             "hidden": 64,
             "windows": "last",

@@ -92,6 +92,7 @@ class SASRec(Neural):
         "steam": {"loss": "binary"},
     }
 
+    length: int = 50
     windows: Literal["last", "all"] = "last"
     dropout: float = 0.5
     blocks: int = 2

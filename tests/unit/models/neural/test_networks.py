@@ -220,3 +220,23 @@ def test_dropout_drops_the_given_share_and_keeps_the_mean():
         assert abs((dropped == 0).double().mean() - rate) < 4 * np.sqrt(rate * (1 - rate) / x.numel())
         assert torch.equal(dropped, layers.dropout(torch.Generator().manual_seed(5))(x, rate))
     assert layers.dropout(torch.Generator())(x, 0) is x
+
+
+@pytest.mark.parametrize("kind", [GRU, NARM])
+@pytest.mark.parametrize("windows", ["last", "all"])
+def test_no_length_reads_whole_histories(kind, windows):
+    """A window that no history exceeds changes nothing; a shorter one cuts the longest history."""
+    lengths = np.array([len(row) for row in LISTS])
+    histories = Histories(np.append(0, lengths.cumsum()), np.array([i for row in LISTS for i in row], np.int32))
+    whole, wide, short = (kind(length=length, windows=windows) for length in (None, 100, 6))
+    for name in ("begin", "end", "users"):
+        assert getattr(whole.windows_of(histories), name).tolist() == getattr(wide.windows_of(histories), name).tolist()
+    tokens = [model.query_tokens(histories, PADDING)[0] for model in (whole, wide, short)]
+    assert tokens[0].tolist() == tokens[1].tolist()
+    assert [table.shape[1] for table in tokens] == [8, 8, 6]
+    assert whole.windows_of(histories).lengths.max() == 8
+    assert short.windows_of(histories).lengths.max() == 7
+
+
+def test_the_network_of_sequeval_has_no_window():
+    assert GRU.preset("sequeval").length is None
