@@ -10,7 +10,7 @@ from recassay.data.io.sources import TABLE_SUFFIXES
 PAGE = """\
 # Formats and columns
 
-Six kinds of table are read: runs, truths, logs, item features, sampled ranks and scores per user. Each can be a file or a Python object, in any of the
+Seven kinds of table are read: runs, truths, logs, item features, sampled ranks, scores per user and generated sequences. Each can be a file or a Python object, in any of the
 formats below. Files may be packed with gzip (`.gz`).
 
 ## Tables
@@ -39,6 +39,10 @@ They are for [correcting sampled results](../howto/correct-sampled-results.md).
 
 **Scores** have a row per system and user and a column of numbers for each metric, and may say `dataset`, `split`,
 `protocol`, `design`, `seed`, `fold` and `weight`. They are for [deciding between systems](../howto/compare-everywhere.md).
+
+**Sequences** are those that a system generated, and those of a fold in files; **seeds** are what it begins with: a row for
+each, with an item, a feature of items, or a user and a time alone. They are for [evaluating generated
+sequences](../howto/evaluate-sequences.md#a-program-in-any-language).
 
 ## Files
 
@@ -93,6 +97,10 @@ MEANINGS = {
     "pool": "how many candidates there were to draw from (sampled ranks)",
     "system": "what answered (scores)",
     "gain": "how relevant it is (truths)",
+    "sequence_id": "which test sequence it continues (generated sequences)",
+    "position": "its place in the sequence (generated sequences)",
+    "probability": "the probability that the system gave it (generated sequences)",
+    "surprise": "the bits of the whole true sequence (generated sequences)",
 }
 
 
@@ -102,6 +110,7 @@ def pages() -> dict[str, str]:
     for role in ROLES.values():
         optional = _names(role.optional) or ("any columns of features" if role.name == "items" else "")
         optional += ", a column for each metric" if role.name == "scores" else ""
+        optional += ", `item_id` or columns of features" if role.name == "seeds" else ""
         tables.append(f"| {role.name} | {_names(role.required)} | {optional} | {', '.join(role.positions)} |")
     table = ["| name | what it is |", "| --- | --- |"]
     table += [f"| `{one.name}` | {one.description.replace('|', chr(92) + '|')} |" for one in formats()]

@@ -265,7 +265,7 @@ class TestShort:
         scores = score_sequences(FOLD, self.MADE, metric)
         values, row = scores.values("mine", metric), scores.rows[0]
         assert values == pytest.approx([np.nan if one is None else one for one in wanted], nan_ok=True)
-        assert row.short == (2 if metric.endswith("2") else 3)
+        assert (row.missing, row.short) == (1, 1 if metric.endswith("2") else 2)
         assert (row.n, row.undefined) == (3 - wanted.count(None), wanted.count(None))
 
 
