@@ -18,6 +18,7 @@ FOUND = {
     "prequential.yaml": set(),
     "sampled-metrics.yaml": {"B001", "B002", "L002"},
     "sequences.yaml": set(),
+    "sequeval-playlists.yaml": set(),
     "sequeval-validation.yaml": set(),
     "sequeval.yaml": set(),
     "streams.yaml": {"V001", "V002"},
