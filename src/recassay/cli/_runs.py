@@ -1,4 +1,4 @@
-"""Writing of run files (ranked lists of one system) by commands."""
+"""Run files of commands (ranked lists of one system): writing them, and finding the truth that they are judged by."""
 
 from __future__ import annotations
 
