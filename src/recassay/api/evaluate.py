@@ -42,7 +42,7 @@ class Evaluation(Displayable):
     """Results of :func:`evaluate`: the fold, a run of every system, scores, and tests of all pairs.
 
     ``references`` names the systems that were added for comparison. ``stated`` describes the split, the protocol, the
-    metrics and the references in words.
+    metrics and the references in words, and the users if not all are scored.
     """
 
     fold: Fold
@@ -98,7 +98,7 @@ def evaluate(
         compare(scores, seed=seed, threads=threads) if len(runs) > 1 and scores.unit_metrics else _untested(seed)
     )
     stated = {"split": how, "protocol": str(ask), "metrics": ", ".join(scores.metrics), "references": ", ".join(added)}
-    stated["users"] = population(scores.settings) or "all users of the test part"
+    stated["users"] = population(scores.settings)
     return Evaluation(fold, runs, scores, comparison, tuple(name + REFERENCE for name in added), stated)
 
 

@@ -130,9 +130,12 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         from recassay.report.tables.times import calls_table, times_table
         from recassay.report.tables.verdict import findings_block, verdict_block
         from recassay.results.group_scores import GroupScores
+        from recassay.results.settings import population
 
         screen = _common.console()
         screen.print(verdict_block(results.verdict))
+        if over := population(results.settings):
+            screen.print(Text(f"Means are over {over}.\n"))
         screen.print(study_table(results.rows))
         by_column = {row["by"]: row for row in reversed(results.groups)}  # of the first place
         for row in by_column.values():

@@ -18,6 +18,7 @@ from recassay.report.listing import Explanation, explanation_text
 from recassay.report.nouns import counted, facts
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
+from recassay.results.settings import population
 
 DIGITS = 4
 MAX_LINES = 24
@@ -40,7 +41,8 @@ def text(value: Any) -> str:
 def _scores_text(scores: Scores) -> str:
     """Return the table of means as text, without notes."""
     title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.metrics), 'metric')}, "
-    title += f"for {scores.units.len():,} users or sequences; {counted(len(scores.findings), 'finding')}"
+    over = population(scores.settings) or f"{scores.units.len():,} users or sequences"
+    title += f"for {over}; {counted(len(scores.findings), 'finding')}"
     rows = [
         [
             row.metric,

@@ -57,9 +57,10 @@ def test_a_personalised_model_can_win_among_known_users_and_both_say_whom_they_a
     everybody, known = (
         ra.evaluate(fold, list(SYSTEMS), "ndcg@10", references=False, users=users) for users in ("all", "known")
     )
-    assert everybody.stated["users"] == "all users of the test part"
+    assert everybody.stated["users"] == ""
     n = counts(fold)
     assert known.stated["users"] == f"users with training events: {n['users']:,} of {n['of']:,}"
+    assert str(known.scores).splitlines()[0].count(known.stated["users"]) == 1
     assert known.scores.row("EASE(l2=10.0)", "ndcg@10").n == n["users"]
     assert known.runs["Popular"].queries.len() == n["of"]
 
@@ -146,7 +147,14 @@ def test_a_study_scores_known_users_under_every_design_and_says_so(fold, tmp_pat
     assert "C010" in codes["all"]
     assert "C010" not in codes["known"]
     page = (tmp_path / "known" / "report.html").read_text()
-    assert "users with training events" in page
+    over = f"users with training events: {known['pop', 'lists']:,} of {everybody['pop', 'lists']:,}"
+    assert over in page
+    assert found["known"].document()["settings"]["population"] == {
+        "users": known["pop", "lists"], "of": everybody["pop", "lists"],
+    }  # fmt: skip
+    again = ra.run_study(tmp_path / "known.yaml", tmp_path / "known")  # nothing changed: from the folder
+    assert again.settings == found["known"].settings
+    assert "settings" not in found["all"].document()
     assert "users: known" in (tmp_path / "known" / "study.lock.yaml").read_text()
     assert "users" not in (tmp_path / "all" / "study.lock.yaml").read_text().split("judge:")[0].split("designs:")[1]
     with pytest.raises(UsageError, match=r"U134.*its users was"):

@@ -28,7 +28,7 @@ def card(results: Sequence[ResultGrids], lock: Mapping[str, Any], settings: Mapp
         ("Protocol", ", ".join(_distinct(results, 2))),
         ("Systems", ", ".join(_system(name, lock) for name in systems)),
         ("Designs", ", ".join(DESCRIPTIONS.get(design, design) if len(designs) == 1 else design for design in designs)),
-        ("Users", population(settings) or _population(lock)),
+        ("Users", population(settings)),
         ("Metrics", ", ".join(dict.fromkeys(grid.metric for grid in grids))),
         ("Settings", _tuning(lock)),
         ("Seeds", ", ".join(map(str, lock.get("seeds") or _distinct(results, 3)))),
@@ -43,10 +43,6 @@ def _data(lock: Mapping[str, Any]) -> list[str]:
         f"{data['name']} ({data['events']:,} events, {data['users']:,} users, {data['items']:,} items)"
         for data in lock.get("data") or []
     ]
-
-
-def _population(lock: Mapping[str, Any]) -> str:
-    return "users with training events" if lock.get("users") == "known" else ""
 
 
 def _system(name: str, lock: Mapping[str, Any]) -> str:

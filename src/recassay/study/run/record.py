@@ -28,6 +28,7 @@ from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores
+from recassay.results.settings import POPULATION
 from recassay.study.plan.plan import AnyPlan
 from recassay.study.run.study_scores import StudyScores, pool_folds
 from recassay.study.store.folder import FAILURES, FOLDS, StudyCell, StudyFolder
@@ -62,6 +63,7 @@ class Record:
     command: str = ""  # that makes these results
     leads: list[Lead] = field(default_factory=list)
     groups: list[tuple[Row, GroupScores]] = field(default_factory=list)  # with the place of each
+    population: dict[str, int] = field(default_factory=dict)  # of all folds, if only known users are scored
     protocols: dict[tuple[str, str], str] = field(default_factory=dict)  # of streams, by data set and split
 
     @cached_property
@@ -140,6 +142,8 @@ class Record:
             self.store.place(FOLDS, self.store.of_split(name, str(split)), f"fold-{fold.number}.json"),
         )
         self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
+        for part, users in fold.how.get(POPULATION, {}).items():
+            self.population[part] = self.population.get(part, 0) + users
 
     def note(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Record the scores of one fold under one design: a row per system and metric, user values and findings."""
@@ -213,6 +217,7 @@ class Record:
         results = Results(
             self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls, verdict, damaged,
             tuple({**place, **groups.to_dict()} for place, groups in self.groups),
+            {POPULATION: self.population} if self.population else {},
         )  # fmt: skip
         self.values.write(self.out / "scores.parquet")
         places = {axis: [place[axis] for place, _ in self.groups] for axis in AXES}

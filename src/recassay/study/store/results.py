@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ class Results:
 
     A row of ``times`` has the ``seconds`` that it took to ``fit`` a system on a fold, to ``answer`` (compute its lists,
     sequences or predictions), or to ``judge`` (score) all systems. A row of ``calls`` has the times of queries and
-    updates of a system on a stream. Times are not part of the document, which is the same on every run.
+    updates of a system on a stream. Times are not part of the document, which is the same on every run. ``settings``
+    say how many users were scored, unless all were.
     """
 
     folder: Path
@@ -35,6 +37,7 @@ class Results:
     verdict: Verdict = field(default_factory=lambda: Verdict(()))
     recomputed: tuple[str, ...] = ()  # files that were damaged
     groups: tuple[Row, ...] = ()  # means by group of users, with the place of each
+    settings: Mapping[str, Any] = field(default_factory=dict)
     work: tuple[str, ...] = ()  # what this run computed and why, in words
 
     def summary(self) -> pl.DataFrame:
@@ -56,4 +59,5 @@ class Results:
             **{name: list(rows) for name, rows in parts.items()},
             "failures": list(self.failures),
             **({"groups": list(self.groups)} if self.groups else {}),
+            **({"settings": dict(self.settings)} if self.settings else {}),
         }

@@ -164,8 +164,8 @@ def stored_results(out: str | Path, arguments: Mapping[str, Any]) -> Results | N
     )
     seconds, calls = (tuple(times.get(name, ())) for name in ("rows", "calls"))
     verdict = Verdict.from_dict(summary["verdict"])
-    groups = tuple(summary.get("groups", ()))
-    return Results(folder, rows, comparisons, findings, failures, seconds, calls, verdict, groups=groups)
+    more: dict[str, Any] = {"groups": tuple(summary.get("groups", ())), "settings": summary.get("settings", {})}
+    return Results(folder, rows, comparisons, findings, failures, seconds, calls, verdict, **more)
 
 
 def stamp(path: Path) -> Stamp | None:
