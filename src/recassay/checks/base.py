@@ -238,8 +238,7 @@ class ComparisonFacts:
 
     ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that are
     not significant after Holm's correction. ``seeds`` holds the number of seeds of every system that depends on a seed.
-    ``beaten`` are systems that are worse than one that is not personalised. ``test`` names the test, and ``fewest`` is
-    the smallest number of units (usually users) of a comparison.
+    ``beaten`` are systems that are worse than one that is not personalised, ``fewest`` the fewest users of a ``test``.
     """
 
     correction: str
@@ -258,8 +257,7 @@ class ComparisonFacts:
 class FolderFacts:
     """What checks examine about a folder of results: summary rows, and pairs of systems with exactly the same values.
 
-    An element of ``same`` is the data set, split and so on in words, or an empty text, and the names of the two
-    systems.
+    An element of ``same`` is the data set, split and so on in words, or "", and the names of the two systems.
     """
 
     rows: tuple[Mapping[str, Any], ...]

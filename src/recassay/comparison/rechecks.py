@@ -65,7 +65,7 @@ def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple
         if kept is not None and np.count_nonzero(kept) >= FEWEST:
             yield code, _by_metric(scores, metric, kept)
     defined = np.array([~np.isnan(scores.values(system, metric)) for system in scores.systems])
-    common = defined.all(axis=0)
+    common = np.asarray(defined.all(axis=0))
     if (defined.any(axis=0) & ~common).any() and np.count_nonzero(common) >= FEWEST:
         yield OTHER_USERS, _by_metric(scores, metric, common)
     orders = {

@@ -34,7 +34,7 @@ def users_without(code: str, marks: Iterable[Marks]) -> NDArray[np.bool_] | None
     ([True, False, True], None)
     """
     named = np.array([(one & bit(code)) > 0 for one in marks])
-    some = named.any(axis=0)
-    if not some.any():
+    if not named.any():
         return None
-    return ~(some & ~named.all(axis=0)) if code in OF_SOME_SYSTEMS else ~some
+    none, every = ~np.asarray(named.any(axis=0)), np.asarray(named.all(axis=0))
+    return none | every if code in OF_SOME_SYSTEMS else none
