@@ -60,8 +60,11 @@ def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple
     """
     if scores.named is None:
         return
-    for code in CODES:
-        kept = users_without(code, scores.named.values())
+    without = {code: users_without(code, scores.named.values()) for code in CODES}
+    known, listed = without["C010"], without["C001"]
+    if known is not None and listed is not None and listed[known].all():
+        without["C001"] = None  # C010 reports users without a list if all of them have no training events
+    for code, kept in without.items():
         if kept is not None and np.count_nonzero(kept) >= FEWEST:
             yield code, _by_metric(scores, metric, kept)
     defined = np.array([~np.isnan(scores.values(system, metric)) for system in scores.systems])

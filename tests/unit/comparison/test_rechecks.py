@@ -80,6 +80,16 @@ class TestColdUsers:
         assert "is best by" not in block
         assert "No finding could change the verdict" not in page
 
+    def test_users_without_a_list_are_of_c010_if_they_have_no_training_events(self):
+        runs = {**self.RUNS, "knn": self.RUNS["knn"].filter(pl.col("user_id") >= 80)}
+        scores, comparison, _ = judged(runs, train=LOG)
+        assert {finding.code for finding in scores.findings} == {"C010"}
+        assert [(one.code, one.n, one.leader) for one in comparison.rechecks] == [("C010", 120, "knn")]
+        runs["knn"] = runs["knn"].filter(pl.col("user_id") > 80)  # and one who has
+        scores, comparison, _ = judged(runs, train=LOG)
+        assert {finding.code for finding in scores.findings} == {"C001", "C010"}
+        assert [(one.code, one.n) for one in comparison.rechecks] == [("C010", 120), ("C001", 119)]
+
     def test_an_evaluation_of_models_says_it_too(self):
         log = [(user, 5, user) for user in range(400, 440)] + [(user, 6, user) for user in range(400, 520)]
         log += [(user, 7, 300 + user) for user in range(400, 520)] + [(user, 6, 2000) for user in range(520, 700)]
