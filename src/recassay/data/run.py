@@ -315,7 +315,8 @@ def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.b
 def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
     """Return the scores as floats, and the number of NaN among them.
 
-    If ``nan`` is ``"error"``, raise I301 for a score that is NaN or infinite; otherwise NaN becomes minus infinity.
+    If ``nan`` is ``"error"``, raise I301 for a score that is NaN or infinite; otherwise NaN becomes minus infinity, and
+    minus infinity, beside a NaN, the lowest finite number.
     ``where`` names the table.
     """
     column = table["score"].cast(pl.Float64)
@@ -337,7 +338,8 @@ def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
             hint="fix the system, or put such items last with --nan last",
         )
     missing = np.isnan(scores)
-    return pl.Series(np.where(missing, -np.inf, scores)), int(missing.sum())
+    lowest = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores)  # above a NaN, which comes last
+    return pl.Series(np.where(missing, -np.inf, lowest if missing.any() else scores)), int(missing.sum())
 
 
 def _ranks(table: GroupedRows, where: str) -> pl.Series:

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 import typing
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal
 
 from recassay.metrics.base import Metric
@@ -78,7 +78,7 @@ def describe(metric: type[Metric]) -> Description:
 
 def _default_bounds(metric: type[Metric]) -> tuple[float, float]:
     """Return the range of a metric under its default parameters; that of the class if a parameter has no default."""
-    if MISSING in metric.defaults().values():
+    if any(one.default is MISSING for one in fields(metric)):
         return metric.bounds
     return metric(k=None if metric.cutoff == "none" else 1).limits
 

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
@@ -165,3 +166,47 @@ def test_methods_of_a_run_do_not_change_it():
     before = run.items.tolist(), run.scores.tolist()
     run.with_ties_broken(), run.with_float32_ties(), run.by_score(), run.without(run.repeated())
     assert (run.items.tolist(), run.scores.tolist()) == before
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "trec", "jsonl", "polars", "pandas", "text", "dict", "chunks"])
+def test_whole_scores_that_floats_would_round_are_refused(tmp_path, kind):
+    rows = pl.DataFrame({"user": [1] * 3, "item": [*"abc"], "score": [2**53, 2**53 + 1, 2**53 + 2]})
+    path = tmp_path / "run"
+    if kind in ("csv", "chunks"):
+        rows.write_csv(path)
+    elif kind == "parquet":
+        path = path.with_suffix(".parquet")
+        rows.write_parquet(path)
+    elif kind == "trec":
+        path.write_text("".join(f"1 Q0 {item} 1 {score} t\n" for _, item, score in rows.rows()))
+    elif kind == "jsonl":
+        path = path.with_suffix(".jsonl")
+        rows.write_ndjson(path)
+    sources = {
+        "polars": rows,
+        "pandas": rows.to_pandas(),
+        "text": rows.cast({"score": pl.String}),
+        "dict": {1: dict(zip(rows["item"], rows["score"], strict=True))},
+    }
+    memory = {"memory": "1 GB"} if kind == "chunks" else {}
+    with pytest.raises(InputError, match=r"I202.*1 of 3 values are whole numbers above 2\^53") as caught:
+        ra.score(sources.get(kind, path), {1: ["b"]}, "mrr", **memory)
+    assert "9007199254740993" in caught.value.what
+
+
+def test_large_scores_that_floats_hold_are_read(tmp_path):
+    rows = pl.DataFrame({"user": [1] * 3, "item": [*"abc"], "score": [2**53, 2**60, 3 * 2**53]})
+    rows.write_csv(tmp_path / "run.csv")
+    for source in (rows, tmp_path / "run.csv"):
+        assert ra.read_run(source).frame()["item_id"].to_list() == ["b", "c", "a"]
+    huge = rows.with_columns(score=pl.Series([1e300, 1e20, 3e20]))
+    huge.write_csv(tmp_path / "huge.csv")
+    assert ra.read_run(tmp_path / "huge.csv").frame()["item_id"].to_list() == ["a", "c", "b"]
+
+
+def test_a_nan_comes_after_minus_infinity():
+    inf, nan = float("inf"), float("nan")
+    rows = pl.DataFrame({"user": [1] * 4, "item": [*"abcd"], "score": [nan, -inf, 1.0, nan]})
+    run = ra.read_run(rows, nan="last").with_ties_broken()
+    assert run.frame()["item_id"].to_list() == ["c", "b", "a", "d"]
+    assert ra.score(run, {1: ["a"]}, "mrr", interval=None).rows[0].mean == 1 / 3

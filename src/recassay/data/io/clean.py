@@ -25,6 +25,7 @@ from recassay.errors import InputError
 from recassay.threads import each_block
 
 TEXTS_PER_BLOCK = 1 << 18
+CORRECT = "correct these values, or choose another column with --columns"
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
 DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
@@ -115,7 +116,7 @@ def _has_empty(texts: pl.Series) -> bool:
 
 
 def as_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Return a column as Float64; raise I202 for text that is not a number, and for types that cannot be one.
+    """Return a column as Float64; raise I202 for what is not a number, or a whole number that a float cannot hold.
 
     >>> as_number(pl.Series("score", ["1.5", None])).to_list()
     [1.5, None]
@@ -129,7 +130,21 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
         raise InputError("I202", f"{dtype} where a number is needed", where=_at(series, where))
     numbers = series.cast(pl.Float64, strict=False)
     _check_values(series, numbers.is_null() & series.is_not_null(), "not numbers", where)
+    if (dtype.is_integer() or series.dtype == pl.String) and exceeds_exact(numbers):
+        rounded = (numbers.cast(pl.Int128, strict=False) != series.cast(pl.Int128, strict=False)).fill_null(False)
+        hint = "subtract the same number from all of them, or name a column of ranks: --columns rank=NAME"
+        _check_values(series, rounded, "whole numbers above 2^53 that a float would round", where, hint)
     return numbers
+
+
+def exceeds_exact(numbers: pl.Series) -> bool:
+    """Return whether a float is so large, 2^53 or more, that the next whole number may have the same float.
+
+    >>> exceeds_exact(pl.Series([1.0, 2.0**53])), exceeds_exact(pl.Series([0.5, None]))
+    (True, False)
+    """
+    low, high = numbers.min(), numbers.max()
+    return low is not None and (low <= -EXACT_FLOAT or high >= EXACT_FLOAT)  # type: ignore[operator]
 
 
 def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
@@ -248,7 +263,7 @@ def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
         raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
 
 
-def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> None:
+def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str, hint: str = CORRECT) -> None:
     """Raise I202 if ``bad`` marks any row.
 
     ``what`` says what is wrong with the values. The error has the number of bad rows, and the value of the first.
@@ -260,9 +275,7 @@ def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> N
             "I202",
             f"{len(rows):,} of {len(series):,} values are {what}, the first {series[rows[0]]!r} in row {rows[0] + 1:,}",
             where=_at(series, where),
-            hint="write decimal points instead of commas"
-            if comma
-            else "correct these values, or choose another column with --columns",
+            hint="write decimal points instead of commas" if comma else hint,
         )
 
 

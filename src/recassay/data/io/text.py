@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.clean import PLAIN_WHOLE, infer_type
+from recassay.data.io.clean import PLAIN_WHOLE, as_number, exceeds_exact, infer_type
 from recassay.data.io.head import BOM, Head, is_archive, open_unpacked
 from recassay.data.io.lines import (
     BLANKS,
@@ -69,6 +69,7 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
                 continue
             if _may_hide_a_short_line(frame, separator) and not _has_even_lines(source, separator, layout, above):
                 frame = _without_blank_lines(frame, blank_lines(head, layout))
+            _refuse_rounded(frame, wanted, lambda: _scan(source, separator, layout, {}, above), head)  # noqa: B023
             return _select(frame, wanted, role)
     if not any(line.fields for line in walk(head, layout)):
         return pl.DataFrame(schema=dict.fromkeys(wanted.values(), pl.String))
@@ -101,6 +102,8 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             failure = str(error)
             continue
+        values = scan_parquet(path).select(_values(wanted)).collect()
+        _refuse_rounded(values, wanted, lambda: _scan(source, separator, layout, {}, above), head)
         names = layout.names if separator == BLANKS else layout.names[-1:]
         nulls = scan_parquet(path).select(pl.col(names).null_count().sum()).collect()
         if sum(nulls.row(0)) and not _has_even_lines(source, separator, layout, above):
@@ -111,6 +114,20 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
         return
     numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
     raise broken_file(head, layout, numeric, failure)
+
+
+def _values(wanted: Wanted) -> list[str]:
+    return [name for meaning, name in wanted.items() if meaning in (SCORE, RATING, GAIN)]
+
+
+def _refuse_rounded(frame: pl.DataFrame, wanted: Wanted, texts: Callable[[], pl.LazyFrame], head: Head) -> None:
+    """Raise I202 if a column of values, read as floats, has whole numbers that floats do not hold.
+
+    ``texts`` returns the same table with all columns as text; it is only read if a value is that large.
+    """
+    for name in _values(wanted):
+        if frame[name].dtype == pl.Float64 and exceeds_exact(frame[name]):
+            as_number(texts().select(name).collect().to_series(), str(head.path))
 
 
 Types = dict[str, type[pl.DataType]]
