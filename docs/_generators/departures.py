@@ -107,9 +107,10 @@ def calls_of_studies() -> dict[str, list[tuple[str, Mapping[str, Value]]]]:
 
 @cache
 def sources_of_papers() -> dict[str, list[Mapping[str, Any]]]:
-    """Return the sources of each reproduction, by its name."""
-    files = {path.stem: _content(path) for path in sorted((ROOT / "reproductions").glob("*.yaml"))}
-    return {name: list(content["sources"].values()) for name, content in files.items()}
+    """Return the sources of each reproduction that has results in the gallery, by its name."""
+    files = sorted((ROOT / "reproductions").glob("*.yaml"))
+    done = [path for path in files if path.with_suffix("").is_dir()]
+    return {path.stem: list(_content(path)["sources"].values()) for path in done}
 
 
 def _calls(path: Path) -> Iterator[tuple[str, Mapping[str, Value]]]:

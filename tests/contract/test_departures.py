@@ -30,6 +30,7 @@ RUN = {
     "RatingKNN()": (["target-sets-claims", "target-sets"], ["target-set-biases"]),
     "MMR(form='max', norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
     "xQuAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
+    "GRU(length=None)": (["sequeval-playlists"], []),
     "BPRMF(learns='user')": (["prequential"], ["prequential"]),
     "UKNN(stale=True)": (["prequential"], ["prequential"]),
     "SPAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),

@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from recassay.models.neural.fitted import FittedNeural
 
 Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
-WHOLE_HISTORIES = Departure(
-    "sampled-metrics",
-    "The paper's recurrent networks read a sequence from its first item; recassay reads the last `length` items, 50 by "
-    "default, and trains on windows of so many, because the time of a step grows with them.",
-)
 FROM_THE_END = Departure(
     "sampled-metrics",
     "The paper adds the embedding P_t of the step t, counted from the first item; recassay counts from the last item, "
     "so that the newest item has the same embedding in short and long histories.",
 )
+
+
+def whole_histories(paper: str, network: str) -> Departure:
+    """Return the departure of a recurrent network from a paper that sets no limit to what the network reads."""
+    sentence = (
+        "The paper's recurrent networks read a sequence from its first item; recassay reads the last 50 items by "
+        "default, because the time of a step grows with them."
+    )
+    return Departure(paper, sentence, f"{network}(length=None)")
 
 
 @dataclass(frozen=True, repr=False)

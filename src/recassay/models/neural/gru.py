@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.models.neural import layers
-from recassay.models.neural.base import WHOLE_HISTORIES, Neural
+from recassay.models.neural.base import Neural, whole_histories
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
@@ -68,7 +68,8 @@ class GRU(Neural):
             "512.",
             literal="GRU(batch=512, loss='softmax')",
         ),
-        WHOLE_HISTORIES,
+        whole_histories("sampled-metrics", "GRU"),
+        whole_histories("sequeval", "GRU"),
         Departure(
             "sequeval",
             "The paper does not name the cell, the batch size or the optimiser of its recurrent network; the preset "

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from recassay.models.neural import layers
-from recassay.models.neural.base import WHOLE_HISTORIES, Neural
+from recassay.models.neural.base import Neural, whole_histories
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
@@ -61,7 +61,7 @@ class NARM(Neural):
             "takes batches of 128 windows, which presets make 512, as the authors' code does.",
             literal="NARM(batch=512, loss='softmax')",
         ),
-        WHOLE_HISTORIES,
+        whole_histories("sampled-metrics", "NARM"),
     )
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "ml-1m": {"length": 200, **AUTHORS},
