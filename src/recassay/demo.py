@@ -20,6 +20,7 @@ from recassay.models.base.model import recommend
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
 from recassay.models.factors.pure_svd import PureSVD
+from recassay.report.content.grids import grids_of
 from recassay.report.folder.write import verdict_of_scores, write_results
 from recassay.report.tables.formats import findings_table, text_table, to_markdown
 from recassay.report.tables.verdict import verdict_block
@@ -60,7 +61,7 @@ class Demo:
     def show(self, console: Console) -> None:
         """Print the table, the findings, the folder, and the command that makes the same table from the files."""
         verdict = verdict_of_scores(self.scores, self.comparison, IDENTITY)
-        console.print(verdict_block(verdict))
+        console.print(verdict_block(verdict, grids_of(self.scores, self.comparison)))
         console.print(text_table(self.scores, self.comparison))
         console.print(findings_table(self.scores, verdict))
         console.print(

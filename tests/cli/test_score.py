@@ -337,6 +337,23 @@ def test_until_prints_the_number_of_users_and_runs_no_tests(recassay, folder):
     assert "All 4 users were scored: the means are exact." in shown.err
 
 
+def test_a_truth_inside_a_fold_is_named_by_its_log_and_its_split(recassay, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"user_id": [n % 12 for n in range(96)], "item_id": [n * 5 % 17 for n in range(96)]}).write_csv(
+        "games.csv"
+    )
+    recassay("split", "games.csv", "-o", "st", "--split", "random(test=0.3)")
+    recassay("recommend", "Popular", "st/0", "-o", "st/0/runs/popular.csv")
+    for truth in ("st/0", "st/0/truth.parquet"):
+        recassay("score", truth, "st/0/runs", "-m", "ndcg@5", "-o", "out")
+        assert "<h1>Scores on games, split by random(test=0.3)</h1>" in (tmp_path / "out/report.html").read_text()
+        (row,) = json.loads((tmp_path / "out/summary.json").read_text())["rows"]
+        assert (row["dataset"], row["split"]) == ("games", "random(test=0.3)")
+    (tmp_path / "st/0/truth.parquet").rename(tmp_path / "held-out.parquet")
+    recassay("score", "held-out.parquet", "st/0/runs", "-m", "ndcg@5", "-o", "out")
+    assert "<h1>Scores on held-out</h1>" in (tmp_path / "out/report.html").read_text()
+
+
 def test_known_users_alone_are_scored_and_every_output_says_so(recassay, folder):
     pl.DataFrame({"user_id": ["u1", "u2"], "item_id": ["q", "q"]}).write_csv(folder / "log.csv")
     truth = pl.DataFrame({"user_id": ["u1", "u2", "u9"], "item_id": ["a", "b", "a"]})

@@ -125,6 +125,7 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
     else:
         from rich.text import Text
 
+        from recassay.report.content.grids import result_grids
         from recassay.report.tables.groups import groups_text
         from recassay.report.tables.study import study_table
         from recassay.report.tables.times import calls_table, times_table
@@ -133,7 +134,7 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         from recassay.results.settings import population
 
         screen = _common.console()
-        screen.print(verdict_block(results.verdict))
+        screen.print(verdict_block(results.verdict, result_grids(results.rows, results.comparisons)))
         if over := population(results.settings):
             screen.print(Text(f"Means are over {over}.\n"))
         screen.print(study_table(results.rows))

@@ -283,6 +283,7 @@ def score(
     _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
     from recassay.cli._columns import columns_by_run
+    from recassay.data.fold_files import identity_of
     from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
     from recassay.stats.intervals import Uncertainty
 
@@ -326,7 +327,7 @@ def score(
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
             )  # fmt: skip
-    where = {"dataset": Path(truth).stem, **({} if sequences is None else _generated.PLACE)}
+    where = {**identity_of(truth), **({} if sequences is None else _generated.PLACE)}
     _show(scores, comparison, where, output, table, as_json)
     if fail_on and any(finding.at_least(fail_on) for finding in scores.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
@@ -357,11 +358,12 @@ def _show(
     if table == "text":
         screen, verdict = _common.console(), None
         if len(scores.systems) > 1:
+            from recassay.report.content.grids import grids_of
             from recassay.report.folder.write import verdict_of_scores
             from recassay.report.tables.verdict import verdict_block
 
             verdict = verdict_of_scores(scores, comparison, where)
-            screen.print(verdict_block(verdict))
+            screen.print(verdict_block(verdict, grids_of(scores, comparison)))
         screen.print(tables.text_table(scores, comparison, width=screen.width))
         if scores.groups:
             from recassay.report.tables.groups import groups_text

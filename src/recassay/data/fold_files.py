@@ -40,9 +40,24 @@ def write_fold(fold: Fold | SequenceFold, folder: Path) -> Path:
     write_parquet(read_truth(fold).frame(), target / TRUTH)
     if fold.validation is not None:
         write_parquet(fold.validation.frame(), target / VALIDATION)
-    about = {"leakage": fold.leakage, "times": fold.train.times, "rated": fold.test.ratings is not None}
+    log = {"log": Path(fold.train.origin).stem} if fold.train.origin else {}
+    about = {**log, "leakage": fold.leakage, "times": fold.train.times, "rated": fold.test.ratings is not None}
     write_json({**about, "number": fold.number, "how": dict(fold.how), "removed": dict(fold.removed)}, target / ABOUT)
     return target
+
+
+def identity_of(truth: str | Path) -> dict[str, str]:
+    """Return the names of the data set and of the split of a truth file, from the file about its fold.
+
+    Without such a file beside it, the data set has the name of the truth file, and the split is not known.
+    """
+    path = Path(truth)
+    about = path.with_name(ABOUT)
+    if path.name != TRUTH or not about.is_file():
+        return {"dataset": path.stem}
+    known = json.loads(about.read_text("utf-8"))
+    split = known.get("how", {}).get("split")
+    return {"dataset": known.get("log", path.stem), **({"split": split} if split else {})}
 
 
 def is_fold(folder: str | Path) -> bool:

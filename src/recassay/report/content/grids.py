@@ -7,15 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recassay.checks.base import TARGET_SET_COLUMN
 from recassay.errors import RecassayError
 from recassay.metrics.describe import describe
 from recassay.metrics.registry import parse_metric
 from recassay.report.content import wording
-from recassay.results.scores import PLACES
+from recassay.results.scores import PLACES, Scores
 from recassay.stats.agreement import kendall
+
+if TYPE_CHECKING:
+    from recassay.comparison.compare import Comparison
 
 Row = Mapping[str, Any]
 PLACE = ("dataset", "split", "protocol", "seed")
@@ -161,6 +164,12 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row]) -> list[Result
     for row in comparisons:
         compared.setdefault(_place(row), []).append(row)
     return [_results_at(place, group, compared.get(place, [])) for place, group in groups.items()]
+
+
+def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
+    """Return the scores of a call, in one place, as tables of systems by designs."""
+    rows = [{"system": row.system, "metric": row.metric, **row.to_dict()} for row in scores.rows]
+    return result_grids(rows, comparison.to_dicts() if comparison else ())
 
 
 def _results_at(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row]) -> ResultGrids:

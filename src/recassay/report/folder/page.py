@@ -13,6 +13,7 @@ from recassay.report.folder.read import PAGE, ResultFolder
 from recassay.report.page.figures import means, ranks
 from recassay.report.page.html import Distributions, Provenance, page
 from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import GIVEN
 from recassay.threads import StageProgress
 
 
@@ -63,13 +64,15 @@ def _placed(exhibit: Exhibit, place: tuple[object, ...]) -> Exhibit:
 
 
 def title_of(folder: ResultFolder) -> str:
-    """Return the title of the page: the name of the study, or else of the data sets."""
+    """Return the title of the page: the name of the study, or else of the data sets and of the only split."""
     if folder.lock.get("study"):
         return str(folder.lock["study"])
-    data = list(
-        dict.fromkeys(str(row.get("dataset")) for row in folder.rows if row.get("dataset") not in (None, "given"))
+    data, splits = (
+        list(dict.fromkeys(str(row.get(axis)) for row in folder.rows if row.get(axis) not in (None, GIVEN)))
+        for axis in ("dataset", "split")
     )
-    return f"Scores on {', '.join(data)}" if data else "Scores"
+    split = f", split by {splits[0]}" if len(splits) == 1 else ""
+    return f"Scores on {', '.join(data)}{split}" if data else "Scores"
 
 
 def distributions_of(folder: ResultFolder, progress: StageProgress | None = None) -> Distributions:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from recassay.comparison.leaders import judges
 from recassay.comparison.verdict import Lead, Verdict, verdict_of
 from recassay.report.content import wording
+from recassay.report.content.families import family_sentences
 from recassay.report.content.grids import Grid, ResultGrids, real
 from recassay.report.content.verdict import lead_names, listed, verdict_text
 from recassay.report.page.names import short_names, with_short_names
@@ -22,7 +24,8 @@ MAX_PICTURES = 12  # places whose systems the first picture shows
 def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str, Any]:
     """Return the verdict as values for the template.
 
-    They are its sentences, a row per metric that says which system is better, and the ranges of other metrics.
+    They are its sentences, one for each other family of metrics, a row per metric that says which system is better, and
+    the ranges of other metrics.
     """
     text = verdict_text(verdict)
     headline = text.headline
@@ -31,6 +34,7 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str
     short = short_names(system for lead in (*verdict.leads, *verdict.others) for system in lead.systems)
     return {
         "headline": with_short_names(headline, short),
+        "families": [with_short_names(line, short) for line in family_sentences(verdict, groups)],
         "details": [with_short_names(line, short) for line in text.details],
         "against": [with_short_names(line, short) for line in text.against],
         "rows": _metric_rows(verdict) if len(verdict.leads) + len(verdict.others) > 1 else [],
@@ -62,11 +66,12 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
         return None
     kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
     table = pl.DataFrame(rows, schema={"setting": pl.String, "system": pl.String, **kinds})
+    order = "best on top" if _best_first(rows, verdict) else "systems are in order of their mean rank over all settings"
     left_out = f" The first {MAX_PICTURES} of {len(grids)} settings are shown." if len(grids) > MAX_PICTURES else ""
     return Exhibit(
         "systems",
         f"{verdict.metric} of every system",
-        f"Dots are means, lines are {100 * verdict.level:.4g} % intervals; best on top. Systems can differ "
+        f"Dots are means, lines are {100 * verdict.level:.4g} % intervals; {order}. Systems can differ "
         f"significantly in the paired test although their intervals overlap.{left_out}",
         table,
         "mean",
@@ -77,6 +82,15 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
         kind="dot",
         own_scales=True,
     )
+
+
+def _best_first(rows: Sequence[Mapping[str, Any]], verdict: Verdict) -> bool:
+    """Return whether no system in the figure is below a worse one; systems without a mean are last."""
+    sign = 1 if verdict.leads[0].higher_is_better else -1
+    means: dict[str, list[float]] = {}
+    for row in rows:
+        means.setdefault(row["setting"], []).append(-math.inf if math.isnan(row["mean"]) else sign * row["mean"])
+    return all(above >= below for several in means.values() for above, below in pairwise(several))
 
 
 def _order(grids: Sequence[tuple[ResultGrids, Grid]]) -> list[str]:

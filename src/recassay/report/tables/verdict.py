@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,18 +10,23 @@ from rich.text import Text
 
 from recassay.comparison.verdict import Verdict
 from recassay.errors import printable
+from recassay.report.content.families import family_sentences
 from recassay.report.content.findings import FindingGroup, finding_groups, verdict_without, where_of
+from recassay.report.content.grids import ResultGrids
 from recassay.report.content.verdict import verdict_text
 from recassay.results.finding import Finding
 
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
-def verdict_block(verdict: Verdict) -> RenderableType:
-    """Return the headline of the verdict in bold, the details, and what contradicts it."""
+def verdict_block(verdict: Verdict, groups: Sequence[ResultGrids] = ()) -> RenderableType:
+    """Return the headline of the verdict in bold, a line per family of metrics, the details, and what contradicts it.
+
+    ``groups`` are the results, from which the lines on other families than that of the verdict are made.
+    """
     text = verdict_text(verdict)
     against = [Text(f"But {line[:1].lower()}{line[1:]}") for line in map(printable, text.against)]
-    details = [Text(printable(line)) for line in text.details]
+    details = [Text(printable(line)) for line in (*family_sentences(verdict, groups), *text.details)]
     return Group(Text(printable(text.headline), style="bold"), *details, *against, Text())
 
 

@@ -415,3 +415,19 @@ def test_jinja_is_imported_only_when_a_page_is_made():
     code = "import sys, recassay.report.page.html; print({'jinja2'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_the_figure_says_best_on_top_only_where_the_best_system_is_on_top():
+    other = [row("pop", 0.4) | {"dataset": "lastfm"}, row("svd", 0.3) | {"dataset": "lastfm"}]
+    same = [row("pop", 0.1) | {"dataset": "lastfm"}, row("svd", 0.3) | {"dataset": "lastfm"}]
+    lists = [one for one in ROWS if one["design"] == "lists"]
+    top, ranks = "best on top", "in order of their mean rank over all settings"
+    shown = [Reader(page("A", "", rows)).text for rows in (lists, lists + same, lists + other)]
+    assert [(top in text, ranks in text) for text in shown] == [(True, False), (True, False), (False, True)]
+
+
+def test_other_families_of_metrics_are_answered_beside_the_verdict():
+    rows = [row(system, mean, metric="ild@10") for system, mean in (("pop", 0.2), ("svd", 0.1))]
+    text = Reader(page("A", "Does diversity suffer?", [*ROWS, *rows])).text
+    sentence = "Diversity (ild@10): highest pop with 0.2000, lowest svd with 0.1000, 0.1000 apart (not tested)."
+    assert text.index("svd leads by ndcg@10") < text.index(sentence) < text.index("best on top")
