@@ -2,16 +2,19 @@
 
 import dataclasses
 import json
+from io import StringIO
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import recassay as ra
 from recassay.comparison.verdict import Verdict
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.verdict import verdict_text
 from recassay.report.folder.write import document, verdict_of_scores
+from recassay.report.tables.text import text_table
 from recassay.study.config.schema import Judge
 from recassay.study.run.study_scores import StudyScores, pool_folds
 
@@ -205,12 +208,17 @@ class TestSkippedUsers:
     RUNS = {"few": GOOD.filter(pl.col("user_id").is_between(70, 140)), "old": OLD}  # noqa: RUF012
 
     def test_means_over_other_users_are_a_finding_and_the_difference_says_over_whom_it_is(self):
-        scores, _, verdict = judged(self.RUNS, missing="skip")
+        scores, comparison, verdict = judged(self.RUNS, missing="skip")
         assert {finding.code: finding.severity for finding in scores.findings}["C013"] == "warning"
         [lead] = verdict.leads
         assert lead.common == 71
         assert lead.common < scores.row("old", "ndcg@2").n
         assert "over the 71 users that both have" in verdict_text(verdict).headline
+        console = Console(file=StringIO(), width=400)
+        console.print(text_table(scores, comparison))
+        assert "relative to the best system of each metric, over the users that both systems have." in (
+            console.file.getvalue()
+        )
 
     def test_nobody_is_best_whose_mean_is_best_over_other_users_only(self):
         few = run(set(range(100)) - {1, 2}).filter(pl.col("user_id") < 100)

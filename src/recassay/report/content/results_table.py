@@ -85,6 +85,14 @@ class ResultTable:
             self.letters[other] for other, row in rows.items() if row and row.significant and sign * row.difference > 0
         ]
 
+    @property
+    def has_other_users(self) -> bool:
+        """Return whether some difference is over fewer users than the mean of one of its two systems."""
+        return any(
+            row.n < max(self.row(system, row.metric).n for system in (row.a, row.b))
+            for row in (self.comparison.rows if self.comparison else ())
+        )
+
     def superscripts(self, what: str) -> str:
         """Return a sentence on what superscripts in the table mean; "" without a comparison.
 

@@ -235,7 +235,8 @@ class _TextTable:
         if comparison is not None and comparison.rows:
             baseline = comparison.baseline
             reference = "the best system of each metric" if baseline is None else f"the baseline, {printable(baseline)}"
-            notes.append(f"Differences are relative to {reference}.")
+            over = ", over the users that both systems have" if self.results.has_other_users else ""
+            notes.append(f"Differences are relative to {reference}{over}.")
         return " ".join(filter(None, [*notes, wording.notes(self.results.scores)]))
 
 
