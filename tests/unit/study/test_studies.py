@@ -16,6 +16,7 @@ FOUND = {
     "first.yaml": {"B001", "B002", "B003", "L002"},
     "listening.yaml": {"B001", "B002", "B003", "L002", "T002"},
     "prequential.yaml": set(),
+    "sampled-metrics-beauty.yaml": {"B001", "B002", "L002"},
     "sampled-metrics.yaml": {"B001", "B002", "L002"},
     "sequences.yaml": set(),
     "sequeval-playlists.yaml": set(),
