@@ -24,6 +24,7 @@ from _generators.departures import run_by  # noqa: E402
 
 EVERY = departures()
 FORMS = {one.departure.literal: one for one in EVERY if one.departure.literal}
+SAMPLED = (["sampled-metrics-beauty", "sampled-metrics"], ["sampled-metrics"])
 # The studies and the reproductions that run a paper's form; no study has any other form in its file.
 RUN = {
     "BiasedMF()": (["target-sets-claims", "target-sets"], ["target-set-biases"]),
@@ -31,6 +32,13 @@ RUN = {
     "MMR(form='max', norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
     "xQuAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
     "GRU(length=None)": (["sequeval-playlists"], []),
+    "GRU(loss='softmax')": SAMPLED,
+    "GRU(batch=512, loss='softmax')": SAMPLED,
+    "NARM(loss='softmax')": SAMPLED,
+    "NARM(batch=512, loss='softmax')": SAMPLED,
+    "SASRec(loss='binary')": SAMPLED,
+    "SASRec(length=200, dropout=0.2, loss='binary')": (["sampled-metrics"], ["sampled-metrics"]),
+    "next_item(keep_seen='unsampled')": SAMPLED,
     "BPRMF(learns='user')": (["prequential"], ["prequential"]),
     "UKNN(stale=True)": (["prequential"], ["prequential"]),
     "SPAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
