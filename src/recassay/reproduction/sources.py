@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ from recassay.study.run.study import run_study
 from recassay.study.store.folder import EXHIBITS, digest_of
 
 QUICK_RESAMPLES = 100
+NO_PARTITION = "POLARS_NO_PARTITION"
 
 
 @dataclass
@@ -64,10 +67,11 @@ class Sources:
         """Return the result of an SQL query of the tables; raise U263 that names the query if it fails."""
         try:
             tables = pl.SQLContext(self.tables)
-            found = tables.execute(text, eager=True)
-            columns = ", ".join(f'"{name}"' for name in found.columns)  # groups and ties come in any order
+            names = tables.execute(text).collect_schema().names()
+            columns = ", ".join(f'"{name}"' for name in names)  # groups and ties come in any order
             ordered = f"{text}, {columns}" if "ORDER BY" in text else f"{text} ORDER BY {columns}"
-            found = tables.execute(ordered, eager=True)
+            with adding_in_row_order():
+                found = tables.execute(ordered).collect(engine="in-memory")
             return found.with_columns(pl.selectors.decimal().cast(pl.Float64))  # SQL reads 0.71 as a decimal
         except Exception as error:
             why = str(error).partition("\n")[0]
@@ -150,6 +154,23 @@ class Sources:
         }
         if found.failures:
             self.locks[name]["failed"] = sorted({f"{one['system']} on {one['dataset']}" for one in found.failures})
+
+
+@contextmanager
+def adding_in_row_order() -> Iterator[None]:
+    """Let Polars add up each group in the order of its rows, so that sums have the same last digits in every run.
+
+    The streaming engine, and groups that are first added up in partitions, depend on which thread ends first.
+    """
+    before = os.environ.get(NO_PARTITION)
+    os.environ[NO_PARTITION] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[NO_PARTITION]
+        else:
+            os.environ[NO_PARTITION] = before
 
 
 def plain_table(rows: Any) -> pl.DataFrame:

@@ -138,6 +138,20 @@ def test_a_reproduction_writes_verdicts_tables_figures_and_a_lock(small, tmp_pat
     assert "| [Small](small.md) | 2 | 0 | 0 | 0 | 1 |" in gallery_index([again])
 
 
+def test_every_run_has_the_same_digests_on_any_number_of_threads(small, tmp_path):
+    text = SMALL.replace("dataset: 3", "dataset: 1500").replace("AVG(tau) AS value FROM agreement", "0 AS value")
+    gaps = """  gaps:
+    sql: >-
+      SELECT a.split AS split, AVG(a."ndcg@10" - b."ndcg@10") AS gap, STDDEV(a."ndcg@10" * b."ndcg@10") AS spread
+      FROM scores a JOIN scores b ON a.dataset = b.dataset AND a.split = b.split WHERE a.system < b.system
+      GROUP BY a.split
+"""
+    small.write_text(re.sub(r"  agreement:\n.*\n", gaps, text))
+    papers = [reproduce(read_paper(small), tmp_path / f"{n}", quick=True, threads=1 + n % 2) for n in range(6)]
+    assert len({json.dumps(found.lock["tables"]) for found in papers}) == 1
+    assert {"gaps", "counts"} <= papers[0].lock["tables"].keys()
+
+
 def test_results_are_outdated_when_claims_or_code_change_but_not_when_an_explanation_does(small, tmp_path):
     reproduce(read_paper(small), tmp_path / "out", quick=True)
     result = tmp_path / "out" / "result"
