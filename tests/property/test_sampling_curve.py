@@ -339,7 +339,8 @@ class TestCurve:
             ({"sizes": [149]}, "U120"),
             ({"by": "popular"}, "U102"),
             ({"metric": "err(scale=1)"}, "U121"),
-            ({"base": "XI"}, "U102"),
+            ({"base": "XI"}, "U107"),
+            ({"replace": "foo"}, "U102"),
         ],
     )
     def test_invalid_arguments_are_rejected(self, arguments, code):

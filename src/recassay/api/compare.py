@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any, overload
 
 from recassay.api.choice import choose
-from recassay.comparison.compare import FAMILIES, Comparison, SignificanceOptions
+from recassay.comparison.compare import Comparison, SignificanceOptions
 from recassay.comparison.pairs import ComparableScores
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
-from recassay.errors.arguments import checks_types
 from recassay.evaluate.finished.conclude import RESAMPLES, FinishedConclusions, conclude
 from recassay.evaluate.finished.read import FinishedScores, is_finished, read_finished
 from recassay.evaluate.options import Execution, one_of
-from recassay.naming.grammar import check_word
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.stats.resampling import Progress
 
 
@@ -23,10 +23,10 @@ def compare(
     scores: ComparableScores,
     *,
     baseline: str | None = None,
-    test: str = "permutation",
-    correction: str = "holm",
-    family: str = "metric",
-    effect: str = "d_z",
+    test: choices.TestName = "permutation",
+    correction: choices.Correction = "holm",
+    family: choices.Family = "metric",
+    effect: choices.Effect = "d_z",
     level: float = 0.95,
     seed: int = 0,
     resamples: int | str = "auto",
@@ -48,10 +48,10 @@ def compare(
     scores: Any,
     *,
     baseline: str | None = None,
-    test: str = "permutation",
-    correction: str = "holm",
-    family: str = "metric",
-    effect: str = "d_z",
+    test: choices.TestName = "permutation",
+    correction: choices.Correction = "holm",
+    family: choices.Family = "metric",
+    effect: choices.Effect = "d_z",
     level: float = 0.95,
     seed: int = 0,
     resamples: int | str = "auto",
@@ -107,7 +107,6 @@ def compare(
     if kind_of(scores) not in ("", "scores") or not hasattr(scores, "systems"):
         raise wrong_noun(scores, "scores")
     testing = one_of("testing", testing, SignificanceOptions(test, correction, effect, level, seed, resamples))
-    check_word("family", family, FAMILIES)
     execution = one_of("execution", execution, Execution(threads=threads, progress=progress))
     return choose(scores, execution=execution).compare(
         scores, testing, baseline=baseline, family=family, execution=execution

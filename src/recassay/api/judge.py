@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from recassay.api.choice import choose
 from recassay.data.run import Run
 from recassay.data.standings import Standings
-from recassay.designs.expect import Users
 from recassay.designs.grammar import Design, parse_list
-from recassay.designs.sets import Short
 from recassay.evaluate.options import DesignOptions, Execution, one_of
 from recassay.evaluate.ranks.judge import JudgeRequest, named
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.naming.departures import Departure, departs
 from recassay.results.design_scores import DesignScores
 from recassay.stats.intervals import Uncertainty
@@ -41,17 +41,18 @@ if TYPE_CHECKING:
         "both.",
     ),
 )
+@checks_types
 def judge(
     runs: Run | Standings | SparkRun | Iterable[Run | Standings | SparkRun] | Mapping[str, Run | Standings | SparkRun],
     designs: str | Design | Iterable[str | Design],
     metrics: Metrics,
     *,
-    users: Users = "all",
-    short: Short = "error",
-    method: Literal["exact", "sample"] = "exact",
+    users: choices.DesignUsers = "all",
+    short: choices.Short = "error",
+    method: choices.DrawMethod = "exact",
     draws: int = 20,
     variance: bool = True,
-    interval: str | None = "bootstrap",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from recassay.api.choice import choose
 from recassay.data.read import Columns, RunSource, TableSource
 from recassay.errors import UsageError
-from recassay.errors.arguments import checks_types
 from recassay.evaluate.lists.job import Report
 from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest, with_user_groups
 from recassay.evaluate.lists.until import Until
@@ -23,6 +22,8 @@ from recassay.evaluate.options import (
     population_or_table,
 )
 from recassay.metrics.registry import Metrics
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores
 from recassay.stats.intervals import Uncertainty
 
@@ -46,25 +47,25 @@ def score(
     users_columns: Columns = None,
     run_columns: Mapping[str, Columns] | None = None,
     format: str | None = None,
-    nan: str = "error",
+    nan: choices.Nan = "error",
     profile: str | None = None,
     relevant_from: float = 1.0,
-    missing: str | None = None,
-    no_relevant: str | None = None,
-    order: str | None = None,
-    ties: str | None = None,
-    precision: str | None = None,
-    duplicates: str | None = None,
-    interval: str | None = "bootstrap",
+    missing: choices.Missing | None = None,
+    no_relevant: choices.NoRelevant | None = None,
+    order: choices.ListOrder | None = None,
+    ties: choices.TieOrder | None = None,
+    precision: choices.Precision | None = None,
+    duplicates: choices.Duplicates | None = None,
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     until: float | None = None,
     strata: int = 1,
     memory: str | int | None = None,
-    engine: str | None = None,
+    engine: choices.Engine | None = None,
     work: str | Path | None = None,
-    negative: str = "error",
+    negative: choices.Negative = "error",
     first_hits: bool = False,
     threads: int | None = None,
     progress: Report | None = None,

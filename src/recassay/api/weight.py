@@ -23,6 +23,8 @@ from recassay.evaluate.options import ConventionOptions, Execution, one_of
 from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker
 from recassay.models.rerank.runs import METHODS, PreparedRun
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Value, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -51,6 +53,7 @@ class Weights(Displayable):
         return self.method.weight
 
 
+@checks_types
 def choose_weight(
     run: RunSource,
     method: str | Reranker,
@@ -66,12 +69,12 @@ def choose_weight(
     threads: int | None = None,
     profile: str | None = None,
     relevant_from: float = 1.0,
-    missing: str | None = None,
-    no_relevant: str | None = None,
-    order: str | None = None,
-    ties: str | None = None,
-    precision: str | None = None,
-    duplicates: str | None = None,
+    missing: choices.Missing | None = None,
+    no_relevant: choices.NoRelevant | None = None,
+    order: choices.ListOrder | None = None,
+    ties: choices.TieOrder | None = None,
+    precision: choices.Precision | None = None,
+    duplicates: choices.Duplicates | None = None,
     conventions: ConventionOptions | None = None,
 ) -> Weights:
     """Re-rank a run with every weight of a grid, and return the weight with the best mean of a metric.

@@ -261,7 +261,7 @@ class _ChunkedScoring:
             frame,
             name,
             order="row" if self.job.conventions.order == "row" else None,
-            nan=self.request.reading.nan,  # type: ignore[arg-type]
+            nan=self.request.reading.nan,
             keep_scores=self.request.keeps_scores,
             keep_rows=self.job.conventions.reads_rows,
             origin=origin.where,

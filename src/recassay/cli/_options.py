@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -79,7 +79,7 @@ InputFormat = Annotated[
     str | None, option("--format", "Format of the file, if it is not recognised.", metavar="FORMAT")
 ]
 Times = Annotated[
-    str | None,
+    choices.TimeKind | None,
     choice(
         "--times",
         "Kind of the times",
@@ -89,15 +89,15 @@ Times = Annotated[
     ),
 ]
 
-Test = Annotated[str, choice("--test", "Significance test", choices.words(choices.TestName), STATISTICS)]
+Test = Annotated[choices.TestName, choice("--test", "Significance test", choices.words(choices.TestName), STATISTICS)]
 Correction = Annotated[
-    str,
+    choices.Correction,
     choice(
         "--correction", "Correction for multiple tests", choices.words(choices.Correction), STATISTICS, metavar="METHOD"
     ),
 ]
 Interval = Annotated[
-    str,
+    Literal[choices.IntervalMethod, "none"],
     choice(
         "--interval",
         "Confidence intervals",

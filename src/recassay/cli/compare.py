@@ -95,7 +95,7 @@ def compare(
     test: _options.Test = "permutation",
     correction: _options.Correction = "holm",
     effect: Annotated[
-        str,
+        choices.Effect,
         choice("--effect", "Effect size", choices.words(choices.Effect), STATISTICS),
     ] = "d_z",
     level: _options.Level = 0.95,

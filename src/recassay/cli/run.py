@@ -38,7 +38,7 @@ def run(
         typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
     ] = None,
     engine: Annotated[
-        str,
+        choices.Engine,
         _options.choice(
             "--engine",
             "Where models are fitted and recommend",

@@ -182,10 +182,11 @@ def score(
         ),
     ] = None,
     nan: Annotated[
-        str, choice("--nan", "A score that is NaN", choices.words(choices.Nan), CONVENTIONS, metavar="POLICY")
+        choices.Nan, choice("--nan", "A score that is NaN", choices.words(choices.Nan), CONVENTIONS, metavar="POLICY")
     ] = "error",
     negative: Annotated[
-        str, choice("--negative", "A negative gain", choices.words(choices.Negative), CONVENTIONS, metavar="POLICY")
+        choices.Negative,
+        choice("--negative", "A negative gain", choices.words(choices.Negative), CONVENTIONS, metavar="POLICY"),
     ] = "error",
     baseline: Annotated[
         str | None,

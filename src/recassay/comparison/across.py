@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 
 from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.design_scores import DesignScores
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import AXES, GIVEN, ScoreSet, score_set
@@ -182,10 +184,11 @@ class Across(Displayable):
         return {**made, "rankings": [one.to_dict() for one in self.rankings]}
 
 
+@checks_types
 def across(
     scores: ScoreSet | DesignScores | FinishedMeans | Mapping[str, Scores],
     *,
-    over: str = "dataset",
+    over: choices.Axis = "dataset",
     metrics: Sequence[str] | None = None,
     level: float = 0.95,
     rope: float = ROPE,

@@ -17,6 +17,8 @@ from scipy.special import nctdtr
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.portable.distributions import normal_quantile, t_quantile
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -79,6 +81,7 @@ class Power(Displayable):
         )
 
 
+@checks_types
 def users_needed(
     scores: Scores,
     *,
@@ -87,7 +90,7 @@ def users_needed(
     metrics: Sequence[str] | None = None,
     chance: float = 0.8,
     level: float = 0.95,
-    correction: str = "holm",
+    correction: choices.Correction = "holm",
 ) -> Power:
     """Return the number of users needed to tell systems apart, for every pair or against a baseline, on every metric.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
-from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.grammar import Expression, Value, suggest
+from recassay.naming.arguments import check_words
+from recassay.naming.grammar import Expression, Value
 
 Ties = choices.SuddenDeathTies
 Users = choices.SuddenDeathUsers
@@ -37,10 +36,7 @@ class Rules:
     relevant_from: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, known in (("ties", Ties), ("users", Users), ("loop", Loop)):
-            choice = getattr(self, name)
-            if choice not in get_args(known):
-                raise UsageError("U107", f"{name}={choice!r} is not known", hint=suggest(choice, get_args(known)))
+        check_words(self)
 
     def heading(self, at: int) -> str:
         """Return the name of the score at the cut-off ``at``, as in tables, with the rules that are not the default.

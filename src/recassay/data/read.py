@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import polars as pl
 
-from recassay.columnar.time_kind import validated_kind
+from recassay.columnar.time_kind import TimeKind, validated_kind
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -20,9 +20,8 @@ from recassay.data.memberships import Memberships
 from recassay.data.nouns import require_noun
 from recassay.data.run import Nan, Order, Run
 from recassay.data.truth import Negative, Truth
-from recassay.errors import InputError, RecassayError, UsageError
-from recassay.errors.arguments import checks_types
-from recassay.naming.grammar import suggest
+from recassay.errors import InputError, RecassayError
+from recassay.naming.arguments import checks_types
 
 Columns = str | Mapping[str, str] | None
 # A table: an object of this library, a path, a data frame of any library, an Arrow table, a dict or a list of rows.
@@ -34,7 +33,7 @@ Found = TypeVar("Found")
 
 @checks_types
 def read_interactions(
-    source: TableSource, *, columns: Columns = None, format: str | None = None, times: str | None = None
+    source: TableSource, *, columns: Columns = None, format: str | None = None, times: TimeKind | None = None
 ) -> Interactions:
     """Return a log from a file or an object.
 
@@ -121,7 +120,7 @@ def has_column(source: TableSource, name: str, role: str, *, columns: Columns = 
 
 @checks_types
 def read_truth(
-    source: TableSource, *, columns: Columns = None, format: str | None = None, negative: str = "error"
+    source: TableSource, *, columns: Columns = None, format: str | None = None, negative: Negative = "error"
 ) -> Truth:
     """Return held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
 
@@ -134,15 +133,13 @@ def read_truth(
     """
     if isinstance(source, Truth):
         return source
-    if negative not in get_args(Negative):
-        raise UsageError("U107", f"unknown negative={negative!r}", hint=suggest(negative, get_args(Negative)))
     log = source.test if isinstance(source, Fold) else source
     if isinstance(log, Interactions):
         judged = log.frame().rename({"rating": "gain"}, strict=False)
-        return Truth.from_frame(judged, negative=negative, origin=log.origin)  # type: ignore[arg-type]
+        return Truth.from_frame(judged, negative=negative, origin=log.origin)
     require_noun(source, "truth")
     table = open_table(source, "truth", columns=columns, format=format)
-    return Truth.from_frame(table, negative=negative, origin=_origin(source))  # type: ignore[arg-type]
+    return Truth.from_frame(table, negative=negative, origin=_origin(source))
 
 
 @checks_types
@@ -152,10 +149,10 @@ def read_run(
     *,
     columns: Columns = None,
     format: str | None = None,
-    nan: str = "error",
+    nan: Nan = "error",
     keep_scores: bool = True,
     keep_rows: bool = True,
-    order: str | None = None,
+    order: Order | None = None,
 ) -> Run:
     """Return the recommendations of one system from a file or an object; the default name is that of the file.
 
@@ -170,33 +167,30 @@ def read_run(
     if isinstance(source, Run):
         return source if name is None else replace(source, name=name)
     require_noun(source, "run")
-    if nan not in get_args(Nan):
-        raise UsageError("U107", f"unknown nan={nan!r}", hint=suggest(nan, get_args(Nan)))
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
-    if order is not None and order not in get_args(Order):
-        raise UsageError("U107", f"unknown order={order!r}", hint=suggest(order, get_args(Order)))
     table = open_table(source, "run", columns=columns, format=format, ordered=order == "row")
     return Run.from_frame(
         table,
         name,
-        order=order,  # type: ignore[arg-type]
-        nan=nan,  # type: ignore[arg-type]
+        order=order,
+        nan=nan,
         keep_scores=keep_scores,
         keep_rows=keep_rows,
         origin=_origin(source) or name,
     )
 
 
+@checks_types
 def read_runs(
     source: RunSource,
     *,
     columns: Columns = None,
     format: str | None = None,
-    nan: str = "error",
+    nan: Nan = "error",
     keep_scores: bool = True,
     keep_rows: bool = True,
-    order: str | None = None,
+    order: Order | None = None,
 ) -> list[Run]:
     """Return several runs from a run, a path, a glob, a folder, a list of these, or a dict of name to source.
 

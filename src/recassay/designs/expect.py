@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -19,9 +18,11 @@ from recassay.designs.random_order import RandomOrders
 from recassay.designs.sets import Short, TargetSets, base_in, target_sets
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, formula_of
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 
 Float = NDArray[np.float64]
-Users = Literal["all", "with_relevant"]
+Users = choices.DesignUsers
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,7 @@ class DesignResult:
     bins: pl.DataFrame | None = None
 
 
+@checks_types
 def expect(
     standings: Standings,
     design: Design,

@@ -6,7 +6,6 @@ Standings have, for each relevant item, the numbers of candidates ranked above i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,12 @@ from recassay.data.standings import SEEN_TOO, Standings
 from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
+from recassay.naming import choices
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-Short = Literal["error", "all"]
+Short = choices.Short
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,23 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from recassay.data.read import Columns
-from recassay.data.run import Nan
-from recassay.data.truth import Negative
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.naming import choices
+from recassay.naming.arguments import check_words
 from recassay.naming.grammar import check_word, suggest
 from recassay.stats.intervals import Uncertainty
 
-if TYPE_CHECKING:
-    from recassay.designs.expect import Users
-    from recassay.designs.sets import Short
-
 ENGINES = choices.words(choices.Engine)
-METHODS = ("exact", "sample")
 WORDS: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in get_type_hints(Conventions).items()} | {
     "missing": choices.words(choices.Missing)
 }
@@ -53,8 +47,8 @@ class ReadOptions:
     columns: Columns = None
     truth_columns: Columns = None
     format: str | None = None
-    nan: str = "error"
-    negative: str = "error"
+    nan: choices.Nan = "error"
+    negative: choices.Negative = "error"
     train_columns: Columns = None
     run_columns: Mapping[str, Columns] = field(default_factory=dict)
     users_columns: Columns = None
@@ -64,10 +58,7 @@ class ReadOptions:
         return self.run_columns.get(run, self.columns)
 
     def __post_init__(self) -> None:
-        for name, known in (("nan", get_args(Nan)), ("negative", get_args(Negative))):
-            value = getattr(self, name)
-            if value not in known:
-                raise UsageError("U107", f"{name}={value!r} is not known", hint=suggest(value, known))
+        check_words(self)
 
 
 @dataclass(frozen=True)
@@ -166,15 +157,14 @@ class DesignOptions:
     draws). ``variance`` requests the variance over draws.
     """
 
-    users: Users = "all"
-    short: Short = "error"
-    method: Literal["exact", "sample"] = "exact"
+    users: choices.DesignUsers = "all"
+    short: choices.Short = "error"
+    method: choices.DrawMethod = "exact"
     draws: int = 20
     variance: bool = True
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError("U102", f"there is no method '{self.method}'", hint="method is 'exact' or 'sample'")
+        check_words(self)
 
 
 def population_or_table(users: Any) -> tuple[str | None, Any]:

@@ -21,11 +21,13 @@ from recassay.live.state import FILE
 from recassay.live.watcher import Watcher
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.models.base.capabilities import ModelSource
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 
 DURATIONS = ("window", "lateness", "idle", "ahead", "remember", "every", "user_window", "forget")
 
 
+@checks_types
 def watch(
     events: TableSource,
     metrics: Metrics = DEFAULT_METRICS,

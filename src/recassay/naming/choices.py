@@ -30,6 +30,15 @@ Correction = Literal["holm", "bonferroni", "bh", "by", "none"]
 Effect = Literal["d_z", "hedges", "d_av", "cliff", "a12", "rank_biserial", "relative"]
 IntervalMethod = Literal["bootstrap", "bca", "percentile", "abc", "normal"]
 Sampling = Literal["uniform", "popularity"]
+StreamTest = Literal["auto", TestName]
+Family = Literal["metric", "all"]
+Axis = Literal["dataset", "split", "protocol", "design", "seed"]
+
+# designs
+BaseSet = Literal["AI", "TI", "rated"]
+DesignUsers = Literal["all", "with_relevant"]
+Short = Literal["error", "all"]
+DrawMethod = Literal["exact", "sample"]
 
 # Sudden Death
 SuddenDeathTies = Literal["share", "split"]

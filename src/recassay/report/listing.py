@@ -21,10 +21,10 @@ from recassay.checks.base import load as checks
 from recassay.data.io.formats import FORMATS, formats
 from recassay.errors import CODES, UsageError
 from recassay.errors.advice import ADVICE
-from recassay.errors.arguments import checks_types
 from recassay.metrics.base import Metric
 from recassay.metrics.describe import Description, describe
 from recassay.metrics.registry import METRICS, metrics, names
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.naming.named import parameter_kinds
 from recassay.naming.registry import OWN, Registry

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -19,6 +18,8 @@ from recassay.checks import SampledFacts, diagnose
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores, Summary
 from recassay.sampled.corrected import CorrectedMetrics
@@ -39,6 +40,7 @@ ORDERS = 2_000  # resamples of users for that
 BY = ("uniform", "popularity")
 
 
+@checks_types
 def correct(
     ranks: object,
     *,
@@ -47,11 +49,11 @@ def correct(
     metrics: Metrics = DEFAULT_METRICS,
     estimators: str | Estimator | Iterable[str | Estimator] = DEFAULT,
     replace: bool = False,
-    by: Literal["uniform", "popularity"] = "uniform",
+    by: choices.Sampling = "uniform",
     prior: Prior = "uniform",
     clip: bool = False,
     columns: str | Mapping[str, str] | None = None,
-    interval: str | None = "bootstrap",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

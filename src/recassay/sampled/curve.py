@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 
 from recassay.checks import ApproximationFacts, diagnose
-from recassay.data.standings import ALL, Standings
+from recassay.data.standings import Standings
 from recassay.errors import UsageError
 from recassay.evaluate.ranks.judge import Systems, named, standings_by_name
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.sampled.exact import measure_exactly, why_not_exact
 from recassay.sampled.measure import Cases, MeasuredSystem, measure_system, user_groups
 from recassay.sampled.orders import SystemOrder, stable_from
@@ -28,6 +30,7 @@ FULL, FULL_LAW = (
 STEPS = (1, 2, 5)
 
 
+@checks_types
 def sampling_curve(
     runs: Systems,
     sizes: Iterable[int | None] | None = None,
@@ -35,7 +38,7 @@ def sampling_curve(
     metric: Metrics = "hit@10",
     *,
     replace: bool | Iterable[bool] | None = None,
-    base: str = ALL,
+    base: choices.BaseSet = "AI",
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.portable.elementary import exp, log, log_gamma
 from recassay.sampled.ranks import check_ranks
@@ -27,6 +28,7 @@ FAMILIES = ("linear", "beta")
 SMALLEST, LARGEST = 1e-3, 1e3  # search range of a: all ranks at the top, or all at the end
 
 
+@checks_types
 def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", a: float | None = None) -> float:
     """Return the cut-off F(k) among all candidates that corresponds to the cut-off k among sampled ones.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from recassay.errors import UsageError
+from recassay.naming import choices
 from recassay.naming.grammar import suggest
 
-By = Literal["uniform", "popularity"]
-WAYS: tuple[By, ...] = ("uniform", "popularity")
+By = choices.Sampling
+WAYS = choices.words(By)
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,14 @@ def sampling_schemes(by: str | Iterable[str], replace: bool | Iterable[bool] | N
     ['uniform, without replacement', 'popularity, with replacement']
     """
     ways = [by] if isinstance(by, str) else list(by)
-    choices = [replace] if replace is None or isinstance(replace, bool) else list(replace)
+    again = [replace] if replace is None or isinstance(replace, bool | str) else list(replace)
+    wrong = [choice for choice in again if choice is not None and not isinstance(choice, bool)]
+    if wrong:
+        raise UsageError("U102", f"replace must be True or False, or a list of both, got {wrong[0]!r}")
     found = []
     for way in ways:
         if way not in WAYS:
             raise UsageError("U102", f"there is no sampling by '{way}'", hint=suggest(way, WAYS))
         kind: By = "popularity" if way == "popularity" else "uniform"
-        found += [SamplingScheme(kind, way == "popularity" if choice is None else choice) for choice in choices]
+        found += [SamplingScheme(kind, way == "popularity" if choice is None else choice) for choice in again]
     return tuple(dict.fromkeys(found))

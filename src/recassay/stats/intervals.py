@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import check_words
 from recassay.naming.grammar import suggest
 from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
@@ -40,13 +42,14 @@ Flags = NDArray[np.bool_]
 class Uncertainty:
     """Options of confidence intervals; if ``method`` is None, no intervals are computed."""
 
-    method: str | None = "bootstrap"
+    method: choices.IntervalMethod | None = "bootstrap"
     level: float = 0.95
     resamples: int = 10_000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise U102 if the number of resamples cannot be used."""
+        """Raise U107 for an unknown method, U102 if the number of resamples cannot be used."""
+        check_words(self)
         check_resamples(self.resamples)
 
 

@@ -219,7 +219,7 @@ def test_invalid_pools_are_rejected(ranks, options, words):
 
 def test_other_invalid_arguments_are_rejected():
     assert error_of([1], by="popularity").code == "U151"
-    assert error_of([1], by="luck").code == "U102"
+    assert error_of([1], by="luck").code == "U107"
     assert error_of([1], sample=0).code == "U102"
     assert error_of([]).code == error_of({}).code == "I103"
     assert error_of([1], metrics="err").code == "U121"

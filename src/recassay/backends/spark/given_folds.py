@@ -12,11 +12,13 @@ from recassay.backends.spark.times import LogTimes
 from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Leakage
 from recassay.data.read import Columns, TableSource
+from recassay.naming.arguments import checks_types
 from recassay.split.base import TEST, TRAIN, VALIDATION
 
 LABELS = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
+@checks_types
 def spark_fold(
     train: TableSource,
     test: TableSource,

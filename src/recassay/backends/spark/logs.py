@@ -24,6 +24,7 @@ from recassay.columnar.time_scale import TimeScale
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, TableSource
+from recassay.naming.arguments import checks_types
 from recassay.split.filters import Filter, add_counts
 from recassay.split.partitions import Rows, Side
 
@@ -43,7 +44,8 @@ Found = TypeVar("Found")
 Keep = Callable[[Interactions], Rows]
 
 
-def spark_log(source: TableSource, *, columns: Columns = None, times: str | None = None) -> SparkLog:
+@checks_types
+def spark_log(source: TableSource, *, columns: Columns = None, times: TimeKind | None = None) -> SparkLog:
     """Return a log whose rows stay in a Spark table, or in Parquet files at a path that Spark can read.
 
     Splits, filters and sequencers accept it like :class:`~recassay.Interactions`. Rows of a user with equal times are

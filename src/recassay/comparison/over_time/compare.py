@@ -18,13 +18,14 @@ from recassay.comparison.over_time.pairing import Paired, Systems, systems_of
 from recassay.comparison.over_time.signed_mcnemar import FEWEST, threshold
 from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
 from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.naming.departures import Departure, departs
-from recassay.naming.grammar import check_word
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played
 from recassay.stats.adjustment import adjust
 from recassay.stats.anytime import TUNED_FOR, anytime_bounds
-from recassay.stats.significance import TESTS, p_phrase
+from recassay.stats.significance import p_phrase
 
 DESCRIPTIVE = (
     "The curve describes the stream and is not a test: there are as many windows as events, each nearly equal to the "
@@ -50,7 +51,7 @@ class OverTime:
     duels: tuple[Duel, ...]
     windows: WindowOptions
     testing: StreamSignificanceOptions
-    correction: str
+    correction: choices.Correction
 
     @property
     def curve(self) -> pl.DataFrame:
@@ -185,6 +186,7 @@ class OverTime:
         "ra.compare_over_time(fewest=0, exact=False)",
     ),
 )
+@checks_types
 def compare_over_time(
     a: Systems,
     b: Outcomes | Played | None = None,
@@ -199,8 +201,8 @@ def compare_over_time(
     continuity: bool = False,
     exact: bool | None = None,
     fewest: int = FEWEST,
-    test: str = "auto",
-    correction: str = "holm",
+    test: choices.StreamTest = "auto",
+    correction: choices.Correction = "holm",
     largest: float = 1.0,
     tuned_for: float = TUNED_FOR,
 ) -> OverTime:
@@ -232,7 +234,6 @@ def compare_over_time(
         raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
     if fewest < 0:
         raise UsageError("U102", f"fewest must be at least 0, got {fewest}", hint="fewest=10")
-    check_word("test", test, ["auto", *TESTS])
     systems, testing = systems_of(a, b), StreamSignificanceOptions(alpha, continuity, exact, test, fewest)
     pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
     options = windows(how, by, window, fading, scored=max(one.event.size for one in pairs), events=pairs[0].events)
@@ -246,7 +247,10 @@ def compare_over_time(
     return OverTime(metric, tuple(duels), options, testing, correction)
 
 
-def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correction: str = "holm") -> pl.DataFrame:
+@checks_types
+def declared(
+    compared: Iterable[OverTime] | Mapping[str, OverTime], *, correction: choices.Correction = "holm"
+) -> pl.DataFrame:
     """Return the final tests of several comparisons, for instance on several streams, with p adjusted over all of them.
 
     There is a row per pair of systems and comparison, as in ``summary``. If ``compared`` is a mapping, its keys are in

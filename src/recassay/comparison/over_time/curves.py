@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
 from recassay.data.times import TimeValues, time_values
 from recassay.errors import InputError
+from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
 
@@ -84,6 +85,7 @@ class Curve:
         return exhibit([self])
 
 
+@checks_types
 def over_time(
     outcomes: Outcomes | Played,
     metric: str,

@@ -15,6 +15,8 @@ from recassay.comparison.over_time.curves import SHOWN, Curve, over_time
 from recassay.comparison.over_time.signed_mcnemar import FEWEST
 from recassay.comparison.over_time.windows import By, How
 from recassay.errors import InputError, UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played, outcomes_of
 from recassay.stats.anytime import TUNED_FOR
@@ -62,6 +64,7 @@ class FoldCurves:
         )
 
 
+@checks_types
 def over_folds(
     folds: Folds,
     metric: str,
@@ -107,6 +110,7 @@ def over_folds(
     return FoldCurves(curves, table)
 
 
+@checks_types
 def compare_folds(
     a: Folds,
     b: Folds,
@@ -120,7 +124,7 @@ def compare_folds(
     continuity: bool = False,
     exact: bool | None = None,
     fewest: int = FEWEST,
-    test: str = "auto",
+    test: choices.StreamTest = "auto",
     largest: float = 1.0,
     tuned_for: float = TUNED_FOR,
 ) -> dict[str, OverTime]:

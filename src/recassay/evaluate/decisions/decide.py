@@ -20,6 +20,8 @@ from recassay.evaluate.decisions.comparing import PlaceComparisons, compare_plac
 from recassay.evaluate.decisions.contests import sudden_deaths
 from recassay.evaluate.lists.job import Report
 from recassay.evaluate.lists.summary import merge_findings
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.score_set import AXES, Place, ScoreSet
@@ -83,13 +85,14 @@ class Decision:
         return finite
 
 
+@checks_types
 def decide(
     scores: ScoreSet,
     *,
     baseline: str | None = None,
-    test: str = "permutation",
-    correction: str = "holm",
-    effect: str = "d_z",
+    test: choices.TestName = "permutation",
+    correction: choices.Correction = "holm",
+    effect: choices.Effect = "d_z",
     level: float = 0.95,
     resamples: int | str = "auto",
     seed: int = 0,
@@ -116,7 +119,7 @@ def decide(
         scores, testing, baseline=baseline, threads=threads, progress=_stage(progress, "comparing")
     )
     ranked = agreed = None
-    over = by or DATASET
+    over: Any = by or DATASET  # across refuses other words
     try:
         if by is not None or len(scores.along(DATASET)) > 1:
             ranked = across(scores, over=over, level=level, rope=rope, seed=seed)

@@ -19,6 +19,8 @@ from recassay.data.truth import Truth
 from recassay.errors import UsageError
 from recassay.evaluate.decisions import _interleaving
 from recassay.metrics.align import Conventions, align
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.portable.elementary import power
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
@@ -90,6 +92,7 @@ class Interleaving:
         )  # fmt: skip
 
 
+@checks_types
 def interleave(
     runs: RunSource,
     truth: TableSource,
@@ -102,7 +105,7 @@ def interleave(
     relevant_from: float = 1.0,
     draws: int | None = None,
     columns: Columns = None,
-    interval: str | None = "bootstrap",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

@@ -28,6 +28,8 @@ from recassay.evaluate.ranks.judge import raise_if_queries_differ
 from recassay.evaluate.streams.result import Stream
 from recassay.metrics.align import Alignment, Conventions, align
 from recassay.metrics.base import LARGEST_CUTOFF
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.naming.departures import Departure, departs
 from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
@@ -57,6 +59,7 @@ Ranks = NDArray[np.int32]
         "ra.sudden_death(runs, truth, users='all')",
     ),
 )
+@checks_types
 def sudden_death(
     runs: RunSource,
     truth: TableSource = None,
@@ -71,8 +74,8 @@ def sudden_death(
     by: Literal["event", "user"] = "event",
     columns: Columns = None,
     format: str | None = None,
-    nan: str = "error",
-    interval: str | None = "bootstrap",
+    nan: choices.Nan = "error",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

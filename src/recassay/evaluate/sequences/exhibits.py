@@ -23,6 +23,8 @@ from recassay.metrics.registry import Metrics
 from recassay.metrics.sequence.base import PlaceSum, SequenceMetric, WholeSequenceMetric
 from recassay.metrics.sequence.block import SequenceBlock
 from recassay.metrics.sequence.known import SequenceContext
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores, Values
 from recassay.stats.concentration import NATS
@@ -183,12 +185,13 @@ def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhib
     )
 
 
+@checks_types
 def by_position(
     fold: SequenceFold,
     generated: Systems,
     metrics: Metrics | None = None,
     *,
-    interval: str | None = "bootstrap",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

@@ -30,6 +30,8 @@ from recassay.metrics.sequence.base import FunctionOfMean, PerSequence, Sequence
 from recassay.metrics.sequence.block import SequenceBlock
 from recassay.metrics.sequence.diversity import SequenceDiversity
 from recassay.metrics.sequence.known import SequenceContext
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, means
 from recassay.threads import each_block
@@ -55,6 +57,7 @@ def sequeval(k: int) -> str:
     return " ".join([*(f"seq_{name}@{k}" for name in names), "seq_perplexity"])
 
 
+@checks_types
 def score_sequences(
     fold: SequenceFold,
     generated: Systems,
@@ -64,7 +67,7 @@ def score_sequences(
     similarities: TableSource = None,
     primitive: object = None,
     columns: Columns = None,
-    interval: str | None = "bootstrap",
+    interval: choices.IntervalMethod | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from recassay.errors import UsageError
+from recassay.naming import choices
 from recassay.naming.grammar import suggest
 from recassay.study.config.parameters import PARAMETERS, Value, fill_parameters
 from recassay.study.config.reading import Document, Key
@@ -113,7 +114,7 @@ class Judge(ConfigSection):
     seed: Annotated[int, Field(description="seed of the resamples")] = 0
 
     @property
-    def method(self) -> str | None:
+    def method(self) -> choices.IntervalMethod | None:
         """Return the interval method; None if the study asks for ``none``."""
         return None if self.interval == "none" else self.interval
 

@@ -19,7 +19,6 @@ from recassay.data.interactions import Interactions
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.errors import RecassayError, UsageError
-from recassay.errors.arguments import checks_types
 from recassay.evaluate.lists.groups import GroupRules, user_groups
 from recassay.evaluate.options import Execution
 from recassay.evaluate.ranks.play import play_fitted, ranking_task
@@ -28,6 +27,8 @@ from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.base import UnitMetric
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.base.training import Listener
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
 from recassay.protocols.base import UserProtocol
 from recassay.results.finding import Finding
 from recassay.split.base import Split
@@ -62,7 +63,7 @@ def run_study(
     quick: bool = False,
     values: Mapping[str, Value] | None = None,
     threads: int | None = None,
-    engine: str = "local",
+    engine: choices.Engine = "local",
     trust: bool = False,
     wait: bool = False,
     progress: ReportProgress | None = None,
