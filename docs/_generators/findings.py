@@ -565,6 +565,17 @@ EXAMPLES = {
         findings = diagnose(AbsentMetricsFacts(("ild@10", "eild@10")))
         """,
     ),
+    "S005": Example(
+        "Give systems whose scores do not tie, or draw the target sets: `ra.judge(runs, designs, metrics, "
+        "method='sample')`. Fewer draws, or a larger catalogue, have a smaller error.",
+        """
+        from recassay.data.synthetic.tastes import log
+
+        fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=40, events=4_000, seed=2))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        findings = ra.judge(run, "AI-1R-NN(50, by='popularity')", "hit@1").findings
+        """,
+    ),
     "S006": Example(
         "Use a cut-off that every list reaches, and compare with that.",
         """

@@ -19,6 +19,8 @@ from scipy import stats
 
 import recassay as ra
 from recassay import designs
+from recassay.checks import diagnose
+from recassay.checks.repeated_draws import RepeatedDrawFacts
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -279,7 +281,7 @@ def copies_above(masses, q, ranks, nodes=40):
     ("items", "q", "bound"), [(1_000, 100, 2e-3), (200, 20, 1e-4), (200, 99, 2e-2), (50, 10, 1e-3)]
 )
 def test_two_classes_approximate_many_masses(items, q, bound):
-    """More than seven masses become two classes with the same sums of powers; this bounds the relative error.
+    """More than seven masses become two classes with the same sums of powers; the relative error of these cases.
 
     Giving each copy a position of its own, which gives 1 / (q + 1), would be wrong by 8 to 60 %.
     """
@@ -295,7 +297,74 @@ def test_two_classes_approximate_many_masses(items, q, bound):
     assert [outcome.random for outcome in judged.outcomes.values()] == pytest.approx([first, ten], rel=1e-12)
 
 
+def one_tied(items, power):
+    """Return standings of an item that ties with all candidates, and their masses, 400 / rank^power."""
+    masses = np.maximum(1, np.round(400 / np.arange(1.0, items + 1) ** power)).astype(int)
+    return standings_of([0], [items], [items], masses=[masses], pool_masses=[masses]), masses
+
+
+def hit_at_1(standings, design):
+    (outcome,) = designs.expect(standings, designs.parse(design), parse_metrics("hit@1")).outcomes.values()
+    return outcome.mean
+
+
+def repeated(standings, q):
+    return diagnose(RepeatedDrawFacts({"made": standings}, {"design": ("AI", q)}))
+
+
+@pytest.mark.parametrize(
+    ("items", "power", "q", "exact", "approximate"),
+    [(25, 1.0, 100, 0.04484, 0.06277), (200, 1.5, 99, 0.03077, 0.05657)],
+)
+def test_far_approximations_of_many_masses_are_a_warning(items, power, q, exact, approximate):
+    standings, masses = one_tied(items, power)
+    assert copies_above(masses, q, 1)[0] == pytest.approx(exact, abs=1e-5)
+    assert hit_at_1(standings, f"AI-1R-NN({q}, by='popularity')") == pytest.approx(approximate, abs=1e-5)
+    (finding,) = repeated(standings, q)
+    assert (finding.code, finding.severity) == ("S005", "warning")
+    assert "1 of 1 (100 %) relevant items of made tie with more than seven masses" in finding.detail
+    assert "off by up to 96 %" in finding.detail
+    assert approximate / exact - 1 < 0.96
+
+
+@pytest.mark.parametrize(
+    ("items", "power", "q"), [(9, 0.5, 9), (25, 1.0, 8), (60, 0.5, 40), (200, 1.5, 5), (200, 1.0, 11)]
+)
+def test_where_no_candidate_is_drawn_twice_the_error_is_below_one_percent(items, power, q):
+    standings, masses = one_tied(items, power)
+    assert repeated(standings, q) == ()
+    found = hit_at_1(standings, f"AI-1R-NN({q}, by='popularity')")
+    assert found == pytest.approx(copies_above(masses, q, 1)[0], rel=0.01)
+
+
+def test_where_only_a_random_order_ties_the_approximation_is_information():
+    _, masses = one_tied(25, 1.0)
+    standings = standings_of([3], [0], [25], masses=[np.zeros(0)], pool_masses=[masses])
+    (finding,) = repeated(standings, 100)
+    assert finding.severity == "info"
+    assert "chance values (`random`) are approximate" in finding.detail
+
+
+@pytest.mark.parametrize("masses", [np.full(60, 4), np.array([90, 40, 20, 9, 3, 2, 1])])
+def test_equal_masses_and_few_masses_are_exact_and_no_finding(masses):
+    standings = standings_of([0], [masses.size], [masses.size], masses=[masses], pool_masses=[masses])
+    assert repeated(standings, 300) == ()
+    found = hit_at_1(standings, "AI-1R-NN(300, by='popularity')")
+    assert found == pytest.approx(copies_above(masses, 300, 1)[0], rel=1e-9)
+
+
 FOLD = ra.split.random(test=0.2, seed=3)(log(users=120, items=40, events=2_400, seed=4))[0]
+
+
+def test_judging_and_curves_report_repeated_draws_by_popularity_alone():
+    run = ra.play(ra.models.Random(1), FOLD, ra.protocols.ranking(bins=0))
+    designs_of = {"AI-1R-NN(60, by='popularity')": 1, "AI-1R-NN(60, replace=True)": 0, "AI-1R-NN(15)": 0}
+    for design, findings in designs_of.items():
+        judged = ra.judge(run, design, "hit@1", interval=None)
+        assert [one.severity for one in judged.findings if one.code == "S005"] == ["info"] * findings
+    curve = ra.sampling_curve([run], [2, 60], by="popularity", metric="hit@1", resamples=2)
+    (finding,) = (one for one in curve.findings if one.code == "S005")
+    assert finding.detail.startswith("popularity, with replacement, 60 candidates: ")
 
 
 RANDOM = [f"{kind}-NN(15, {how})" for kind in ("AI-1R", "TI-AR") for how in ("replace=True", "by='popularity'")]

@@ -19,6 +19,7 @@ from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.base.registry import parse as parse_model
+from recassay.naming.arguments import checks_types
 from recassay.naming.choices import Population
 from recassay.protocols.ranking import Ranking
 from recassay.results.scores import Scores
@@ -57,6 +58,7 @@ class Evaluation(Displayable):
         return self.scores.report(path, self.comparison)
 
 
+@checks_types
 def evaluate(
     log: Any,
     models: Any,

@@ -290,13 +290,14 @@ class LiveFacts:
 
 
 if TYPE_CHECKING:
+    from recassay.checks.repeated_draws import RepeatedDrawFacts
     from recassay.data.generated import Generated
     from recassay.metrics.sequence.similarity import GivenPairs
 
     AnyFacts = (
         FolderFacts | LiveFacts | Facts | DesignFacts | SampledFacts | ApproximationFacts | SequenceFold | GivenPairs
         | DriftFacts | StreamFacts | RemovedRowsFacts | ReplacedRunFacts | RerankFacts | CutoffFacts | ComparisonFacts
-        | HomeMetricFacts | AbsentMetricsFacts | Generated
+        | HomeMetricFacts | AbsentMetricsFacts | Generated | RepeatedDrawFacts
     )  # fmt: skip
 Answer = str | tuple[Severity, str] | None
 

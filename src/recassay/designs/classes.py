@@ -52,6 +52,18 @@ class Classes:
         _places.fill_classes(readonly(np.ascontiguousarray(table, np.float64)), offsets, number, mass)
         return cls(offsets, number[: offsets[-1]], mass[: offsets[-1]])
 
+    @staticmethod
+    def draws_of_heaviest(table: Float, pool: Float, drawn: int) -> Float:
+        """Return how often the heaviest candidates of each row are drawn, on average, where classes approximate a row.
+
+        ``table`` has the rows that :meth:`of` takes, ``pool`` the mass that each row's candidates are drawn from, and
+        ``drawn`` is the number of draws. The mass of the heaviest candidates is taken as the sum of 4th powers over
+        that of 3rd powers. The result is 0 where a row is exact: at most seven masses, or equal ones.
+        """
+        number, first, second, third, fourth = table[:, : 1 + _places.POWERS].T
+        approximated = (number > _places.FEW) & (second * number > first**2 * (1 + _places.EQUAL))
+        return np.where(approximated, drawn * fourth / np.maximum(third * pool, 1e-300), 0.0)
+
     def take(self, rows: Int64) -> Classes:
         """Return the classes of the given rows, in the order of ``rows``."""
         at, offsets = rows_of_groups(self.offsets, rows)

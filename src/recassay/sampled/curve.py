@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from recassay.checks import ApproximationFacts, diagnose
+from recassay.checks.repeated_draws import RepeatedDrawFacts
 from recassay.data.standings import Standings
 from recassay.errors import UsageError
 from recassay.evaluate.ranks.judge import Systems, named, standings_by_name
@@ -95,6 +96,11 @@ def sampling_curve(
                 progress(1)
         return found
 
+    repeated = {
+        f"{scheme}, {requested[-1]:,} candidates": (base, requested[-1])
+        for scheme in drawn
+        if scheme.by == "popularity" and scheme.replace
+    }
     points, orders, stable = [], [], []
     whole = measure(FULL_LAW, [FULL])
     for scheme in drawn:
@@ -130,7 +136,10 @@ def sampling_curve(
             "candidates": int(first.pool[base].max()),
             "approximate": [str(scheme) for scheme in approximate] if why else [],
         },
-        findings=diagnose(ApproximationFacts(tuple(map(str, approximate)), why)) if why else (),
+        findings=(
+            *(diagnose(ApproximationFacts(tuple(map(str, approximate)), why)) if why else ()),
+            *diagnose(RepeatedDrawFacts(systems, repeated)),
+        ),
     )
 
 

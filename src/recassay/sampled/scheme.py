@@ -18,10 +18,10 @@ class SamplingScheme:
     """A way to draw candidates: ``by`` uniform chance or popularity; with ``replace``, one may be drawn twice.
 
     For uniform draws, the number of sampled candidates above an item is hypergeometric, or binomial with replacement;
-    for draws by popularity with replacement it is binomial. These are exact. For draws by popularity without
-    replacement it depends on the weight of every candidate above and below. The standings of a run have only the
-    numbers and mean weights of these candidates, so the result is ``approximate``; :mod:`recassay.sampled.exact`
-    computes it exactly.
+    for draws by popularity with replacement it is binomial. These are exact, except for ties by popularity with more
+    than seven different masses (finding S005). For draws by popularity without replacement it depends on the weight of
+    every candidate above and below. The standings of a run have only the numbers and mean weights of these candidates,
+    so the result is ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
     """
 
     by: By

@@ -74,7 +74,7 @@ def test_an_option_given_twice_is_refused(name, given, keywords, said):
         (lambda: ra.ReadOptions(negative="unjugded"), "U107"),
         (lambda: ra.ConventionOptions(ties="expekted"), "U107"),
         (lambda: ra.ConventionOptions(order="allow"), "U107"),
-        (lambda: ra.DesignOptions(method="exat"), "U102"),
+        (lambda: ra.DesignOptions(method="exat"), "U107"),
     ],
 )
 def test_options_are_checked_when_they_are_made(make, code):

@@ -123,7 +123,7 @@ def test_the_exhibit_separates_what_nemenyi_separates():
 def test_one_data_set_is_too_few():
     with pytest.raises(UsageError, match="U211"):
         across(scores({"a": 0.5, "b": 0.4}))
-    with pytest.raises(UsageError, match="U215"):
+    with pytest.raises(UsageError, match="U107"):
         across(sets(WORKED), over="user")
     with pytest.raises(UsageError, match="U216"):
         across(sets(WORKED), rope=-1)

@@ -239,9 +239,9 @@ def test_outcomes_of_other_streams_are_refused(b, what):
     ("options", "what"),
     [
         ({"alpha": 1}, "got 1"),
-        ({"test": "anova"}, "no test 'anova'"),
+        ({"test": "anova"}, "test='anova' is not known"),
         ({"baseline": "pop"}, "no system 'pop'"),
-        ({"correction": "holms"}, "no correction 'holms'"),
+        ({"correction": "holms"}, "correction='holms' is not known"),
         ({"tuned_for": 0}, "tuned_for must be above 0, got 0"),
         ({"largest": -1}, "largest must be above 0, got -1"),
     ],

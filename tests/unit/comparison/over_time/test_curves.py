@@ -141,7 +141,7 @@ def test_windows_of_time_need_times_that_do_not_fall():
     assert caught.value.code == "I383"
     with pytest.raises(InputError, match="backwards 1 times: 2 comes after 9"):
         over_time(played(times=pl.Series([1, 9, 2, 3, 4, 5, 6, 7])), "recall@2", by="time", window=5)
-    with pytest.raises(UsageError, match="no way to average 'movin'"):
+    with pytest.raises(UsageError, match="how='movin' is not known"):
         over_time(played(), "recall@2", how="movin")
 
 
