@@ -19,7 +19,7 @@ from recassay.results.finding import Severity
 Floats = NDArray[np.float64]
 
 REPEATED = 2.0  # draws of the heaviest tied candidates from which approximate ties are reported
-MEASURED_TIES = ((4.0, "3 %"), (8.0, "11 %"), (16.0, "33 %"), (40.0, "96 %"), (math.inf, "a factor of 4"))
+MEASURED_TIES = ((4.0, "3 %"), (8.0, "11 %"), (16.0, "33 %"), (40.0, "96 %"), (math.inf, "several times its value"))
 
 
 @dataclass(frozen=True, eq=False)
