@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -294,7 +294,7 @@ if TYPE_CHECKING:
     from recassay.data.generated import Generated
     from recassay.metrics.sequence.similarity import GivenPairs
 
-    AnyFacts = (
+    AnyFacts: TypeAlias = (
         FolderFacts | LiveFacts | Facts | DesignFacts | SampledFacts | ApproximationFacts | SequenceFold | GivenPairs
         | DriftFacts | StreamFacts | RemovedRowsFacts | ReplacedRunFacts | RerankFacts | CutoffFacts | ComparisonFacts
         | HomeMetricFacts | AbsentMetricsFacts | Generated | RepeatedDrawFacts
