@@ -198,7 +198,7 @@ def test_compare_concludes_from_a_table_of_means(tmp_path):
     assert ra.compare(table, resamples=50).resamples == 50
 
 
-@pytest.mark.parametrize("option", [{"baseline": "a"}, {"test": "t"}, {"effect": "cliffs_delta"}])
+@pytest.mark.parametrize("option", [{"baseline": "a"}, {"test": "t"}, {"effect": "cliff"}])
 def test_compare_refuses_options_that_need_users_for_a_table_of_means(option):
     table = pl.DataFrame({"system": [*"abab"], "dataset": [*"xxyy"], "ndcg@10": [0.1, 0.2, 0.3, 0.4]})
     with pytest.raises(RecassayError, match="needs values per user") as caught:
