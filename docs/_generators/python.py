@@ -10,6 +10,8 @@ from typing import Any
 
 import recassay as ra
 from recassay.api.evaluate import evaluate
+from recassay.naming import choices
+from recassay.naming.choices import words
 
 INTRODUCTION = """\
 # Python
@@ -129,7 +131,9 @@ def _signature(name: str, one: Any) -> str:
 
 
 def _kind_of(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    """Return an annotation as text, with the words that an option accepts in place of the name of their type."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return re.sub(r"\bchoices\.(\w+)", lambda found: " | ".join(map(repr, words(getattr(choices, found[1])))), text)
 
 
 def _first_line(one: Any) -> str:
