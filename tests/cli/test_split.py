@@ -84,6 +84,7 @@ def test_ratings_are_gains_and_filters_come_first(recassay, folder):
     ("arguments", "code", "advice"),
     [
         (("recommend", "Popular", "folds", "-o", "run.csv"), "I118", "give one of its folds, such as folds/0"),
+        (("score", "folds", "runs"), "I118", "give one of its folds, such as folds/0"),
         (("recommend", "Popular", "folds/0", "-o", "run.xlsx"), "U111", ".parquet, .csv, .tsv or .trec"),
         (("recommend", "no.npz", "folds/0", "-o", "run.csv"), "U123", "recassay fit MODEL FOLD -o FILE"),
         (("fit", "Popular", "folds/0", "-o", "popular.bin"), "U111", "ends in .npz"),

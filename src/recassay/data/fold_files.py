@@ -60,9 +60,21 @@ def identity_of(truth: str | Path) -> dict[str, str]:
     return {"dataset": known.get("log", path.stem), **({"split": split} if split else {})}
 
 
+def no_fold_error(folder: Path) -> InputError:
+    """Return the error for a folder that holds no fold itself."""
+    held = folds_in(folder)
+    hint = f"give one of its folds, such as {held[0]}" if held else "recassay split LOG -o DIR writes folds"
+    return InputError("I118", f"{folder.name} has no {TRAIN} and {TRUTH}", where=str(folder), hint=hint)
+
+
 def is_fold(folder: str | Path) -> bool:
     """Return whether a folder holds a fold: at least a training log and a truth."""
     return (Path(folder) / TRAIN).is_file() and (Path(folder) / TRUTH).is_file()
+
+
+def folds_in(folder: str | Path) -> list[Path]:
+    """Return the folders in a folder that hold a fold; none if it is no folder."""
+    return sorted(path for path in Path(folder).iterdir() if is_fold(path)) if Path(folder).is_dir() else []
 
 
 def read_fold(folder: str | Path) -> Fold | SequenceFold:
@@ -80,12 +92,7 @@ def read_fold(folder: str | Path) -> Fold | SequenceFold:
     """
     source = Path(folder)
     if not is_fold(source):
-        held = sorted(path.name for path in source.iterdir() if is_fold(path)) if source.is_dir() else []
-        what = f"{source.name} has no {TRAIN} and {TRUTH}"
-        hint = (
-            f"give one of its folds, such as {source / held[0]}" if held else "recassay split LOG -o DIR writes folds"
-        )
-        raise InputError("I118", what, where=str(source), hint=hint)
+        raise no_fold_error(source)
     if is_sequence_fold(source):
         return read_sequence_fold(source)
     about: dict[str, Any] = json.loads((source / ABOUT).read_text("utf-8")) if (source / ABOUT).is_file() else {}
