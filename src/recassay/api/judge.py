@@ -74,6 +74,9 @@ def judge(
     It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the systems are
     computed again.
 
+    By popularity with replacement, means are approximate where an item ties with more than seven candidates of
+    different popularity, and so are chance values; finding S005 reports where that can matter.
+
     Intervals are over users. Runs that were played on Spark are judged there. Beyond 50,000 users their values stay in
     Parquet files, in a folder within ``work`` that all nodes can read and write, and findings are checked on a sample
     of about 50,000 users, drawn by their ids.

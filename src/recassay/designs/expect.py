@@ -89,7 +89,10 @@ def expect(
     threads: int | None = None,
     random_orders: RandomOrders | None = None,
 ) -> DesignResult:
-    """Return the expected value of every metric under a design, computed exactly, without drawing samples.
+    """Return the expected value of every metric under a design, in closed form, without drawing samples.
+
+    It is exact, but for draws by popularity with replacement where an item ties with more than seven candidates of
+    different popularity: two popularities then replace them all.
 
     ``standings`` have, for each relevant item, the numbers of candidates ranked above it and tied with it. With
     ``users="all"``, users without a relevant item count 0 where all relevant items of a user share a target set (AR
