@@ -16,6 +16,7 @@ from recassay.comparison.consistency import Consistency, OrderSwap
 from recassay.comparison.power import Power
 from recassay.errors import printable
 from recassay.report.content import wording
+from recassay.report.tables.fitted import FittedTable
 from recassay.report.tables.text import bare_table
 from recassay.stats.friedman import Friedman
 
@@ -26,19 +27,14 @@ MAX_ROWS = 12  # of the tables of agreement and of swaps
 
 def pairs_table(comparison: Comparison, title: str = "", *, digits: int = 4) -> RenderableType:
     """Return a table with a row per metric and pair: difference, interval, adjusted p, effect size, users."""
-    table = bare_table()
-    table.add_column("metric", no_wrap=True)
-    for heading in ("system", "against"):
-        table.add_column(heading, no_wrap=True)
     effect = EFFECTS.get(comparison.effect, comparison.effect)
-    for heading in ("difference", f"{100 * comparison.level:.4g} % interval", "p", effect, "n"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for number, (metric, rows) in enumerate(itertools.groupby(comparison.rows, key=lambda row: row.metric)):
-        if number:
-            table.add_row()
-        for line, row in enumerate(rows):
-            table.add_row(_name(metric if line == 0 else ""), *_pair_cells(row, digits))
+    numbers = ("difference", f"{100 * comparison.level:.4g} % interval", "p", effect, "n")
+    rows: list[tuple[Text, ...]] = []
+    for metric, group in itertools.groupby(comparison.rows, key=lambda row: row.metric):
+        rows += [()] if rows else []
+        rows += [(_name("" if line else metric), *_pair_cells(row, digits)) for line, row in enumerate(group)]
     head = [Text(title, style="bold")] if title else []
+    table = FittedTable(("metric", "system", "against"), numbers, tuple(rows))
     return Group(*head, table, *_notes(comparison), Text())
 
 
@@ -150,17 +146,14 @@ def bars(groups: Sequence[Sequence[str]], system: str) -> str:
     return " ".join("│" if system in group else " " for group in groups)
 
 
-def _probabilities(ranking: MeanRanks) -> Table:
-    table = bare_table()
-    for heading in ("system", "against"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("rank difference", "p", "better", "same", "worse"):
-        table.add_column(heading, justify="right")
+def _probabilities(ranking: MeanRanks) -> RenderableType:
+    rows = []
     for pair in ranking.pairs:
         probabilities = (f"{100 * probability:.1f} %" for probability in (pair.better, pair.equivalent, pair.worse))
         p = wording.NOTHING if pair.p is None else wording.p_value(pair.p)
-        table.add_row(_system(pair.a), _system(pair.b), f"{pair.rank_difference:.2f}", p, *probabilities)
-    return table
+        numbers = map(Text, (f"{pair.rank_difference:.2f}", p, *probabilities))
+        rows.append((_system(pair.a), _system(pair.b), *numbers))
+    return FittedTable(("system", "against"), ("rank difference", "p", "better", "same", "worse"), tuple(rows))
 
 
 def consistency_tables(consistency: Consistency) -> RenderableType:
@@ -225,19 +218,16 @@ def power_table(power: Power, title: str = "", *, digits: int = 4) -> Renderable
 
     The last column is the smallest difference that the given users can detect.
     """
-    table = bare_table()
-    for heading in ("metric", "system", "against"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("observed" if power.observed else "target", "sd", "users", "needed", "", "detectable"):
-        table.add_column(heading, justify="right")
+    rows = []
     for row in power.rows:
         needed = wording.NOTHING if row.users is None else f"{row.users:,}"
         verdict = Text("enough", style="green") if row.enough else Text("too few", style="yellow")
         goal = wording.difference(row.difference, digits) if power.observed else wording.number(row.wanted, digits)
-        table.add_row(
-            _name(row.metric), _system(row.a), _system(row.b), goal, wording.number(row.sd, digits), f"{row.n:,}",
-            needed, verdict, wording.number(row.detectable, digits),
-        )  # fmt: skip
+        numbers = map(Text, (goal, wording.number(row.sd, digits), f"{row.n:,}", needed))
+        last = Text(wording.number(row.detectable, digits))
+        rows.append((_name(row.metric), _system(row.a), _system(row.b), *numbers, verdict, last))
+    headings = ("observed" if power.observed else "target", "sd", "users", "needed", "", "detectable")
+    table = FittedTable(("metric", "system", "against"), headings, tuple(rows))
     name = f"Users needed{f': {title}' if title else ''}"
     return Group(Text(name, style="bold"), table, Text(), Text(power.assumptions, style="dim"), Text())
 

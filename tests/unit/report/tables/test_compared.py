@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from recassay.comparison.across import across
 from recassay.evaluate.decisions.decide import decide
 from recassay.evaluate.lists.score_sets import read_scores
 from recassay.report.tables.compared import MAX_ROWS, across_tables
 from recassay.report.tables.decision import decision_table, decision_text
+from recassay.report.tables.fitted import FittedTable
 
 WILD, LURID = "[red]als[/red]\x1b[31m", "[bold]mrr[/bold]"
 
@@ -84,3 +86,19 @@ def test_tables_for_papers_name_their_place():
     assert markdown.count(r"## data \[b\]") == latex.count("% data [b]") == 2
     assert r"a\_1" in latex
     assert pl.read_csv(decision_table(given, found, "csv").encode()).height == 2
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
+def test_no_number_is_cut_and_absent_columns_are_named(width):
+    names = ("a-system-with-a-long-name", "another-system")
+    numbers = ("difference", "95 % interval", "p", "d_z", "n")
+    cells = ("+0.0998", "-0.0154 to 0.2111", "0.0869", "+0.24", "6,040")
+    rows = tuple(tuple(map(Text, (metric, *names, *cells))) for metric in ("recall@5", "ild@5"))
+    shown = printed(FittedTable(("metric", "system", "against"), numbers, (rows[0], (), rows[1])), width)
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in shown
+    absent = "".join(shown.partition("too narrow for")[2].split())
+    for heading, cell in zip(numbers, cells, strict=True):
+        assert (shown.count(cell) == 2) is (heading.replace(" ", "") not in absent)
+    assert (width == 120) is (absent == "")
