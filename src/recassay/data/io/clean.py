@@ -144,7 +144,7 @@ def exceeds_exact(numbers: pl.Series) -> bool:
     (True, False)
     """
     low, high = numbers.min(), numbers.max()
-    return low is not None and (low <= -EXACT_FLOAT or high >= EXACT_FLOAT)  # type: ignore[operator]
+    return low is not None and bool(low <= -EXACT_FLOAT or high >= EXACT_FLOAT)  # type: ignore[operator]
 
 
 def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:

@@ -16,7 +16,7 @@ from recassay.comparison.consistency import Consistency, OrderSwap
 from recassay.comparison.power import Power
 from recassay.errors import printable
 from recassay.report.content import wording
-from recassay.report.tables.fitted import FittedTable
+from recassay.report.tables.shrinking import ShrinkingTable
 from recassay.report.tables.text import bare_table
 from recassay.stats.friedman import Friedman
 
@@ -34,7 +34,7 @@ def pairs_table(comparison: Comparison, title: str = "", *, digits: int = 4) -> 
         rows += [()] if rows else []
         rows += [(_name("" if line else metric), *_pair_cells(row, digits)) for line, row in enumerate(group)]
     head = [Text(title, style="bold")] if title else []
-    table = FittedTable(("metric", "system", "against"), numbers, tuple(rows))
+    table = ShrinkingTable(("metric", "system", "against"), numbers, tuple(rows))
     return Group(*head, table, *_notes(comparison), Text())
 
 
@@ -153,7 +153,7 @@ def _probabilities(ranking: MeanRanks) -> RenderableType:
         p = wording.NOTHING if pair.p is None else wording.p_value(pair.p)
         numbers = map(Text, (f"{pair.rank_difference:.2f}", p, *probabilities))
         rows.append((_system(pair.a), _system(pair.b), *numbers))
-    return FittedTable(("system", "against"), ("rank difference", "p", "better", "same", "worse"), tuple(rows))
+    return ShrinkingTable(("system", "against"), ("rank difference", "p", "better", "same", "worse"), tuple(rows))
 
 
 def consistency_tables(consistency: Consistency) -> RenderableType:
@@ -227,7 +227,7 @@ def power_table(power: Power, title: str = "", *, digits: int = 4) -> Renderable
         last = Text(wording.number(row.detectable, digits))
         rows.append((_name(row.metric), _system(row.a), _system(row.b), *numbers, verdict, last))
     headings = ("observed" if power.observed else "target", "sd", "users", "needed", "", "detectable")
-    table = FittedTable(("metric", "system", "against"), headings, tuple(rows))
+    table = ShrinkingTable(("metric", "system", "against"), headings, tuple(rows))
     name = f"Users needed{f': {title}' if title else ''}"
     return Group(Text(name, style="bold"), table, Text(), Text(power.assumptions, style="dim"), Text())
 

@@ -15,7 +15,7 @@ from recassay.evaluate.decisions.decide import decide
 from recassay.evaluate.lists.score_sets import read_scores
 from recassay.report.tables.compared import MAX_ROWS, across_tables
 from recassay.report.tables.decision import decision_table, decision_text
-from recassay.report.tables.fitted import FittedTable
+from recassay.report.tables.shrinking import ShrinkingTable
 
 WILD, LURID = "[red]als[/red]\x1b[31m", "[bold]mrr[/bold]"
 
@@ -94,7 +94,7 @@ def test_no_number_is_cut_and_absent_columns_are_named(width):
     numbers = ("difference", "95 % interval", "p", "d_z", "n")
     cells = ("+0.0998", "-0.0154 to 0.2111", "0.0869", "+0.24", "6,040")
     rows = tuple(tuple(map(Text, (metric, *names, *cells))) for metric in ("recall@5", "ild@5"))
-    shown = printed(FittedTable(("metric", "system", "against"), numbers, (rows[0], (), rows[1])), width)
+    shown = printed(ShrinkingTable(("metric", "system", "against"), numbers, (rows[0], (), rows[1])), width)
     lines = shown.splitlines()
     assert max(map(len, lines)) <= width
     assert "…" not in shown

@@ -15,7 +15,7 @@ LEAST = 8  # width of a column of names, below which columns of numbers are left
 
 
 @dataclass(frozen=True)
-class FittedTable:
+class ShrinkingTable:
     """A table with columns of names, which wrap, and then of numbers, which are never cut.
 
     Each of ``rows`` has a cell per column; an empty row is a blank line.
