@@ -199,3 +199,21 @@ def test_infinite_values_are_counted_and_shown_as_infinity(recassay, tmp_path, k
     (row,) = recassay("compare", path, "--baseline", "b", "--json").json["comparisons"]
     assert (row["difference"], row["low"], row["p"], row["infinite"]) == (None, None, None, 1)
     assert recassay("compare", path, "--power").code == 0
+
+
+def test_a_folder_whose_verdict_turns_without_cold_users_names_nobody_as_best(recassay, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = range(110, 200)
+    hits = {"knn": [user in known and user % 3 > 0 for user in range(200)], "pop": [user < 110 for user in range(200)]}
+    for name, relevant in hits.items():
+        lists = [(5, 1) if hit else (1, 2) for hit in relevant]
+        rows = [(user, item, 9 - at) for user in range(200) for at, item in enumerate(lists[user])]
+        pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row").write_csv(f"{name}.csv")
+    pl.DataFrame({"user_id": range(200), "item_id": 5}).write_csv("truth.csv")
+    pl.DataFrame({"user_id": known, "item_id": 9}).write_csv("train.csv")
+    scoring = ("score", "truth.csv", "knn.csv", "pop.csv", "-m", "ndcg@2", "--train", "train.csv", "-o", "results")
+    assert recassay(*scoring).code == 0
+    answer = recassay("compare", "results")
+    assert answer.out.startswith("No system is established as best by ndcg@2")
+    assert "Without what C010 names the verdict is another" in " ".join(answer.out.split())
+    assert not json.loads(recassay("compare", "results", "--json").out)["verdict"]["leads"][0]["established"]

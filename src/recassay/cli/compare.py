@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recassay.evaluate.decisions.decide import Decision
+    from recassay.report.folder.read import ResultFolder
     from recassay.results.group_scores import GroupScores
     from recassay.results.score_set import ScoreSet
 
@@ -203,7 +205,8 @@ def compare(
     chosen = read_all(scores, columns=columns, metrics=metric or None, smaller=smaller or ())
     chosen = chosen.where(dataset=dataset, split=split, design=design)
     options = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
-    testing = _testing(context, scores, options)
+    folder = _results(scores)
+    testing = _testing(context, folder, options)
     if all_pairs:
         testing["baseline"] = None
     rules: dict[str, Any] = {"ties": ties, "users": users, "loop": loop, "competitors": tuple(competitor or ())}
@@ -221,42 +224,41 @@ def compare(
             threads=threads,
             progress=report,
         )
-    groups = () if dataset or split or design else _groups(scores)
-    _show(chosen, result, output, "details" if details and table == "text" else table, as_json, groups)
+    if folder is not None and folder.verdict is not None:
+        result = replace(result, verdict=result.verdict.with_rechecks_of(folder.verdict))
+    form = "details" if details and table == "text" else table
+    _show(chosen, result, output, form, as_json, folder, whole=not (dataset or split or design))
     if fail_on and any(finding.at_least(fail_on) for finding in result.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
 
 
-def _testing(context: typer.Context, sources: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the tests: those on the command line, else those of the folder, else the defaults.
-
-    ``sources`` are the arguments of the command, and ``options`` are the options by name, with defaults filled in.
-    """
+def _results(sources: list[str]) -> ResultFolder | None:
+    """Return the content of a folder of results; None unless ``sources``, the arguments of the command, are one."""
     from recassay.report.folder.read import SUMMARY, read_results
 
-    if len(sources) > 1 or not (Path(sources[0]) / SUMMARY).is_file():
+    return read_results(sources[0]) if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else None
+
+
+def _testing(context: typer.Context, folder: ResultFolder | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the tests: those on the command line, else those of the folder, else the defaults.
+
+    ``options`` are the options by name, with defaults filled in.
+    """
+    if folder is None:
         return options
     given = {name for name in options if (source := context.get_parameter_source(name)) and source.name != "DEFAULT"}
-    own = read_results(sources[0]).testing
+    own = folder.testing
     return {name: own[name] if name in own and name not in given else value for name, value in options.items()}
 
 
-def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:
-    """Return (place, means by group) for each set of scores in a folder; ``place`` is text, such as the data set.
-
-    Groups are of users or of items. The result is empty unless ``sources`` is one folder of results.
-    """
-    from recassay.report.folder.read import SUMMARY, read_results
-
-    return read_results(sources[0]).groups if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else ()
-
-
 def _show(
-    scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool,
-    groups: tuple[tuple[str, GroupScores], ...],
+    scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool, folder: ResultFolder | None, *,
+    whole: bool,
 ) -> None:  # fmt: skip
+    """Print a comparison; ``whole`` says that it is of all results of the folder, so that its means by group apply."""
     from recassay.report.tables import decision
 
+    groups = () if folder is None or not whole else folder.groups
     if output is not None:
         decision.write_decision(result, output)
     if as_json:
@@ -264,7 +266,7 @@ def _show(
         _common.print_json(decision.decision_document(result) | by_group)
     elif table in ("text", "details"):
         screen = _common.console()
-        screen.print(decision.decision_text(scores, result, details=table == "details"))
+        screen.print(decision.decision_text(scores, result, folder, details=table == "details"))
         _show_groups(screen, groups, details=table == "details")
     else:
         typer.echo(decision.decision_table(scores, result, table), nl=False)

@@ -120,6 +120,15 @@ class Verdict:
         """Return the systems that the verdict names: the best and the second best of every lead by the main metric."""
         return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
 
+    def with_rechecks_of(self, other: Verdict) -> Verdict:
+        """Return the verdict with the rechecks of another one, by place and metric: that of the same stored results."""
+        rechecks = {(lead.place, lead.metric): lead.rechecks for lead in (*other.leads, *other.others)}
+        leads, others = (
+            tuple(replace(lead, rechecks=rechecks.get((lead.place, lead.metric), lead.rechecks)) for lead in group)
+            for group in (self.leads, self.others)
+        )
+        return replace(self, leads=leads, others=others)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values: the metric, the level, and ``leads``, a row for each best system.
 

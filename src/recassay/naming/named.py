@@ -126,5 +126,5 @@ def check_type(name: str, field: str, value: object, kind: Any) -> None:
     if value in words or any(fits[one] for one in plain):
         return
     wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in plain)
-    hint = suggest(str(value), [str(word) for word in words]) if words else f"give a {wanted}"
+    hint = suggest(str(value), [str(word) for word in words]) if words else f"give a value of type {wanted}"
     raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=hint)

@@ -25,7 +25,7 @@ def test_text_and_value_are_the_same():
     [
         ("Populer", "U115", ["no model 'Populer'", "'Popular'"]),
         ("PureSVD(factor=3)", "U102", ["no parameter 'factor'", "'factors'"]),
-        ("PureSVD(factors='three')", "U102", ["factors='three'", "give a int"]),
+        ("PureSVD(factors='three')", "U102", ["factors='three'", "give a value of type int"]),
         ("Popular(seed=1)", "U102", ["takes no parameters"]),
         ("Popular@3", "U104", ["has no cut-off"]),
     ],

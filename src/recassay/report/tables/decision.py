@@ -17,6 +17,7 @@ from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
 from recassay.report.content.places import place_names
 from recassay.report.content.verdict import verdict_document
+from recassay.report.folder.read import ResultFolder
 from recassay.report.tables import formats as tables
 from recassay.report.tables.compared import (
     across_summary,
@@ -41,10 +42,13 @@ ON_EVENTS = (
 )
 
 
-def decision_text(scores: ScoreSet, decision: Decision, *, details: bool = False) -> RenderableType:
+def decision_text(
+    scores: ScoreSet, decision: Decision, folder: ResultFolder | None = None, *, details: bool = False
+) -> RenderableType:
     """Return a comparison as one screen: verdict, best systems by metric, ranks over data sets, and findings.
 
-    Users needed and Sudden Death follow if they were computed. ``details`` adds every pair, ranking and order.
+    Users needed and Sudden Death follow if they were computed. The findings of the ``folder`` that holds the scores
+    come first. ``details`` adds every pair, ranking and order.
     """
     verdict, names = decision.verdict, place_names(decision.compared.comparisons)
     n_pairs = sum(len(comparison.rows) for comparison in decision.compared.comparisons.values())
@@ -64,9 +68,9 @@ def decision_text(scores: ScoreSet, decision: Decision, *, details: bool = False
         parts.append(power_table(decision.power[place], names[place]))
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
-    own = first.with_findings(*decision.findings).findings
+    findings = [*(folder.findings if folder else ()), *first.with_findings(*decision.findings).findings]
     hint = [] if details else [Text("\nEvery pair, ranking and order: --details; as files: -o FOLDER", style="dim")]
-    return Group(*parts, findings_block(own, verdict), *hint)
+    return Group(*parts, findings_block(findings, verdict, folder=folder and folder.path), *hint)
 
 
 def _pairs(decision: Decision) -> Iterator[RenderableType]:

@@ -319,7 +319,8 @@ def test_findings_that_could_change_the_verdict_come_first_and_others_are_folded
     ]
     text = page("t", "", [*ROWS, row("third", 0.1)], findings=findings)
     read = Reader(text)
-    assert "1 finding could change the verdict." in read.text
+    assert "C001 could change the verdict. The verdict was not computed without what C002 names." in read.text
+    assert "1 finding to read first" in read.text
     assert read.text.count("Users without a list") == 1
     folded = text.index(
         "1 more finding: information, and warnings about other systems or without which the verdict is the same"
