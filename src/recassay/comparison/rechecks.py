@@ -19,7 +19,6 @@ from recassay.results.scores import Scores, Summary
 from recassay.stats.intervals import means
 
 TIES, OTHER_USERS = "T001", "C013"
-RECHECKED = (*CODES, TIES, OTHER_USERS)  # findings without whose users, or ties, a verdict can be computed
 FEWEST = 2  # users that a verdict needs
 
 

@@ -220,6 +220,13 @@ class TestSkippedUsers:
             console.file.getvalue()
         )
 
+    def test_other_users_of_a_metric_that_describes_lists_cannot_change_who_is_best(self):
+        log = table([(user, item) for user in range(1, USERS) for item in (1, 2, 3, 5)])
+        runs = {"good": GOOD, "old": OLD.filter(pl.col("user_id") > 0)}
+        scores, _, verdict = judged(runs, metrics="ndcg@2 efd@2", train=log)
+        assert {finding.code: finding.severity for finding in scores.findings}["C013"] == "info"
+        assert "C013" not in sentence(scores, verdict)
+
     def test_nobody_is_best_whose_mean_is_best_over_other_users_only(self):
         few = run(set(range(100)) - {1, 2}).filter(pl.col("user_id") < 100)
         old = run(range(101))

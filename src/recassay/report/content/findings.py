@@ -10,24 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.comparison.rechecks import RECHECKED, Recheck
+from recassay.comparison.rechecks import TIES, Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.results.finding import SEVERITIES, Finding
+from recassay.results.named_users import CODES
 from recassay.results.score_set import GIVEN
 
 Row = Mapping[str, Any]
 WHERE = ("system", "dataset", "split", "design")
-TOUCHING = (
-    *RECHECKED,
-    "C019",
-    "L002",
-    "L004",
-    "L005",
-    "R001",
-    "R004",
-    "R005",
-    "S006",
-)  # can change values, as info too
+# findings that can change values, as information too
+TOUCHING = (*CODES, TIES, "C019", "L002", "L004", "L005", "R001", "R004", "R005", "S006")
 OF_ANY_SYSTEM = ("R004", "R005")  # a reversed system may be the best one
 SAME_USERS = {"C019": "C002"}  # a finding on the users of another one
 
