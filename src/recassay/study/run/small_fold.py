@@ -70,12 +70,16 @@ def _judged_part(part: Fold, protocol: UserProtocol, judged: int) -> tuple[Fold,
 def small_fold(fold: Fold, users: int = USERS, items: int = ITEMS) -> Fold:
     """Return the fold reduced to its first test users and their most frequent items, with new codes.
 
-    Users without training events among these items are left out. A fold with fewer users and items stays the same.
+    Users with training events come first, and users without any among these items are left out. If no test user has
+    any, other users' training events are kept. A fold with fewer users and items stays the same.
     """
     test_users = np.unique(fold.test.users)
     if test_users.size <= users and fold.train.n_items <= items:
         return fold
-    chosen = np.isin(np.arange(fold.train.n_users), test_users[:users])
+    train_users = np.unique(fold.train.users)
+    known = np.isin(test_users, train_users)
+    first = test_users[np.argsort(~known, kind="stable")[:users]]
+    chosen = np.isin(np.arange(fold.train.n_users), first if known.any() else [*first, *train_users[:users]])
     parts = [part for part in (fold.train, fold.validation, fold.test) if part is not None]
     counts = sum(np.bincount(part.items[chosen[part.users]], minlength=part.n_items) for part in parts)
     frequent = np.zeros(fold.train.n_items, np.bool_)

@@ -539,6 +539,18 @@ def test_a_small_fold_keeps_all_items_where_the_frequent_ones_leave_no_user_in_t
     assert (np.unique(part.test.users).size, part.train.n_items) == (300, 900)
 
 
+@pytest.mark.parametrize("known", [0, 50])
+def test_a_small_fold_has_training_events_where_few_test_users_do(known):
+    past = [(1000 + user, item, 1) for user in range(400) for item in range(5)]
+    test = [(user, item, 2) for user in (*range(600), *range(1000, 1000 + known)) for item in (6, 7)]
+    table = pl.DataFrame(past + test, schema=["user_id", "item_id", "timestamp"], orient="row")
+    part = small_fold(ra.split.global_time(at=2)(ra.read_interactions(table))[0])
+    test_users = part.test.frame()["user_id"]
+    assert len(part.train)
+    assert test_users.n_unique() == (known or 300)
+    assert test_users.filter(test_users >= 1000).n_unique() == known
+
+
 def test_a_metric_without_its_data_is_an_early_error(study, tmp_path):
     with pytest.raises(UsageError, match="U105"):
         ra.run_study(study(replace=[("coverage@5", "ild@5")]), tmp_path / "out")
