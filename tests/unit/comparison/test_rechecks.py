@@ -81,6 +81,7 @@ class TestColdUsers:
         assert "knn leads with 0.6667" in block
         assert "pop leads with 0.6" in block
         assert "is best by" not in block
+        assert 'class="headline turned"' in block
         assert "No finding could change the verdict" not in page
 
     def test_users_without_a_list_are_of_c010_if_they_have_no_training_events(self):

@@ -24,8 +24,8 @@ MAX_PICTURES = 12  # places whose systems the first picture shows
 def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str, Any]:
     """Return the verdict as values for the template.
 
-    They are its sentences, one for each other family of metrics, a row per metric that says which system is better, and
-    the ranges of other metrics.
+    They are its sentences, whether a finding turns it, one sentence for each other family of metrics, a row per metric
+    that says which system is better, and the ranges of other metrics.
     """
     text = verdict_text(verdict)
     headline = text.headline
@@ -34,6 +34,7 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str
     short = short_names(system for lead in (*verdict.leads, *verdict.others) for system in lead.systems)
     return {
         "headline": with_short_names(headline, short),
+        "turned": bool(verdict.turned),
         "families": [with_short_names(line, short) for line in family_sentences(verdict, groups)],
         "details": [with_short_names(line, short) for line in text.details],
         "against": [with_short_names(line, short) for line in text.against],
