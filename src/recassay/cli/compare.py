@@ -266,7 +266,8 @@ def _show(
         _common.print_json(decision.decision_document(result) | by_group)
     elif table in ("text", "details"):
         screen = _common.console()
-        screen.print(decision.decision_text(scores, result, folder, details=table == "details"))
+        findings, path = ((), None) if folder is None else (folder.findings, folder.path)
+        screen.print(decision.decision_text(scores, result, findings, folder=path, details=table == "details"))
         _show_groups(screen, groups, details=table == "details")
     else:
         typer.echo(decision.decision_table(scores, result, table), nl=False)

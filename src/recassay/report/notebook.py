@@ -25,7 +25,7 @@ from recassay.report.figures.export import png_writer, standalone
 from recassay.report.figures.spark import sparkline
 from recassay.report.listing import Explanation
 from recassay.report.nouns import facts
-from recassay.report.printed import cell, how_tested, text
+from recassay.report.printed import cell, how_tested, text, verdict_lines
 from recassay.results.design_scores import DesignScores
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding, Findings
@@ -124,9 +124,10 @@ def _design_scores(scores: DesignScores) -> str:
 
 @html.register
 def _evaluation(found: Evaluation) -> str:
-    """Return how an evaluation was made, then its scores and tests, as HTML."""
+    """Return the verdict of an evaluation, how it was made, then its scores and tests, as HTML."""
+    verdict = "".join(f"<p>{_text(line)}</p>" for line in verdict_lines(found))
     stated = _table([], [[_bold(name), _text(words)] for name, words in found.stated.items() if words], words=2)
-    return "".join([stated, html(found.scores), html(found.comparison) if found.comparison.rows else ""])
+    return "".join([verdict, stated, html(found.scores), html(found.comparison) if found.comparison.rows else ""])
 
 
 @html.register

@@ -14,6 +14,9 @@ from recassay.api.evaluate import Evaluation
 from recassay.comparison.compare import Comparison
 from recassay.errors import printable
 from recassay.report.content import wording
+from recassay.report.content.findings import finding_groups, verdict_without
+from recassay.report.content.verdict import verdict_text
+from recassay.report.folder.write import verdict_of_scores
 from recassay.report.listing import Explanation, explanation_text
 from recassay.report.nouns import counted, facts
 from recassay.results.design_scores import DesignScores
@@ -85,10 +88,19 @@ def _design_scores_text(scores: DesignScores) -> str:
 
 @text.register
 def _evaluation_text(found: Evaluation) -> str:
-    """Return how an evaluation was made, then its scores and tests, as text."""
+    """Return the verdict of an evaluation, how it was made, then its scores and tests, as text."""
     lines = [f"  {name:<10}  {words}" for name, words in found.stated.items() if words]
+    title = f"evaluation of {counted(len(found.runs), 'system')}"
     tested = [text(found.comparison)] if found.comparison.rows else []
-    return "\n".join([f"evaluation of {counted(len(found.runs), 'system')}", *lines, text(found.scores), *tested])
+    return "\n".join([*verdict_lines(found), title, *lines, text(found.scores), *tested])
+
+
+def verdict_lines(found: Evaluation) -> list[str]:
+    """Return the verdict of an evaluation in a sentence, and one on what findings do to it where there are findings."""
+    verdict = verdict_of_scores(found.scores, found.comparison if found.comparison.rows else None)
+    of_findings = verdict_without(finding_groups(found.scores.findings, verdict), verdict)
+    sentences = [verdict_text(verdict).headline, of_findings]
+    return [printable(sentence) for sentence in sentences if sentence]
 
 
 @text.register

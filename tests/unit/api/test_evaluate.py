@@ -21,6 +21,14 @@ def test_it_does_what_the_verbs_do_one_after_another():
     assert FOUND.comparison == ra.compare(FOUND.scores)
 
 
+def test_it_prints_the_verdict_and_what_its_findings_do_to_it():
+    lines = repr(FOUND).splitlines()
+    assert lines[0].startswith(("PureSVD", "Popular", "ItemKNN", "No system is established as best"))
+    assert "by ndcg@10" in lines[0]
+    assert lines[1].startswith(("No finding could change the verdict", "Without what", "The verdict was not computed"))
+    assert lines[0].replace("<", "&lt;") in FOUND._repr_html_()
+
+
 def test_references_are_added_once_and_marked():
     assert FOUND.references[0] == "Popular (reference)"
     assert FOUND.scores.systems == ("PureSVD(factors=4)", "Random", *FOUND.references)
@@ -56,7 +64,7 @@ def test_two_systems_of_one_name_are_refused():
 
 def test_it_prints_and_shows_what_it_did():
     text = repr(FOUND)
-    assert text.startswith("evaluation of 4 systems")
+    assert "\nevaluation of 4 systems\n" in text
     assert "chosen by the times of the log" in text
     assert "PureSVD(factors=4) - Random" in text
     assert "Popular (reference)" in FOUND._repr_html_()

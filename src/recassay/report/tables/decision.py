@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
 from recassay.report.content.places import place_names
 from recassay.report.content.verdict import verdict_document
-from recassay.report.folder.read import ResultFolder
 from recassay.report.tables import formats as tables
 from recassay.report.tables.compared import (
     across_summary,
@@ -43,12 +42,17 @@ ON_EVENTS = (
 
 
 def decision_text(
-    scores: ScoreSet, decision: Decision, folder: ResultFolder | None = None, *, details: bool = False
+    scores: ScoreSet,
+    decision: Decision,
+    findings: Iterable[Mapping[str, Any]] = (),
+    *,
+    folder: Path | None = None,
+    details: bool = False,
 ) -> RenderableType:
     """Return a comparison as one screen: verdict, best systems by metric, ranks over data sets, and findings.
 
-    Users needed and Sudden Death follow if they were computed. The findings of the ``folder`` that holds the scores
-    come first. ``details`` adds every pair, ranking and order.
+    Users needed and Sudden Death follow if they were computed. ``findings`` are those of the ``folder`` that holds the
+    scores. ``details`` adds every pair, ranking and order.
     """
     verdict, names = decision.verdict, place_names(decision.compared.comparisons)
     n_pairs = sum(len(comparison.rows) for comparison in decision.compared.comparisons.values())
@@ -68,9 +72,9 @@ def decision_text(
         parts.append(power_table(decision.power[place], names[place]))
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
-    findings = [*(folder.findings if folder else ()), *first.with_findings(*decision.findings).findings]
+    every = [*findings, *first.with_findings(*decision.findings).findings]
     hint = [] if details else [Text("\nEvery pair, ranking and order: --details; as files: -o FOLDER", style="dim")]
-    return Group(*parts, findings_block(findings, verdict, folder=folder and folder.path), *hint)
+    return Group(*parts, findings_block(every, verdict, folder=folder), *hint)
 
 
 def _pairs(decision: Decision) -> Iterator[RenderableType]:
