@@ -31,6 +31,7 @@ from recassay.report.tables.leads import leads_note, leads_table, n_left_out
 from recassay.report.tables.markdown import escape
 from recassay.report.tables.sudden_death import duels_frame, shares_frame, sudden_death_table, sudden_death_text
 from recassay.report.tables.verdict import findings_block, verdict_block
+from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
 
 MAX_PAIRS = 12  # rows of pairs that fit a screen, with everything else
@@ -72,7 +73,7 @@ def decision_text(
         parts.append(power_table(decision.power[place], names[place]))
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
-    every = [*findings, *first.with_findings(*decision.findings).findings]
+    every: list[Finding | Mapping[str, Any]] = [*findings, *first.with_findings(*decision.findings).findings]
     hint = [] if details else [Text("\nEvery pair, ranking and order: --details; as files: -o FOLDER", style="dim")]
     return Group(*parts, findings_block(every, verdict, folder=folder), *hint)
 
