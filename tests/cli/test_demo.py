@@ -56,7 +56,7 @@ def test_the_printed_command_reproduces_the_printed_table(demo, shown):
     table = result.stdout[result.stdout.index("metric  ") :]
     assert table in shown
     assert result.stdout.startswith("pure-svd is best by ndcg@10: 0.2741")
-    assert shown.startswith("pure-svd is best by ndcg@10 on demo, random(test=0.2): 0.2741")
+    assert shown.startswith("pure-svd is best by ndcg@10 on demo, random(test=0.2, by='user'): 0.2741")
     assert "pure-svd" in result.stdout
 
 

@@ -253,7 +253,7 @@ def test_judging_by_samples_gives_the_table_that_exact_judging_gives():
         (lambda run: {"runs": ra.play(ra.read_run(run.frame(), "read"), FOLD, ra.protocols.ranking(bins=2))}, "U122",
          "no fitted system with scores"),
         (lambda run: {"metrics": "bpref"}, "U121", "needs no target set"),
-        (lambda run: {"method": "guess"}, "U102", "guess"),
+        (lambda run: {"method": "guess"}, "U107", "guess"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(ask, code, words):

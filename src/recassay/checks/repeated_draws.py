@@ -19,7 +19,8 @@ from recassay.results.finding import Severity
 Floats = NDArray[np.float64]
 
 REPEATED = 2.0  # draws of the heaviest tied candidates from which approximate ties are reported
-MEASURED_TIES = ((4.0, "3 %"), (8.0, "11 %"), (16.0, "33 %"), (40.0, "96 %"), (math.inf, "several times its value"))
+MEASURED_TIES = ((4.0, 0.03), (8.0, 0.11), (16.0, 0.33), (40.0, 0.96), (math.inf, math.inf))  # error up to these draws
+SMALL = 0.001  # effect on a mean, relative to it, that is information only
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,8 @@ def ties_approximated(facts: RepeatedDrawFacts) -> tuple[Severity, str] | None:
     Copies of a candidate are above a tied item together, so a mean over the orders of ties depends on every mass. Of
     more than seven tied candidates with different masses, standings keep sums of powers, which two masses replace. The
     error grows with the number of times that the heaviest of them are drawn; it is reported from 2 draws on average. A
-    random order ties all candidates, so the `random` column is approximate too, and alone: then it is an info.
+    random order ties all candidates, so the `random` column is approximate too, and alone: then it is an info, and so
+    it is where ties are of so few relevant items that a mean changes by less than a thousandth.
     """
     found = []
     for name, (base, drawn) in facts.draws.items():
@@ -62,7 +64,9 @@ def ties_approximated(facts: RepeatedDrawFacts) -> tuple[Severity, str] | None:
         return "info", f"{worst.name}: {what}, and {_extent(worst.pools)}"
     several = int(np.count_nonzero(tied.pairs >= REPEATED))
     what = f"{format_share(several, tied.pairs.size)} relevant items of {tied.system} tie with more than seven masses"
-    return "warning", f"{tied.name}: {what}, and means and chance values are approximate: {_extent(tied.pairs)}"
+    small = several / tied.pairs.size * _error(tied.pairs) < SMALL
+    text = f"{tied.name}: {what}, and means and chance values are approximate: {_extent(tied.pairs)}"
+    return "info" if small else "warning", text
 
 
 class _Approximated(NamedTuple):
@@ -79,8 +83,14 @@ class _Approximated(NamedTuple):
         return max(float(self.pairs.max(initial=0.0)), float(self.pools.max(initial=0.0)))
 
 
+def _error(draws: Floats) -> float:
+    """Return the largest relative error of hit@1 that was measured for the largest of these numbers of draws."""
+    most = float(draws.max())
+    return next(error for bound, error in MEASURED_TIES if most <= bound)
+
+
 def _extent(draws: Floats) -> str:
     """Return a phrase on the largest number of draws, with the largest error measured for so many."""
-    most = float(draws.max())
-    error = next(error for bound, error in MEASURED_TIES if most <= bound)
-    return f"the heaviest are drawn {most:.1f} times on average, where hit@1 was off by up to {error}"
+    error = _error(draws)
+    far = f"up to {100 * error:.0f} %" if math.isfinite(error) else "several times its value"
+    return f"the heaviest are drawn {draws.max():.1f} times on average, where hit@1 was off by {far}"

@@ -7,7 +7,7 @@ whole numbers need no pydantic. All other values are left to typer, so mistakes 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
@@ -60,7 +60,7 @@ def plain_value(parameter: Any, value: Any) -> Any:
     kind, about = parameter.type_descriptor.annotation, parameter.type_descriptor.parameter_info
     if kind == list[str] and several and value and not isinstance(value, str) and all(map(_is_ascii, value)):
         return list(value)
-    if kind is str and _is_ascii(value):
+    if (kind is str or (get_origin(kind) is Literal and about.parser)) and _is_ascii(value):
         return about.parser(value) if about.parser else value
     if kind is int and _is_ascii(value) and value.isdecimal() and len(value) <= _MOST_DIGITS:
         value = int(value)

@@ -174,7 +174,8 @@ def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Ite
         lead = _untested(place, rows[first], tuple(rows), second, higher=higher)
         lead = replace(lead, difference=rows[first].mean - rows[second].mean)
         if metric in tests:
-            lead = _tested(lead, tests[metric], max(rows[first].n, rows[second].n))
+            weighted = any((system, metric) in scores.per_unit_weights for system in (first, second))
+            lead = _tested(lead, tests[metric], 0 if weighted else max(rows[first].n, rows[second].n))
         yield lead if comparison is None else _with_baseline(_with_rechecks(lead, comparison), comparison)
     if len(scores.systems) == 1:
         for row in scores.rows:
@@ -194,7 +195,10 @@ def _with_rechecks(lead: Lead, comparison: Comparison) -> Lead:
 
 
 def _tested(lead: Lead, test: LeadTest, n: int) -> Lead:
-    """Return the lead with its test; ``n`` is the larger number of users that one of the two means is over."""
+    """Return the lead with its test; ``n`` is the larger number of users that one of the two means is over.
+
+    It is 0 if users have weights: such a mean counts events, not users.
+    """
     row = test.row
     return replace(
         lead,

@@ -48,6 +48,7 @@ class Fold(Displayable):
 
         Models learn the same as before. Under designs, a user without training events no longer counts 0.
 
+        >>> import polars as pl
         >>> rows = {"user_id": ["ann", "ann", "eve"], "item_id": ["x", "y", "x"]}
         >>> log = Interactions.from_frame(pl.DataFrame(rows))
         >>> fold = Fold(log.take(np.array([0])), log.take(np.array([1, 2])), "global", {})

@@ -41,6 +41,7 @@ class ReadOptions:
     >>> ReadOptions(nan="lats")
     Traceback (most recent call last):
     recassay.errors.UsageError: [U107] nan='lats' is not known.
+      Where: ReadOptions
       Try:   did you mean 'last'?
     """
 

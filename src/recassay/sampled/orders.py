@@ -16,6 +16,8 @@ from recassay.stats.agreement import kendall_taus, pair_signs
 
 Float = NDArray[np.float64]
 
+EXACT = 12  # decimals of a mean; with more, rounding errors would put a hit rate above 1
+
 
 @dataclass(frozen=True, eq=False)
 class SystemOrder:
@@ -38,7 +40,7 @@ class SystemOrder:
         ``samples`` are resamples of users, which all systems share.
         """
         each = found.values()
-        mean = np.array([one.mean[:, column] for one in each])
+        mean = np.round([one.mean[:, column] for one in each], EXACT)
         deviation = np.array([one.deviation[:, column] for one in each])
         resampled = np.array([samples.means(one.sums[:, :, column], one.counts) for one in each])
         return [

@@ -110,7 +110,7 @@ class TestColdUsers:
         LOG.write_csv(tmp_path / "log.csv")
         paths = {name: tmp_path / f"{name}.csv" for name in self.RUNS}
         _, whole, _ = judged(self.RUNS, train=LOG)
-        _, chunked, _ = judged(paths, tmp_path / "truth.csv", train=tmp_path / "log.csv", memory="2GB")
+        _, chunked, _ = judged(paths, tmp_path / "truth.csv", train=tmp_path / "log.csv", memory="8GB")
         assert chunked.rechecks == whole.rechecks
 
     def test_where_no_mark_of_users_is_known_nothing_is_claimed(self):

@@ -188,7 +188,7 @@ def test_whole_scores_that_floats_would_round_are_refused(tmp_path, kind):
         "text": rows.cast({"score": pl.String}),
         "dict": {1: dict(zip(rows["item"], rows["score"], strict=True))},
     }
-    memory = {"memory": "1 GB"} if kind == "chunks" else {}
+    memory = {"memory": "8 GB"} if kind == "chunks" else {}
     with pytest.raises(InputError, match=r"I202.*1 of 3 values are whole numbers above 2\^53") as caught:
         ra.score(sources.get(kind, path), {1: ["b"]}, "mrr", **memory)
     assert "9007199254740993" in caught.value.what

@@ -78,7 +78,7 @@ def test_the_frame_has_identity_unit_and_metrics(scores):
 def test_json_has_no_nan(scores):
     found = scores.to_dict()["a"]["metrics"]["coverage(catalogue='truth')@2"]
     assert found["low"] is None
-    assert found["parameters"] == {"catalogue": "truth"}
+    assert found["parameters"] == {"catalogue": "truth", "catalogue_items": 3}
     assert scores.to_dict()["a"]["metrics"]["recall@2"]["parameters"]["missing"] == "zero"
 
 

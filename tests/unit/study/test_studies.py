@@ -25,7 +25,7 @@ FOUND = {
     "streams.yaml": {"V001", "V002"},
     "sudden-death-toys.yaml": {"C005", "C010", "L002"},
     "sudden-death.yaml": {"C005", "L002"},
-    "target-sets-claims.yaml": {"B001", "B002", "L002", "S003"},
+    "target-sets-claims.yaml": {"B001", "B002", "L002", "S003", "S005"},
     "target-sets.yaml": {"B001", "B002", "B003", "L002"},
 }
 UNBOUNDED = ("seq_novelty", "seq_perplexity")

@@ -92,7 +92,7 @@ class TestRatings:
         (tmp_path / "run.csv").write_text("user,item,score\n1,9,2\n2,8,1\n")
         (tmp_path / "truth.csv").write_text("user,item\n1,9\n2,8\n")
         paths = [tmp_path / f"{name}.csv" for name in ("run", "truth", "log")]
-        found = ra.score(*paths[:2], "hit@1", train=paths[2], memory="1 GB", interval=None)
+        found = ra.score(*paths[:2], "hit@1", train=paths[2], memory="8 GB", interval=None)
         assert "R011" in [one.code for one in found.findings]
 
 
