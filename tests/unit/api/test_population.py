@@ -82,7 +82,7 @@ def test_a_budget_of_memory_and_a_shuffle_give_the_same_bits(fold, runs, tmp_pat
         runs[name].frame().write_parquet(path)
     here, chunked = (
         ra.score(paths, truth, METRICS, train=train, users="known", interval="normal", memory=memory)
-        for memory in (None, "2GB")
+        for memory in (None, "8GB")
     )
     assert repr(here.rows) == repr(chunked.rows)  # NaN bounds of coverage
     assert here.findings == chunked.findings
