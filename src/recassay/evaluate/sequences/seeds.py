@@ -122,7 +122,7 @@ def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, lis
     cleaned = as_ids(ids.filter(there), "seeds")
     rows = pl.Series(np.flatnonzero(there.to_numpy()))
     values = pl.DataFrame({"row": rows, ITEM: cleaned}, schema_overrides={"row": pl.Int64})
-    frame = frame.drop(item).with_row_index("row").cast({"row": pl.Int64})
+    frame = frame.with_row_index("row").cast({"row": pl.Int64}).drop(item)
     return frame.join(values, on="row", how="left", maintain_order="left").drop("row"), features
 
 
