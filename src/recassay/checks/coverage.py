@@ -32,9 +32,10 @@ PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 
 
 def _untrained_missing(given: CheckInput) -> int:
-    if given.train is None:
+    missing = given.alignment.match < 0
+    if given.train is None or not missing.any():
         return 0
-    users = given.alignment.truth.queries.filter(pl.Series(given.alignment.match < 0))
+    users = given.alignment.truth.queries.filter(pl.Series(missing))
     return int(np.count_nonzero(~known_users(given.train, users)))
 
 
@@ -259,7 +260,7 @@ def shorter_lists(facts: FolderFacts) -> str | None:
             continue
         fullest = min(rows, key=lambda row: _count(row, "short") + _count(row, "missing"))
         shortest = max(rows, key=lambda row: _count(row, "short"))
-        # at least so many users have a short list in one, and a list that reaches the cut-off in the other
+        # a lower bound of the users with a short list in one system and a list that reaches the cut-off in the other
         users = _count(shortest, "short") - _count(fullest, "short") - _count(fullest, "missing")
         of_all = max(_count(row, "n") + _count(row, "undefined") for row in rows)
         if users >= max(1, MANY_SHORT * of_all) and (worst is None or users > worst[0]):

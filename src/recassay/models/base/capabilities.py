@@ -270,7 +270,7 @@ def gives_scores(fitted: object) -> TypeGuard[ScoresItems | HasFactors]:
 def score_function(fitted: object) -> Score | None:
     """Return a function from user codes to scores (n, items); None if the model only returns lists.
 
-    Users of whom the model knows nothing have the score minus infinity for every item.
+    A user that the model knows nothing about has the score minus infinity for every item.
     """
     if isinstance(fitted, ScoresItems):
         score: Score = fitted.scores
