@@ -19,7 +19,7 @@ import recassay as ra
 from recassay.data.synthetic.tastes import log
 from recassay.designs import Design, expect
 from recassay.designs.random_order import RandomOrders
-from recassay.evaluate.ranks.sampling import sample
+from recassay.engine.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 from recassay.threads import available
 from tools import is_quick, write_section

@@ -21,8 +21,8 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import Standings
-from recassay.evaluate.ranks.standings import compute_standings
-from recassay.evaluate.ranks.task import RankingTask
+from recassay.engine.ranks.standings import compute_standings
+from recassay.engine.ranks.task import RankingTask
 from recassay.threads import available
 from tools import is_quick, write_section
 

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
-from recassay.evaluate.sequences.generate import generate
+from recassay.engine.sequences.generate import generate
 from recassay.models.sequence import MostPopular, NGram, Uniform, Unigram
 from recassay.protocols.sequence import Sequence
 from recassay.split.sequences import LatestSequences

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.evaluate.ranks.standings import BLOCK_ROWS, compute_standings
-from recassay.evaluate.ranks.task import RankingTask
+from recassay.engine.ranks.standings import BLOCK_ROWS, compute_standings
+from recassay.engine.ranks.task import RankingTask
 from recassay.threads import available, each_block
 from tools import is_quick, medians, write_section
 

@@ -298,7 +298,7 @@ EXAMPLES: dict[str, str] = {
         ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=[])
         """,
     "I324": """
-        from recassay.evaluate.lists.score_sets import read_all
+        from recassay.engine.lists.score_sets import read_all
         als = {"user": [1, 2], "system": ["als", "als"], "mrr": [0.5, 0.4]}
         pop = {"user": [2, 3], "system": ["pop", "pop"], "mrr": [0.3, 0.4]}
         read_all([als, pop])
@@ -734,7 +734,7 @@ EXAMPLES: dict[str, str] = {
         ra.score({"mine": {"ann": ["x", "y"]}}, truth, "mrr", interval=None, users=users, by="country")
         """,
     "U218": """
-        from recassay.evaluate.lists.score_sets import read_all
+        from recassay.engine.lists.score_sets import read_all
         run, truth = {"ann": ["x", "y"], "bob": ["y"]}, {"ann": ["x"], "bob": ["y"]}
         plain = ra.score({"als": run}, truth, "ndcg@10", interval=None)
         other = ra.score({"pop": run}, truth, "ndcg@10", interval=None, no_relevant="zero")

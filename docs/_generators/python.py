@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import recassay as ra
-from recassay.api.evaluate import evaluate
 from recassay.naming import choices
 from recassay.naming.choices import words
 
@@ -37,7 +36,6 @@ WIDTH = 100
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
     public = {name: getattr(ra, name) for name in ra.__all__ if not name.startswith("__")}
-    public["evaluate"] = evaluate  # the name leads to a package that can be called
     parts = [INTRODUCTION]
     for kind, about in KINDS.items():
         own = {name: one for name, one in public.items() if _kind(one) == kind}

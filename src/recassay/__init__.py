@@ -49,27 +49,27 @@ if TYPE_CHECKING:
     from recassay.data.sequences import SequenceFold, Sequences
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
-    from recassay.errors import InputError, InternalError, RecassayError, UsageError
-    from recassay.evaluate.decisions.decide import Decision, decide
-    from recassay.evaluate.decisions.home_and_away import home_and_away
-    from recassay.evaluate.decisions.interleaving import Interleaving, interleave
-    from recassay.evaluate.decisions.sudden_death import sudden_death
-    from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
-    from recassay.evaluate.finished.order_agreement import order_agreement
-    from recassay.evaluate.finished.read import FinishedScores, read_finished
-    from recassay.evaluate.lists.score_sets import read_scores
-    from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, GroupOptions, ReadOptions
-    from recassay.evaluate.ranks.sampled_ranks import sampled_ranks
-    from recassay.evaluate.sequences.exhibits import (
+    from recassay.engine.decisions.decide import Decision, decide
+    from recassay.engine.decisions.home_and_away import home_and_away
+    from recassay.engine.decisions.interleaving import Interleaving, interleave
+    from recassay.engine.decisions.sudden_death import sudden_death
+    from recassay.engine.finished.conclude import FinishedConclusions, conclude
+    from recassay.engine.finished.order_agreement import order_agreement
+    from recassay.engine.finished.read import FinishedScores, read_finished
+    from recassay.engine.lists.score_sets import read_scores
+    from recassay.engine.options import ConventionOptions, DesignOptions, Execution, GroupOptions, ReadOptions
+    from recassay.engine.ranks.sampled_ranks import sampled_ranks
+    from recassay.engine.sequences.exhibits import (
         by_position,
         item_counts,
         item_frequency,
         parallel_view,
         sequence_sizes,
     )
-    from recassay.evaluate.sequences.generate import generate
-    from recassay.evaluate.sequences.likelihood import perplexity_by_position
-    from recassay.evaluate.sequences.score import score_sequences, sequeval
+    from recassay.engine.sequences.generate import generate
+    from recassay.engine.sequences.likelihood import perplexity_by_position
+    from recassay.engine.sequences.score import score_sequences, sequeval
+    from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.extension import register
     from recassay.live.watch import watch
     from recassay.metrics.base import Metric
@@ -95,31 +95,31 @@ _HOMES = {
     "Across": "comparison.across",
     "Comparison": "comparison.compare",
     "Consistency": "comparison.consistency",
-    "ConventionOptions": "evaluate.options",
+    "ConventionOptions": "engine.options",
     "Curve": "comparison.over_time.curves",
-    "Decision": "evaluate.decisions.decide",
-    "DesignOptions": "evaluate.options",
+    "Decision": "engine.decisions.decide",
+    "DesignOptions": "engine.options",
     "DesignScores": "results.design_scores",
     "Evaluation": "api.evaluate",
-    "Execution": "evaluate.options",
+    "Execution": "engine.options",
     "Features": "data.features",
     "Finding": "results.finding",
-    "FinishedConclusions": "evaluate.finished.conclude",
-    "FinishedScores": "evaluate.finished.read",
+    "FinishedConclusions": "engine.finished.conclude",
+    "FinishedScores": "engine.finished.read",
     "Fold": "data.fold",
     "FoldCurves": "comparison.over_time.folds",
     "Generated": "data.generated",
-    "GroupOptions": "evaluate.options",
+    "GroupOptions": "engine.options",
     "GroupScores": "results.group_scores",
     "InputError": "errors",
     "Interactions": "data.interactions",
-    "Interleaving": "evaluate.decisions.interleaving",
+    "Interleaving": "engine.decisions.interleaving",
     "InternalError": "errors",
     "Metric": "metrics.base",
     "Outcomes": "results.outcomes",
     "OverTime": "comparison.over_time.compare",
     "Power": "comparison.power",
-    "ReadOptions": "evaluate.options",
+    "ReadOptions": "engine.options",
     "RecassayError": "errors",
     "Reranked": "models.rerank.runs",
     "Run": "data.run",
@@ -137,61 +137,61 @@ _HOMES = {
     "Vocabulary": "columnar.vocabulary",
     "Weights": "api.weight",
     "across": "comparison.across",
-    "by_position": "evaluate.sequences.exhibits",
+    "by_position": "engine.sequences.exhibits",
     "choose_weight": "api.weight",
     "compare": "api.compare",
     "compare_folds": "comparison.over_time.folds",
     "compare_over_time": "comparison.over_time.compare",
-    "conclude": "evaluate.finished.conclude",
+    "conclude": "engine.finished.conclude",
     "consistency": "comparison.consistency",
     "correct": "sampled.corrections",
-    "decide": "evaluate.decisions.decide",
+    "decide": "engine.decisions.decide",
     "declared": "comparison.over_time.compare",
     "designs": "designs",
     "drift": "drift",
-    "evaluate": "evaluate",
+    "evaluate": "api.evaluate",
     "experiments": "experiments",
     "explain": "report.listing",
-    "generate": "evaluate.sequences.generate",
+    "generate": "engine.sequences.generate",
     "global_score": "comparison.overall",
-    "home_and_away": "evaluate.decisions.home_and_away",
-    "interleave": "evaluate.decisions.interleaving",
-    "item_counts": "evaluate.sequences.exhibits",
-    "item_frequency": "evaluate.sequences.exhibits",
+    "home_and_away": "engine.decisions.home_and_away",
+    "interleave": "engine.decisions.interleaving",
+    "item_counts": "engine.sequences.exhibits",
+    "item_frequency": "engine.sequences.exhibits",
     "judge": "api.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
-    "order_agreement": "evaluate.finished.order_agreement",
+    "order_agreement": "engine.finished.order_agreement",
     "over_folds": "comparison.over_time.folds",
     "over_time": "comparison.over_time.curves",
-    "parallel_view": "evaluate.sequences.exhibits",
+    "parallel_view": "engine.sequences.exhibits",
     "pareto": "comparison.overall",
     "parse_metric": "metrics.registry",
-    "perplexity_by_position": "evaluate.sequences.likelihood",
+    "perplexity_by_position": "engine.sequences.likelihood",
     "play": "api.play",
     "protocols": "protocols",
-    "read_finished": "evaluate.finished.read",
+    "read_finished": "engine.finished.read",
     "read_fold": "data.fold_files",
     "read_interactions": "data.read",
     "read_items": "data.read",
     "read_run": "data.read",
     "read_runs": "data.read",
-    "read_scores": "evaluate.lists.score_sets",
+    "read_scores": "engine.lists.score_sets",
     "read_truth": "data.read",
     "register": "extension",
     "rerank": "models.rerank.runs",
     "run_study": "study.run.study",
-    "sampled_ranks": "evaluate.ranks.sampled_ranks",
+    "sampled_ranks": "engine.ranks.sampled_ranks",
     "sampling_curve": "sampled.curve",
     "score": "api.score",
-    "score_sequences": "evaluate.sequences.score",
-    "sequence_sizes": "evaluate.sequences.exhibits",
-    "sequeval": "evaluate.sequences.score",
+    "score_sequences": "engine.sequences.score",
+    "sequence_sizes": "engine.sequences.exhibits",
+    "sequeval": "engine.sequences.score",
     "spark_fold": "backends.spark.given_folds",
     "spark_log": "backends.spark.logs",
     "spark_session": "backends.spark.session",
     "split": "split",
-    "sudden_death": "evaluate.decisions.sudden_death",
+    "sudden_death": "engine.decisions.sudden_death",
     "trade_off": "comparison.trade_off",
     "users_needed": "comparison.power",
     "watch": "live.watch",
@@ -307,10 +307,6 @@ __all__ = [
 
 # Results display themselves in notebooks by the report package, which is above them and imported when it is needed.
 _shown.install_renderer(lambda: importlib.import_module("recassay.report.notebook"))
-# `ra.evaluate` is a package, which can be called: it calls a function of a package above it.
-importlib.import_module("recassay.evaluate").install_verb(
-    lambda: importlib.import_module("recassay.api.evaluate").evaluate
-)
 
 
 def __getattr__(name: str) -> Any:

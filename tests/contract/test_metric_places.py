@@ -13,9 +13,9 @@ from recassay import designs
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.synthetic.tastes import log
+from recassay.engine.sequences.score import score_sequences
+from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
-from recassay.evaluate.sequences.score import score_sequences
-from recassay.evaluate.streams.values import StreamMetrics
 from recassay.metrics.base import Accuracy, UnitMetric
 from recassay.metrics.credit import Credit, JudgedFormula, NoFormula, PairFormula
 from recassay.metrics.registry import metrics, parse_metric, parse_metrics

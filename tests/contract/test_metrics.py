@@ -10,8 +10,8 @@ import pytest
 
 import recassay as ra
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
+from recassay.engine.lists import job as local
 from recassay.errors import UsageError
-from recassay.evaluate.lists import job as local
 from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, truth_statistics_for
 from recassay.metrics.describe import HEADINGS, describe
 from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics

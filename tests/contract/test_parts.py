@@ -16,9 +16,9 @@ from recassay.data.interactions import Interactions
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.parts import concat_parts
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.parts import concat_parts
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric, truth_statistics_for
 from recassay.metrics.context import Context

@@ -13,9 +13,9 @@ import recassay as ra
 from recassay.data.io import open_table
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.parts import concat_parts
 from recassay.errors import CODES
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.parts import concat_parts
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import truth_statistics_for
 from recassay.metrics.context import Context

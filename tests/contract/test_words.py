@@ -10,7 +10,6 @@ import typing
 import pytest
 
 import recassay as ra
-from recassay.api.evaluate import evaluate
 from recassay.errors import UsageError
 from recassay.naming.named import Discovered
 
@@ -41,8 +40,7 @@ def known_types(function):
 
 
 def public_functions():
-    """Yield the functions of ``recassay`` and of its public modules; ``ra.evaluate`` is a module that can be called."""
-    yield evaluate
+    """Yield the functions of ``recassay`` and of its public modules."""
     for one in map(ra.__getattr__, ra._HOMES):
         if isinstance(one, types.ModuleType):
             yield from (

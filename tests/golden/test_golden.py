@@ -17,7 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.truth import Truth
-from recassay.evaluate.sequences.score import score_sequences
+from recassay.engine.sequences.score import score_sequences
 from recassay.metrics.align import align
 from recassay.metrics.base import CatalogueMetric, truth_statistics_for
 from recassay.metrics.catalogue.exposure import exposure_of

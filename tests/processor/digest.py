@@ -103,7 +103,7 @@ def tables() -> dict[str, Any]:
 def scored(interval: str) -> Any:
     """Return scores of the runs under metrics of all families."""
     import recassay as ra
-    from recassay.evaluate.lists.job import Job
+    from recassay.engine.lists.job import Job
 
     judge = Job.judge
 

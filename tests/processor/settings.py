@@ -39,7 +39,7 @@ GATE = ("NumPy without AVX-512", "an old processor")
 SENSITIVE = (
     "tests/processor/test_same_bits.py::test_every_digest_is_the_stored_one[plain]",
     "tests/unit/models/neural/test_training.py",
-    "tests/unit/evaluate/sequences/test_score.py",
+    "tests/unit/engine/sequences/test_score.py",
     "tests/contract/test_models.py",
     "tests/golden",
 )

@@ -27,9 +27,9 @@ ALLOWED = {
     "comparison/power.py": "numbers of users, from SciPy's noncentral t: a plan, not a result",
     "stats/friedman.py": "a root that SciPy searches to 1e-12",
     "data/synthetic/power_law.py": "a least-squares fit, rounded to three digits",
-    "evaluate/ranks/blocks.py": "products that show which rows are rounded alike here; scores keep their bits",
-    "evaluate/ranks/task.py": "products of whole numbers, which are exact",
-    "evaluate/ranks/standings.py": "scores of models are products; counts of candidates are whole numbers",
+    "engine/ranks/blocks.py": "products that show which rows are rounded alike here; scores keep their bits",
+    "engine/ranks/task.py": "products of whole numbers, which are exact",
+    "engine/ranks/standings.py": "scores of models are products; counts of candidates are whole numbers",
     "metrics/sequence/similarity.py": "SciPy's sparse matrices hold similarities and add in the order of rows",
     "models/": "models are fitted and score by products of matrices",
     "report/figures/scale.py": "ticks of an axis, rounded to a few digits",
@@ -92,7 +92,7 @@ def orders(path):
 DISTINCT = {
     "columnar/layout.py",
     "columnar/order.py",
-    "evaluate/sequences/predictors.py",
+    "engine/sequences/predictors.py",
     "models/incremental/base.py",
     "testing/recommender.py",
 }

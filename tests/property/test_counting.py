@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.columnar.layout import readonly
-from recassay.evaluate.ranks._kernels import NEAR, find_zones, read_block
+from recassay.engine.ranks._kernels import NEAR, find_zones, read_block
 
 from ..examples import examples
 

@@ -12,9 +12,9 @@ import recassay as ra
 from recassay.columnar.identity import mix
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log
+from recassay.engine.ranks import _draws
+from recassay.engine.ranks.sampling import sample
 from recassay.errors import UsageError
-from recassay.evaluate.ranks import _draws
-from recassay.evaluate.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 
 DRAWS = 20_000

@@ -14,8 +14,8 @@ import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
+from recassay.engine.lists.job import Job
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.lists.job import Job
 from recassay.metrics.align import Conventions, align
 from recassay.metrics.base import truth_statistics_for
 from recassay.metrics.context import Context

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.evaluate.sequences import score as engine
-from recassay.evaluate.sequences.score import score_sequences, sequeval
+from recassay.engine.sequences import score as engine
+from recassay.engine.sequences.score import score_sequences, sequeval
 from recassay.metrics.registry import parse_metric
 from recassay.metrics.sequence import similarity
 from recassay.metrics.sequence.base import PerSequence

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.evaluate.ranks.standings import compute_standings, standings_of_lists
-from recassay.evaluate.ranks.task import RankingTask
+from recassay.engine.ranks.standings import compute_standings, standings_of_lists
+from recassay.engine.ranks.task import RankingTask
 
 from ..examples import examples
 

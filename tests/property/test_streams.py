@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import recassay as ra
 from recassay.columnar.identity import mix
-from recassay.evaluate.streams.checkpoint import CheckpointOptions
-from recassay.evaluate.streams.run import _learn_counts, play_stream
+from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.run import _learn_counts, play_stream
 from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRandom
 from recassay.models.incremental.base import initial_factors
 from recassay.protocols.prequential import Prequential
@@ -342,7 +342,7 @@ def test_alarms_act_right_after_their_events(stream, model, protocol, guard, blo
     learn_until = None if more is None else warmup + more
     often = replace(protocol, **guard, repeats="allow", score_every=1.0, at=2, warmup=warmup, learn_until=learn_until)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recassay.evaluate.streams.drift_policy.FIRST_RANGE", first)
+        patch.setattr("recassay.engine.streams.drift_policy.FIRST_RANGE", first)
         compared_to_the_plain_loop(stream, model, often, block)
 
 

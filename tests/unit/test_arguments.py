@@ -7,8 +7,8 @@ import pytest
 
 import recassay as ra
 from recassay.comparison.power import users_for
+from recassay.engine.lists.until import Until
 from recassay.errors import RecassayError
-from recassay.evaluate.lists.until import Until
 from recassay.naming.arguments import checks_types
 
 RUN = {"ann": {"x": 0.9, "y": 0.5}}

@@ -2,8 +2,10 @@
 
 import ast
 import importlib
+import inspect
 import json
 import pkgutil
+import pydoc
 import subprocess
 import sys
 from collections import defaultdict
@@ -88,6 +90,13 @@ def test_all_is_what_is_public():
         borrowed = isinstance(value, ModuleType) or value in (False, sys.modules["typing"].Any, ModuleType)
         borrowed |= name == "annotations"
         assert name.startswith("_") or name in recassay.__all__ or borrowed, name
+
+
+def test_every_verb_has_a_signature_and_a_help_of_its_own():
+    verbs = [value for name in recassay.__all__ if callable(value := getattr(recassay, name)) and name != "__version__"]
+    assert [verb for verb in verbs if not (inspect.isfunction(verb) or inspect.isclass(verb))] == []
+    assert list(inspect.signature(recassay.evaluate).parameters)[:3] == ["log", "models", "metrics"]
+    assert pydoc.render_doc(recassay.evaluate).count("Fit models on a part of a log") == 1
 
 
 def test_the_names_that_are_not_imported_yet_are_those_of_all():

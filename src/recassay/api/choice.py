@@ -8,7 +8,7 @@ from typing import Any
 from recassay.backends.base import Backend, Remote, is_spark_frame
 from recassay.backends.local import LocalBackend
 from recassay.backends.out_of_core import OutOfCoreBackend
-from recassay.evaluate.options import Execution
+from recassay.engine.options import Execution
 
 DEFAULT = Execution()
 

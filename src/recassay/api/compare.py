@@ -9,10 +9,10 @@ from recassay.api.choice import choose
 from recassay.comparison.compare import Comparison, SignificanceOptions
 from recassay.comparison.pairs import ComparableScores
 from recassay.data.nouns import kind_of, wrong_noun
+from recassay.engine.finished.conclude import RESAMPLES, FinishedConclusions, conclude
+from recassay.engine.finished.read import FinishedScores, is_finished, read_finished
+from recassay.engine.options import Execution, one_of
 from recassay.errors import UsageError
-from recassay.evaluate.finished.conclude import RESAMPLES, FinishedConclusions, conclude
-from recassay.evaluate.finished.read import FinishedScores, is_finished, read_finished
-from recassay.evaluate.options import Execution, one_of
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.stats.resampling import Progress

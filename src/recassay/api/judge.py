@@ -10,8 +10,8 @@ from recassay.api.choice import choose
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.designs.grammar import Design, parse_list
-from recassay.evaluate.options import DesignOptions, Execution, one_of
-from recassay.evaluate.ranks.judge import JudgeRequest, named
+from recassay.engine.options import DesignOptions, Execution, one_of
+from recassay.engine.ranks.judge import JudgeRequest, named
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

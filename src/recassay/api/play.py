@@ -12,13 +12,13 @@ from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_noun, wrong_noun
 from recassay.data.read import TableSource
 from recassay.data.run import Run
+from recassay.engine.options import Execution, one_of
+from recassay.engine.ranks.play import PlayRequest
+from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
+from recassay.engine.streams.play import BLOCK
+from recassay.engine.streams.result import Stream
+from recassay.engine.streams.run import play_stream
 from recassay.errors import UsageError
-from recassay.evaluate.options import Execution, one_of
-from recassay.evaluate.ranks.play import PlayRequest
-from recassay.evaluate.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
-from recassay.evaluate.streams.play import BLOCK
-from recassay.evaluate.streams.result import Stream
-from recassay.evaluate.streams.run import play_stream
 from recassay.metrics.registry import Metrics
 from recassay.models.base.capabilities import ModelSource
 from recassay.models.base.registry import parse as parse_model
@@ -102,7 +102,7 @@ def play(
 
     With ``protocols.prequential`` the ``fold`` may be any stream of events, and the result has a row for each scored
     event. The following apply to streams only: ``metrics``, ``items`` and ``lists``, see
-    :func:`~recassay.evaluate.streams.run.play_stream`; ``checkpoint``, a file that is written every
+    :func:`~recassay.engine.streams.run.play_stream`; ``checkpoint``, a file that is written every
     ``checkpoint_seconds`` and from which a stopped run resumes; ``trust``, which allows reading a checkpoint that is a
     pickle; and ``block``, the number of events that are processed together.
 

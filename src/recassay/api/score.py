@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 
 from recassay.api.choice import choose
 from recassay.data.read import Columns, RunSource, TableSource
-from recassay.errors import UsageError
-from recassay.evaluate.lists.job import Report
-from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest, with_user_groups
-from recassay.evaluate.lists.until import Until
-from recassay.evaluate.options import (
+from recassay.engine.lists.job import Report
+from recassay.engine.lists.score import ScoreInputs, ScoreRequest, with_user_groups
+from recassay.engine.lists.until import Until
+from recassay.engine.options import (
     ConventionOptions,
     Execution,
     GroupOptions,
@@ -21,6 +20,7 @@ from recassay.evaluate.options import (
     one_of,
     population_or_table,
 )
+from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

@@ -17,9 +17,9 @@ from recassay.data.interactions import Interactions
 from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.decisions.sudden_death import sudden_death
+from recassay.engine.options import ConventionOptions, Execution, one_of
 from recassay.errors import UsageError
-from recassay.evaluate.decisions.sudden_death import sudden_death
-from recassay.evaluate.options import ConventionOptions, Execution, one_of
 from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker
 from recassay.models.rerank.runs import METHODS, PreparedRun

@@ -12,10 +12,10 @@ if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose impor
     from recassay.comparison.compare import Comparison, SignificanceOptions
     from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
-    from recassay.evaluate.lists.score import ScoreRequest
-    from recassay.evaluate.options import Execution
-    from recassay.evaluate.ranks.judge import JudgeRequest
-    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.engine.lists.score import ScoreRequest
+    from recassay.engine.options import Execution
+    from recassay.engine.ranks.judge import JudgeRequest
+    from recassay.engine.ranks.play import PlayRequest
     from recassay.results.design_scores import DesignScores
     from recassay.results.scores import Scores
 

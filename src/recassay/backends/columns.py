@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from recassay.evaluate.lists.parts import Column, PartialResult, column_or_value
+from recassay.engine.lists.parts import Column, PartialResult, column_or_value
 from recassay.results.scores import Values
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recassay.data.io import run_sources
-from recassay.evaluate.lists.score import ScoreRequest, score_in_memory
+from recassay.engine.lists.score import ScoreRequest, score_in_memory
 
 if TYPE_CHECKING:  # and imported by the method that needs it: each takes longer to import than a small file to score
     from recassay.backends.base import Tasks
     from recassay.comparison.compare import Comparison, SignificanceOptions
     from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
-    from recassay.evaluate.options import Execution
-    from recassay.evaluate.ranks.judge import JudgeRequest
-    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.engine.options import Execution
+    from recassay.engine.ranks.judge import JudgeRequest
+    from recassay.engine.ranks.play import PlayRequest
     from recassay.results.design_scores import DesignScores
     from recassay.results.scores import Scores
 
@@ -35,7 +35,7 @@ class LocalBackend:
 
     def play(self, request: PlayRequest) -> Run:
         """Return a system's recommendations on a fold: lists, and the rank of each relevant item among candidates."""
-        from recassay.evaluate.ranks.play import play_fold
+        from recassay.engine.ranks.play import play_fold
 
         return play_fold(request)
 
@@ -44,7 +44,7 @@ class LocalBackend:
 
         A design says which candidates relevant items are ranked against.
         """
-        from recassay.evaluate.ranks.judge import judge_in_memory
+        from recassay.engine.ranks.judge import judge_in_memory
 
         return judge_in_memory(played, request)
 

@@ -29,21 +29,21 @@ from recassay.data.population import of_known_users
 from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job, Judgement, cumulative_progress
+from recassay.engine.lists.parts import PartialCounts
+from recassay.engine.lists.score import ScoreRequest
+from recassay.engine.lists.score_joins import TRUTH
+from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
+from recassay.engine.lists.summary import assemble
 from recassay.errors import UsageError
-from recassay.evaluate.lists.job import Job, Judgement, cumulative_progress
-from recassay.evaluate.lists.parts import PartialCounts
-from recassay.evaluate.lists.score import ScoreRequest
-from recassay.evaluate.lists.score_joins import TRUTH
-from recassay.evaluate.lists.sources import TableOrigin, TrainingParts, TruthParts
-from recassay.evaluate.lists.summary import assemble
 from recassay.metrics.refusals import raise_if_id_types_differ
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
 from recassay.threads import Progress
 
 if TYPE_CHECKING:
-    from recassay.evaluate.ranks.judge import JudgeRequest
-    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.engine.ranks.judge import JudgeRequest
+    from recassay.engine.ranks.play import PlayRequest
     from recassay.results.design_scores import DesignScores
 
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)

@@ -45,8 +45,8 @@ def continue_seeds(
     """
     from recassay.checks.base import format_count
     from recassay.data.io.write import write_parquet, write_text
+    from recassay.engine.sequences.generate import generate
     from recassay.errors import UsageError, printable
-    from recassay.evaluate.sequences.generate import generate
     from recassay.models.sequence import parse_any
     from recassay.naming.grammar import Expression
     from recassay.protocols import parse as parse_protocol
@@ -101,7 +101,7 @@ def score_generated(
             what = f"{option} is for ranked lists, and the fold has sequences"
             raise UsageError("U102", what, where=option, hint="leave it out")
     from recassay.data.sequence_files import read_generated, read_sequence_fold
-    from recassay.evaluate.sequences.score import score_sequences
+    from recassay.engine.sequences.score import score_sequences
 
     given, fold = context.params, read_sequence_fold(folder)
     generated = {

@@ -15,7 +15,7 @@ from recassay.naming import choices
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recassay.evaluate.decisions.decide import Decision
+    from recassay.engine.decisions.decide import Decision
     from recassay.report.folder.read import ResultFolder
     from recassay.results.group_scores import GroupScores
     from recassay.results.score_set import ScoreSet
@@ -191,9 +191,9 @@ def compare(
     _common.announce_compilation(quiet or as_json)
     from recassay.cli.finished import compare_finished, refuse_options
     from recassay.comparison.rules import SuddenDeathOptions
-    from recassay.evaluate.decisions.decide import decide
-    from recassay.evaluate.finished.read import is_finished
-    from recassay.evaluate.lists.score_sets import read_all
+    from recassay.engine.decisions.decide import decide
+    from recassay.engine.finished.read import is_finished
+    from recassay.engine.lists.score_sets import read_all
 
     if len(scores) == 1 and is_finished(scores[0]):
         refuse_options(scores[0], baseline=baseline, power=power or wanted, sudden_death=sudden_death, by=by)

@@ -31,8 +31,8 @@ def compare_finished(
     ``rope`` count as equal in the Bayesian test, which draws ``resamples`` samples. ``table`` is the format, text or
     csv. The results are also written to the folder ``output``, unless it is None.
     """
-    from recassay.evaluate.finished.conclude import RESAMPLES, conclude
-    from recassay.evaluate.finished.read import read_finished
+    from recassay.engine.finished.conclude import RESAMPLES, conclude
+    from recassay.engine.finished.read import read_finished
     from recassay.report.content.csv_text import csv_text
     from recassay.report.tables import finished as tables
 

@@ -285,7 +285,7 @@ def score(
     from recassay.api.score import score as score_runs
     from recassay.cli._columns import columns_by_run
     from recassay.data.fold_files import identity_of
-    from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
+    from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
     from recassay.stats.intervals import Uncertainty
 
     truth, train = _runs.of_fold(truth, train)
@@ -337,7 +337,7 @@ def score(
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:
     """Return the runs by name; a run is the path of a local file, or of files that Spark reads."""
     from recassay.api.choice import choose
-    from recassay.evaluate.options import Execution
+    from recassay.engine.options import Execution
 
     return choose(execution=Execution(engine=engine)).run_sources(runs)
 

@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 import polars as pl
 
 from recassay.api.score import score
+from recassay.engine.decisions.sudden_death import sudden_death
 from recassay.errors import UsageError
-from recassay.evaluate.decisions.sudden_death import sudden_death
 from recassay.experiments.base import Experiment, Trial
 from recassay.experiments.cutoffs import heading_at
 from recassay.experiments.rerankers import rerankers

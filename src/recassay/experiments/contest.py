@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from recassay.evaluate.decisions.sudden_death import sudden_death
+from recassay.engine.decisions.sudden_death import sudden_death
 from recassay.experiments.base import Experiment, Trial
 from recassay.results.exhibit import Exhibit
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import polars as pl
 
 from recassay.api.score import score
-from recassay.evaluate.decisions.home_and_away import has_home, home_and_away
-from recassay.evaluate.decisions.sudden_death import sudden_death
+from recassay.engine.decisions.home_and_away import has_home, home_and_away
+from recassay.engine.decisions.sudden_death import sudden_death
 from recassay.experiments.base import Experiment, Trial
 from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker

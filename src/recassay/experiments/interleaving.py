@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from recassay.evaluate.decisions.interleaving import interleave
+from recassay.engine.decisions.interleaving import interleave
 from recassay.experiments.base import Experiment, Trial
 from recassay.results.exhibit import Exhibit
 

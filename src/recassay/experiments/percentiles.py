@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.data.fold import Fold
 from recassay.designs import expect, parse
-from recassay.evaluate.ranks.play import ranking_task
+from recassay.engine.ranks.play import ranking_task
 from recassay.experiments.base import Experiment, Trial
 from recassay.experiments.trial import trial as fit_trial
 from recassay.metrics.registry import parse_metric

@@ -17,7 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.synthetic.power_law import fit_power_law, power_law
 from recassay.designs import parse
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold

@@ -14,7 +14,7 @@ from recassay.data.run import Run
 from recassay.designs import parse
 from recassay.designs.expect import Users
 from recassay.designs.precision_bounds import precision_bounds
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial, fits
 from recassay.metrics.base import Metric
 from recassay.metrics.ranking.precision import Precision

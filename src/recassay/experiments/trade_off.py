@@ -11,7 +11,7 @@ import polars as pl
 from recassay.api.score import score
 from recassay.comparison.trade_off import QUADRANTS, TradeOff, trade_off
 from recassay.data.run import Run
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial
 from recassay.experiments.rerankers import base_of, rerankers
 from recassay.metrics.registry import parse_metrics

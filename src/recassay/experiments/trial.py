@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recassay.data.fold import Fold
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Trial
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.protocols.base import UserProtocol

@@ -10,8 +10,8 @@ import polars as pl
 
 from recassay.api.weight import Weights, choose_weight, criterion
 from recassay.data.fold import Fold
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.errors import UsageError
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial
 from recassay.experiments.rerankers import rerankers
 from recassay.models.base.capabilities import fitted_on_fold

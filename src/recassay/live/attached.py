@@ -1,7 +1,7 @@
 """Attached models: recommenders that run inside the live evaluation, and are judged on interactions as they happen.
 
 For each interaction, an attached model first recommends to the user, and then learns the interaction. This is the
-prequential protocol, and :class:`recassay.evaluate.streams.play.Player` carries it out. Interactions are taken in the
+prequential protocol, and :class:`recassay.engine.streams.play.Player` carries it out. Interactions are taken in the
 order of release, which depends on their content alone, so the lists do not depend on batches, partitions or restarts.
 """
 
@@ -19,10 +19,10 @@ import polars as pl
 from recassay.data.interactions import Interactions
 from recassay.data.io.archive import NotStorableError
 from recassay.data.times import row_times
+from recassay.engine.streams.outcome_chunks import OutcomeChunks
+from recassay.engine.streams.play import Player
+from recassay.engine.streams.source import Batch, digest
 from recassay.errors import UsageError
-from recassay.evaluate.streams.outcome_chunks import OutcomeChunks
-from recassay.evaluate.streams.play import Player
-from recassay.evaluate.streams.source import Batch, digest
 from recassay.live.context import text_log
 from recassay.live.model_states import check_states, read_states, write_states
 from recassay.live.models import KEY

@@ -13,8 +13,8 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
+from recassay.engine.lists.job import Job
 from recassay.errors import UsageError
-from recassay.evaluate.lists.job import Job
 from recassay.live.join import Closed
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import CatalogueMetric

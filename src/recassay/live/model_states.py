@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from recassay.data.io.archive import NotStorableError, check_storable, read_archive, write_archive
+from recassay.engine.streams.play import Player
 from recassay.errors import InputError
-from recassay.evaluate.streams.play import Player
 
 MOST_BYTES = 900_000_000  # SQLite refuses a value of 1,000,000,000 bytes
 HINT = "load_state(state) gets what state() returned; begin a new folder with -o if the class has changed since"

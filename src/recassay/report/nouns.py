@@ -36,8 +36,8 @@ from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.standings import Standings
 from recassay.data.stats import time_span
 from recassay.data.truth import Truth
-from recassay.evaluate.decisions.home_and_away import HomeAndAway
-from recassay.evaluate.streams.result import Stream
+from recassay.engine.decisions.home_and_away import HomeAndAway
+from recassay.engine.streams.result import Stream
 from recassay.models.rerank.runs import Reranked
 from recassay.report.content.groups import groups_counts, groups_title
 from recassay.results.exhibit import Exhibit

@@ -15,18 +15,18 @@ from recassay import models
 ROOT = Path(__file__).resolve().parents[1]
 # What conclusions from published tables depend on.
 TABLES = (
-    "comparison/across.py", "evaluate/finished", "portable", "reproduction/claims.py", "reproduction/over_time.py",
+    "comparison/across.py", "engine/finished", "portable", "reproduction/claims.py", "reproduction/over_time.py",
     "reproduction/sources.py", "rng.py", "stats",
 )  # fmt: skip
 # What a study of ranked lists depends on too; its models are named by its lock.
 STUDIES = (
-    "columnar", "comparison", "data", "designs", "evaluate/lists", "evaluate/ranks", "experiments", "metrics",
+    "columnar", "comparison", "data", "designs", "engine/lists", "engine/ranks", "experiments", "metrics",
     "models/base", "protocols", "sampled", "split", "study/run",
 )  # fmt: skip
 # What studies with other protocols depend on too, by the protocol's name.
 PROTOCOLS = {
-    "prequential": ("drift", "evaluate/streams", "models/incremental"),
-    "sequence": ("evaluate/sequences", "models/neural", "models/sequence"),
+    "prequential": ("drift", "engine/streams", "models/incremental"),
+    "sequence": ("engine/sequences", "models/neural", "models/sequence"),
 }
 
 

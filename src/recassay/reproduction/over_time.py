@@ -13,8 +13,8 @@ from recassay.comparison.over_time.compare import OverTime, compare_over_time
 from recassay.comparison.over_time.windows import How
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import read_parquet
+from recassay.engine.lists.score_sets import FILE
 from recassay.errors import UsageError
-from recassay.evaluate.lists.score_sets import FILE
 from recassay.reproduction.paper import OverTimeSource
 from recassay.results.outcomes import EVENT, Outcomes
 

@@ -19,12 +19,12 @@ from recassay.comparison.rules import SuddenDeathOptions
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.edge import reading
 from recassay.data.io.parquet import read_parquet
+from recassay.engine.decisions.contests import sudden_deaths
+from recassay.engine.finished.conclude import FinishedConclusions, conclude
+from recassay.engine.finished.order_agreement import order_agreement
+from recassay.engine.finished.read import read_finished
+from recassay.engine.lists.score_sets import read_scores
 from recassay.errors import UsageError
-from recassay.evaluate.decisions.contests import sudden_deaths
-from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
-from recassay.evaluate.finished.order_agreement import order_agreement
-from recassay.evaluate.finished.read import read_finished
-from recassay.evaluate.lists.score_sets import read_scores
 from recassay.report.folder.read import read_results
 from recassay.reproduction.over_time import over_time_tables
 from recassay.reproduction.paper import Made, PaperFile, PaperSource

@@ -11,8 +11,8 @@ import polars as pl
 from recassay.checks import ApproximationFacts, diagnose
 from recassay.checks.repeated_draws import RepeatedDrawFacts
 from recassay.data.standings import Standings
+from recassay.engine.ranks.judge import Systems, named, standings_by_name
 from recassay.errors import UsageError
-from recassay.evaluate.ranks.judge import Systems, named, standings_by_name
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

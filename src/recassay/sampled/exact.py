@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.standings import Standings
-from recassay.evaluate.ranks.blocks import BLOCK_ROWS
-from recassay.evaluate.ranks.play import RunSource
-from recassay.evaluate.ranks.standings import block_scorer, score_queries
+from recassay.engine.ranks.blocks import BLOCK_ROWS
+from recassay.engine.ranks.play import RunSource
+from recassay.engine.ranks.standings import block_scorer, score_queries
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import counts_pairs
 from recassay.models.base.capabilities import gives_scores

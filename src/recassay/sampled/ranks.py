@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from recassay.data.io import read_table, run_sources
 from recassay.data.io.roles import POOL, RANK, USER
 from recassay.data.run import Run
+from recassay.engine.ranks.judge import named
+from recassay.engine.ranks.sampled_ranks import sampled_ranks
 from recassay.errors import InputError
-from recassay.evaluate.ranks.judge import named
-from recassay.evaluate.ranks.sampled_ranks import sampled_ranks
 
 Int64 = NDArray[np.int64]
 Pool = int | ArrayLike | None

@@ -5,7 +5,7 @@ import pytest
 import recassay as ra
 from recassay.api.choice import choose
 from recassay.backends.base import Remote
-from recassay.evaluate.options import one_of
+from recassay.engine.options import one_of
 
 TRUTH = {"ann": ["x", "y"], "bob": ["z"]}
 RUNS = {"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}, "other": {"ann": ["q", "x"], "bob": ["q", "q2"]}}

@@ -91,7 +91,7 @@ def test_a_budget_of_memory_and_a_shuffle_give_the_same_bits(fold, runs, tmp_pat
 
 
 def test_scorings_of_two_populations_are_not_joined(fold, runs, tmp_path):
-    from recassay.evaluate.lists.score_joins import join_scorings
+    from recassay.engine.lists.score_joins import join_scorings
     from recassay.results.score_set import Place, ScoreSet
 
     dense = ra.split.random(test=0.2, by="user")(fold.train.concat(fold.test))[0]

@@ -216,7 +216,7 @@ def test_a_model_that_is_fitted_in_a_file_is_not_stored_again(tmp_path, monkeypa
     snapshot = stored.blobs()[watching.SNAPSHOT]
     stored.close()
     assert b"FittedEASE" not in snapshot
-    assert b"recassay.evaluate.streams.learners:RefitLearner" in snapshot
+    assert b"recassay.engine.streams.learners:RefitLearner" in snapshot
 
 
 def test_models_that_are_too_large_for_a_state_are_a_finding(tmp_path, monkeypatch):

@@ -9,8 +9,8 @@ from recassay.data.fold import Fold
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log
+from recassay.engine.ranks.play import ranking_task
 from recassay.errors import InputError
-from recassay.evaluate.ranks.play import ranking_task
 from recassay.protocols import next_item, ranking
 
 ROWS = [*zip("aaaabbbc", "pqrsqrpp", (1, 2, 3, 4, 1, 2, 3, 1), strict=True)]

@@ -303,7 +303,7 @@ def test_signed_mcnemar_on_the_streams_of_a_study(tmp_path):
     found, tables, folder = reproduced_streams(tmp_path, wanted)
     assert len(found.verdicts[0].cases) == 6  # of the two protocols, the one with values of 0 and 1
     assert found.lock["sources"]["scores"]["protocol"] == "prequential"
-    assert "evaluate/streams/play.py" in found.lock["code"]
+    assert "engine/streams/play.py" in found.lock["code"]
     paths = {path.stem: path for path in (folder / "runs").rglob("*.parquet") if "future" not in str(path)}
     outcomes = {name: ra.Outcomes.read(paths[name]) for name in ("popular", "recent", "random")}
     expected = ra.compare_over_time(outcomes, metric="recall@5", baseline="popular", window=50, alpha=0.2)

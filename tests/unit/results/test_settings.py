@@ -9,7 +9,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.truth import Truth
-from recassay.evaluate.lists import score as score_module
+from recassay.engine.lists import score as score_module
 
 RUN = {"u": {"a": 2.0, "b": 1.0}, "v": {"b": 1.0}}
 TRUTH = pl.DataFrame({"user_id": ["u", "v"], "item_id": ["a", "c"]})

@@ -17,11 +17,11 @@ from recassay.backends.spark.stored_scores import StoredScores
 from recassay.backends.spark.tasks import map_in_tasks
 from recassay.comparison.compare import Comparison, SignificanceOptions
 from recassay.comparison.pairs import ComparableScores
+from recassay.engine.lists.score import ScoreRequest
+from recassay.engine.options import Execution
+from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.engine.ranks.play import PlayRequest
 from recassay.errors import UsageError
-from recassay.evaluate.lists.score import ScoreRequest
-from recassay.evaluate.options import Execution
-from recassay.evaluate.ranks.judge import JudgeRequest, judge_in_memory
-from recassay.evaluate.ranks.play import PlayRequest
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
 

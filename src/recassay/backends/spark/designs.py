@@ -43,8 +43,8 @@ from recassay.designs.expect import (
 from recassay.designs.grammar import Design
 from recassay.designs.pooling import DesignTotals, merge_mappings
 from recassay.designs.sets import target_sets
+from recassay.engine.ranks.judge import JudgeRequest, design_score, summary_of, to_all_units
 from recassay.errors import InputError
-from recassay.evaluate.ranks.judge import JudgeRequest, design_score, summary_of, to_all_units
 from recassay.results.design_scores import DesignScore, DesignScores
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Values

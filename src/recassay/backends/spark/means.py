@@ -15,9 +15,9 @@ import polars as pl
 from recassay.backends.spark.scoring import ScoringTotals
 from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.backends.spark.sums import means_from_sums
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.parts import PartialCounts
-from recassay.evaluate.lists.summary import assemble
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.parts import PartialCounts
+from recassay.engine.lists.summary import assemble
 from recassay.results.finding import Finding
 from recassay.results.scores import Summary
 from recassay.stats.intervals import LARGE, Uncertainty

@@ -39,8 +39,8 @@ from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import ITEM, RANK, SCORE, USER
 from recassay.data.run import Run
+from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task
 from recassay.errors import UsageError
-from recassay.evaluate.ranks.play import PlayRequest, play_fitted, ranking_task
 from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
 from recassay.models.base.capabilities import FitsByUser, fitted_on_fold
 from recassay.protocols.ranking import Ranking

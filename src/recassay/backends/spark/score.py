@@ -34,11 +34,11 @@ from recassay.data.population import nobody_is_known
 from recassay.data.read import Columns, read_training, read_with_shared_names
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.score import ScoreInputs, ScoreRequest
+from recassay.engine.lists.sources import TableOrigin
+from recassay.engine.lists.summary import score_settings
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest
-from recassay.evaluate.lists.sources import TableOrigin
-from recassay.evaluate.lists.summary import score_settings
 from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.results.settings import POPULATION

@@ -22,10 +22,10 @@ from recassay.data.interactions import Interactions
 from recassay.data.io.roles import USER
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.parts import ORDERS, Column, PartialCounts, PartialResult
+from recassay.engine.lists.sources import TableOrigin
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.parts import ORDERS, Column, PartialCounts, PartialResult
-from recassay.evaluate.lists.sources import TableOrigin
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric
 from recassay.metrics.ties import OF_ROWS

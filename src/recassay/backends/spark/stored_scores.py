@@ -20,7 +20,7 @@ from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.comparison.compare import Comparison, SignificanceOptions, adjusted, compare, pairs_of
 from recassay.data.io.roles import USER
 from recassay.data.memberships import Memberships
-from recassay.evaluate.lists.groups import GroupRules, user_groups
+from recassay.engine.lists.groups import GroupRules, user_groups
 from recassay.metrics.base import UnitMetric
 from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores, Summary, Values, weight_of

@@ -17,7 +17,7 @@ from recassay.backends.spark.scoring import Key, column_name, user_rows, values_
 from recassay.backends.spark.session import carry_errors, translate_errors
 from recassay.backends.spark.tables import to_batches
 from recassay.data.io.roles import USER
-from recassay.evaluate.lists.parts import ORDERS
+from recassay.engine.lists.parts import ORDERS
 from recassay.results.scores import Values
 from recassay.threads import each_block
 

@@ -34,7 +34,7 @@ PACKAGES = tuple(
         "data",
         "designs",
         "drift",
-        "evaluate",
+        "engine",
         "metrics",
         "models",
         "protocols",

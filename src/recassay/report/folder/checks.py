@@ -33,7 +33,7 @@ from recassay.checks.base import (
 from recassay.comparison.compare import SignificanceOptions
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
-from recassay.evaluate.decisions.comparing import comparison_facts
+from recassay.engine.decisions.comparing import comparison_facts
 from recassay.metrics.sequence.similarity import GivenPairs
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import Row, design_of

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.data.io import make_folder, write_json, write_text
+from recassay.engine.decisions.decide import Decision
 from recassay.errors import printable
-from recassay.evaluate.decisions.decide import Decision
 from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
 from recassay.report.content.places import place_names

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.data.io import make_folder, write_json, write_text
+from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
 from recassay.errors import printable
-from recassay.evaluate.finished.conclude import FinishedConclusions, FinishedRanking
 from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
 from recassay.report.tables.text import bare_table

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from recassay import protocols
 from recassay.comparison.over_time.curves import ERRORS
+from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
-from recassay.evaluate.streams.values import StreamMetrics
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
 from recassay.naming.grammar import suggest

@@ -97,7 +97,7 @@ def _check_item_groups(plan: Plan) -> None:
     if LISTS not in plan.designs:
         what = "groups of items are of ranked lists, and the designs do not have these"
         raise plan.reader.error(("by_item",), what, f"add `{LISTS}` to the designs, or remove `by_item:`")
-    from recassay.evaluate.lists.groups import metrics_of_item_groups
+    from recassay.engine.lists.groups import metrics_of_item_groups
 
     try:
         metrics_of_item_groups(plan.metrics, plan.study.by_item[0])

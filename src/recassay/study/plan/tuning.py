@@ -86,8 +86,8 @@ def play_setting(system: System, model: Any, fold: StreamFold, metric: str, fold
     The result is stored below ``folder``; a stored one is read instead. If the model fails or no event is scored, the
     mean is None.
     """
-    from recassay.evaluate.streams.result import mean  # late, so that mistakes in a study file are told at once
-    from recassay.evaluate.streams.run import play_stream
+    from recassay.engine.streams.result import mean  # late, so that mistakes in a study file are told at once
+    from recassay.engine.streams.run import play_stream
 
     path = setting_path(system, model, fold, metric, folder)
     if manifest_of(folder).is_intact(path):

@@ -17,13 +17,13 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.designs import Design
 from recassay.designs.sets import Short
-from recassay.evaluate.lists.groups import ItemGroups
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest
-from recassay.evaluate.lists.score_joins import TRUTH
-from recassay.evaluate.lists.summary import assemble
-from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, ReadOptions
-from recassay.evaluate.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.engine.lists.groups import ItemGroups
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.score import ScoreInputs, ScoreRequest
+from recassay.engine.lists.score_joins import TRUTH
+from recassay.engine.lists.summary import assemble
+from recassay.engine.options import ConventionOptions, DesignOptions, Execution, ReadOptions
+from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.credit import NoFormula
 from recassay.metrics.registry import parse_metrics

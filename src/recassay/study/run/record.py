@@ -20,8 +20,8 @@ from recassay.data.fold import Fold
 from recassay.data.io import write_json, write_text
 from recassay.data.io.file_names import file_name
 from recassay.data.sequences import SequenceFold
+from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
-from recassay.evaluate.streams.result import StreamError
 from recassay.report.folder.groups import write_groups
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding

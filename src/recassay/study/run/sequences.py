@@ -18,17 +18,17 @@ from recassay.data.generated import Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import read_table
 from recassay.data.sequences import SequenceFold
-from recassay.errors import RecassayError
-from recassay.evaluate.sequences.exhibits import (
+from recassay.engine.sequences.exhibits import (
     by_position,
     item_counts,
     item_frequency,
     parallel_view,
     sequence_sizes,
 )
-from recassay.evaluate.sequences.generate import generate
-from recassay.evaluate.sequences.given import GivenData
-from recassay.evaluate.sequences.score import DIVERSITY, not_timed, scored
+from recassay.engine.sequences.generate import generate
+from recassay.engine.sequences.given import GivenData
+from recassay.engine.sequences.score import DIVERSITY, not_timed, scored
+from recassay.errors import RecassayError
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
 from recassay.models.base.training import Listener, Training
 from recassay.models.sequence.base import fitted_on_sequences

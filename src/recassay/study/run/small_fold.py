@@ -10,9 +10,9 @@ import numpy as np
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
+from recassay.engine.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.task import RankingTask
 from recassay.errors import UsageError
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
-from recassay.evaluate.ranks.task import RankingTask
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.protocols.base import UserProtocol
 from recassay.split.base import Split

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.over_time.windows import windows
-from recassay.evaluate.streams.result import Stream
+from recassay.engine.streams.result import Stream
 from recassay.metrics.base import CatalogueMetric
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, CatalogueValues, Outcomes

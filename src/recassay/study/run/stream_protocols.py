@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
-from recassay.evaluate.streams.result import mean
+from recassay.engine.streams.result import mean
 from recassay.protocols.prequential import Prequential
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import Outcomes

@@ -10,10 +10,10 @@ from typing import Any
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
+from recassay.engine.lists.score_sets import read_scores
+from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.run import play_stream
 from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.lists.score_sets import read_scores
-from recassay.evaluate.streams.checkpoint import CheckpointOptions
-from recassay.evaluate.streams.run import play_stream
 from recassay.models.base.training import Listener
 from recassay.results.finding import Finding
 from recassay.results.outcomes import Outcomes

@@ -18,12 +18,12 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
+from recassay.engine.lists.groups import GroupRules, user_groups
+from recassay.engine.options import Execution
+from recassay.engine.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.standings import standings_of_lists
+from recassay.engine.ranks.task import RankingTask
 from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.lists.groups import GroupRules, user_groups
-from recassay.evaluate.options import Execution
-from recassay.evaluate.ranks.play import play_fitted, ranking_task
-from recassay.evaluate.ranks.standings import standings_of_lists
-from recassay.evaluate.ranks.task import RankingTask
 from recassay.metrics.base import UnitMetric
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.base.training import Listener

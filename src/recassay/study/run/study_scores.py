@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.evaluate.lists.groups import ItemGroups
+from recassay.engine.lists.groups import ItemGroups
 from recassay.portable import elementary
 from recassay.results.design_scores import DesignScore
 from recassay.results.named_users import Marks

@@ -12,7 +12,7 @@ import numpy as np
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.evaluate.streams.source import Batch, StreamSource, digest
+from recassay.engine.streams.source import Batch, StreamSource, digest
 from recassay.protocols.prequential import Prequential
 from recassay.split.base import Cut
 

@@ -8,7 +8,7 @@ import pytest
 
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.evaluate.sequences.score import score_sequences, sequeval
+from recassay.engine.sequences.score import score_sequences, sequeval
 
 NAN = float("nan")
 CODE = dict(zip("abcde", range(5), strict=True))

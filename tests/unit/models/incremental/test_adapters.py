@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.engine.streams.run import play_stream
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.streams.run import play_stream
 from recassay.models.incremental import PartialFit, RiverLike, StreamPopular
 from recassay.protocols.prequential import Prequential
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from recassay.comparison.across import across
-from recassay.evaluate.decisions.decide import decide
-from recassay.evaluate.lists.score_sets import read_scores
+from recassay.engine.decisions.decide import decide
+from recassay.engine.lists.score_sets import read_scores
 from recassay.report.tables.compared import MAX_ROWS, across_tables
 from recassay.report.tables.decision import decision_table, decision_text
 from recassay.report.tables.shrinking import ShrinkingTable

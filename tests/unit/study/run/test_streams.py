@@ -11,9 +11,9 @@ import yaml
 import recassay as ra
 from recassay.data.synthetic.drifting import change_points, drifting
 from recassay.data.synthetic.tastes import item_features, log
+from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.run import play_stream
 from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.streams.checkpoint import CheckpointOptions
-from recassay.evaluate.streams.run import play_stream
 from recassay.models.incremental import ISGD, UKNN, StreamPopular
 from recassay.stats.intervals import intervals
 from recassay.study.run import streams

@@ -18,8 +18,8 @@ import yaml
 import recassay as ra
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.synthetic.tastes import log
+from recassay.engine.decisions.contests import sudden_deaths
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.decisions.contests import sudden_deaths
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
 from recassay.study.config.sources import find_data_file

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import recassay as ra
-from recassay.evaluate.lists.job import Job
-from recassay.evaluate.ranks import judge as judging_of_designs
+from recassay.engine.lists.job import Job
+from recassay.engine.ranks import judge as judging_of_designs
 from recassay.metrics.registry import METRICS
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random

@@ -1,0 +1,191 @@
+"""Comparison of systems in each data set, split, protocol, design and seed of a study: pairwise tests and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.checks import diagnose
+from recassay.checks.base import BeatenSystem, ComparisonFacts
+from recassay.checks.decisions import easy_kind
+from recassay.comparison.compare import PERMUTATION, Comparison, SignificanceOptions, compare
+from recassay.data.io.yaml_text import parse_yaml
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.metrics.registry import parse_metric
+from recassay.naming.grammar import suggest
+from recassay.results.finding import Finding
+from recassay.results.score_set import GIVEN, Place, ScoreSet
+from recassay.results.scores import Scores
+from recassay.stats.adjustment import holm
+from recassay.stats.resampling import Progress
+
+LOCK = "study.lock.yaml"
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceComparisons:
+    """Pairwise comparisons of systems in each place: a data set, split, protocol, design and seed of a study.
+
+    ``comparisons`` has one for each place with two or more systems; ``findings`` are about all of them.
+    """
+
+    comparisons: Mapping[Place, Comparison]
+    findings: tuple[Finding, ...] = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row per data set, split, protocol, design and seed (a place), metric and pair of systems."""
+        return pl.concat([place.stamped(comparison.frame()) for place, comparison in self.comparisons.items()])
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary per place, metric and pair of systems, ready for JSON."""
+        return [
+            {**place._asdict(), **row}
+            for place, comparison in self.comparisons.items()
+            for row in comparison.to_dicts()
+        ]
+
+
+def compare_places(
+    scores: ScoreSet,
+    testing: SignificanceOptions = PERMUTATION,
+    *,
+    baseline: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> PlaceComparisons:
+    """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D004.
+
+    ``testing`` and ``baseline`` are those of ``compare``. Raise U113 if no place has two systems, and U108 for an
+    unknown baseline.
+
+    >>> table = {"user": [1, 2, 3, 4] * 2, "system": ["a"] * 4 + ["pop"] * 4, "mrr": [.1, .2, .1, .3, .5, .6, .4, .7]}
+    >>> from recassay.engine.lists.score_sets import read_scores
+    >>> compare_places(read_scores(pl.DataFrame(table))).frame()["difference"].round(3).to_list()
+    [-0.375]
+    """
+    if baseline is not None and baseline not in scores.systems:
+        hint = suggest(baseline, scores.systems)
+        raise UsageError("U108", f"there is no system '{baseline}'", where=f"baseline {baseline!r}", hint=hint)
+    found = {}
+    for place, sheet in scores:
+        if len(sheet.systems) < 2 or not sheet.unit_metrics or (baseline is not None and baseline not in sheet.systems):
+            continue
+        _refuse_without_shared_users(place, sheet)
+        found[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
+    if not found:
+        what = f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}"
+        raise UsageError("U113", what, hint="add scores of another system")
+    return PlaceComparisons(found, diagnose(comparison_facts(scores, found, baseline, testing)))
+
+
+def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
+    """Raise I315 if no user has a value for two systems of the same data set, split, protocol, design and seed."""
+    for metric in scores.unit_metrics:
+        defined = {system: ~np.isnan(scores.values(system, metric)) for system in scores.systems}
+        first, *others = scores.systems
+        for other in others:
+            if defined[first].any() and defined[other].any() and not (defined[first] & defined[other]).any():
+                ids = [scores.units.filter(defined[system])[0] for system in (first, other)]
+                raise InputError(
+                    "I315",
+                    f"'{first}' and '{other}' share no user: the first has {ids[0]!r} and the second {ids[1]!r}",
+                    where=metric if place.dataset == GIVEN else f"{metric}, {place.dataset}",
+                    hint="systems are compared user by user: score them on the same users, with the same ids",
+                )
+
+
+def comparison_facts(
+    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
+) -> ComparisonFacts:
+    """Return what checks of comparisons examine: counts of tests, claims and seeds, and systems that are beaten.
+
+    A claim is a significant difference; a beaten system is significantly worse than one that is not personalised.
+    ``found`` has the comparison of the systems in each place (data set, split, ...).
+    """
+    rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
+    claims = [row for row in rows if row.p <= testing.alpha]
+    return ComparisonFacts(
+        testing.correction, testing.alpha, len(rows), len(claims),
+        sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
+        _seeds(scores), baseline, tuple(_beaten(scores, found, baseline)),
+        rows[0].test if rows else "", min((row.n for row in rows), default=0),
+    )  # fmt: skip
+
+
+def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
+    """Return how many significant differences are no longer significant after Holm's correction within each metric."""
+    lost = 0
+    for metric in dict.fromkeys(row.metric for row in comparison.rows):
+        p = np.sort([row.p for row in comparison.rows if row.metric == metric and not np.isnan(row.p)])
+        lost += int((p <= alpha).sum() - (holm(p) <= alpha).sum())
+    return lost
+
+
+def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
+    """Return the settings of each model in the lock file of a study's folder, by system.
+
+    The result is empty if there is no folder, no lock file or none that can be read.
+    """
+    path = None if folder is None else folder / LOCK
+    if path is None or not path.is_file():
+        return {}
+    try:
+        lock, _ = parse_yaml(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    models = lock.get("models") if isinstance(lock, dict) else None
+    return {name: model for name, model in (models or {}).items() if isinstance(model, dict)}
+
+
+def _seeds(scores: ScoreSet) -> dict[str, int]:
+    """Return, for each system with a seed parameter, the number of seeds in the scores.
+
+    Systems that are not personalised are left out.
+    """
+    seeds = [seed for seed in scores.along("seed") if seed is not None]
+    models = _models(scores.folder)
+    seeded = [
+        system
+        for system in scores.systems
+        if "seed" in (models.get(system, {}).get("parameters") or {}) and _kind(system, models) is None
+    ]
+    return {system: len(seeds) for system in seeded if seeds}
+
+
+def _kind(system: str, models: Mapping[str, Mapping[str, Any]]) -> str | None:
+    model = models.get(system, {}).get("model")
+    return easy_kind(str(model)) if model else easy_kind(system)
+
+
+def _beaten(scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None) -> Iterator[BeatenSystem]:
+    """Yield significant wins of non-personalised systems (chance, popularity) over others, under accuracy metrics.
+
+    ``found`` has the comparison of the systems in each place (data set, split, ...). With a ``baseline`` only wins over
+    the baseline count.
+    """
+    models = _models(scores.folder)
+    easy = {system for system in scores.systems if _kind(system, models) is not None}
+    for place, comparison in found.items():
+        higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}
+        for row in comparison.rows:
+            better = higher.get(row.metric, True)
+            if not row.significant or better is None or _is_beyond_accuracy(row.metric):
+                continue
+            sign = 1 if better == (row.difference > 0) else -1
+            winner, loser = (row.a, row.b) if sign > 0 else (row.b, row.a)
+            if winner in easy and loser not in easy and baseline in (None, loser):
+                where = ", ".join(str(value) for value in place if value not in (None, "given"))
+                yield BeatenSystem(loser, winner, row.metric, where, abs(row.difference))
+
+
+def _is_beyond_accuracy(metric: str) -> bool:
+    """Return whether a metric measures novelty, diversity and the like, in which random lists are good."""
+    try:
+        return parse_metric(metric).family == "beyond"
+    except RecassayError:
+        return False

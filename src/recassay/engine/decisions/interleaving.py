@@ -1,0 +1,235 @@
+"""Team-draft interleaving, offline: which of two systems a simulated reader of a mixed list clicks more often."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import id_keys, mix
+from recassay.columnar.layout import ranges, row_groups
+from recassay.columnar.vocabulary import Vocabulary, concat_ids
+from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.decisions import _interleaving
+from recassay.errors import UsageError
+from recassay.metrics.align import Conventions, align
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
+from recassay.portable.elementary import power
+from recassay.results.exhibit import Exhibit
+from recassay.rng import derive_seed
+from recassay.stats.intervals import BOOTSTRAP, Uncertainty, intervals
+
+Click = Literal["cascade", "position"]
+EXACT_PLACES = 20  # 2^10 drafts of each user
+MOST_PLACES = 128  # a draft has a bit for two places
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interleaving:
+    """The result of team-draft interleaving of pairs of systems, user by user.
+
+    ``chances`` (users, 2) has, for each pair, the chances that the first system gets more clicks, and the second.
+    ``at`` is the length of interleaved lists, and ``draws`` the number of drafts per user, None for all of them.
+    """
+
+    users: pl.Series
+    chances: dict[tuple[str, str], Float]
+    at: int
+    click: Click
+    draws: int | None = None
+    confidence: Uncertainty = BOOTSTRAP
+    missing: dict[str, int] = field(default_factory=dict)
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row per pair: shares of users that a and b win, of ties, and ``delta`` with its interval.
+
+        ``delta`` is the share of wins of a with half of the ties, minus 1/2 (Chapelle et al. 2012), so it is above 0 if
+        a is preferred.
+        """
+        rows = []
+        for (a, b), chances in self.chances.items():
+            wins_a, wins_b = chances.mean(axis=0).tolist() if len(chances) else (float("nan"), float("nan"))
+            low, high = self._bounds(chances)
+            row = {"a": a, "b": b, "wins_a": wins_a, "wins_b": wins_b, "ties": 1 - wins_a - wins_b}
+            rows.append({**row, "delta": (wins_a - wins_b) / 2, "low": low, "high": high, "n": len(chances)})
+        return pl.DataFrame(rows)
+
+    def _bounds(self, chances: Float) -> tuple[float, float]:
+        how = self.confidence
+        if how.method is None:
+            return float("nan"), float("nan")
+        values = (chances[:, :1] - chances[:, 1:]) / 2
+        low, high = intervals(values, method=how.method, level=how.level, resamples=how.resamples, seed=how.seed)
+        return float(low[0]), float(high[0])
+
+    def __str__(self) -> str:
+        head = f"team-draft interleaving of {self.at} places, {len(self.users):,} users, {self.click} clicks"
+        rows = self.summary().iter_rows(named=True)
+        return "\n".join([head, *(f"{row['a']} - {row['b']}: delta {row['delta']:+.4f}" for row in rows)])
+
+    __repr__ = __str__
+
+    def exhibit(self) -> Exhibit:
+        """Return a chart of the pairs: how much the system of a row is preferred (``delta``) to that of a column."""
+        summary = self.summary()
+        turned = summary.rename({"a": "b", "b": "a"}).with_columns(delta=-pl.col("delta"))
+        table = pl.concat([summary.select("a", "b", "delta"), turned.select("a", "b", "delta")])
+        drafts = "all drafts" if self.draws is None else f"{self.draws:,} drafts of each user"
+        return Exhibit(
+            "interleaving", "Team-draft interleaving", f"The share of {len(self.users):,} users won by the system of a "
+            f"row against the system of a column in mixed lists of {self.at} places, with half of the ties, minus 1/2; "
+            f"clicks by the {self.click} model, on average over {drafts}.",
+            table.rename({"a": "system", "b": "against"}), "against", "system", kind="heat", value="delta",
+        )  # fmt: skip
+
+
+@checks_types
+def interleave(
+    runs: RunSource,
+    truth: TableSource,
+    at: int = 10,
+    *,
+    click: Click = "cascade",
+    relevant: float = 1.0,
+    other: float = 0.0,
+    persistence: float = 0.8,
+    relevant_from: float = 1.0,
+    draws: int | None = None,
+    columns: Columns = None,
+    interval: choices.IntervalMethod | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Interleaving:
+    """Mix the lists of each pair of systems by team-draft interleaving, and compare simulated clicks on their items.
+
+    Both lists are teams that choose items for a list of ``at`` places. The team with fewer items chooses its best item
+    that is not chosen yet; a coin decides if both have as many. If a list runs out of items, the other one chooses. A
+    click counts for the team that chose the item, and the system with more clicks wins the user.
+
+    ``click="cascade"``: the reader goes down the list and stops at the first click. ``click="position"``: the reader
+    looks at place r with probability ``persistence`` ^ (r - 1), independently of clicks. An item that the reader looks
+    at is clicked with probability ``relevant`` if its gain is at least ``relevant_from``, else ``other``. With the
+    defaults the reader of the cascade clicks the first relevant item and nothing else.
+
+    Without ``draws`` the result is the exact expectation over all coins (at most 20 places) and clicks. ``draws`` takes
+    that number of drafts per user, whose coins depend on ``seed`` and the user id only; clicks stay exact. Users
+    without a relevant item are left out; a missing list is an empty list. ``delta`` in the summary is half the
+    difference of the shares of wins, a minus b. Raise U205 for fewer than two systems.
+
+    >>> runs = {"a": {"ann": ["x", "y"], "bob": ["p", "q"]}, "b": {"ann": ["y", "x"], "bob": ["q", "r"]}}
+    >>> found = interleave(runs, {"ann": ["x"], "bob": ["p", "r"]}, at=2, interval=None)
+    >>> found.summary().select("wins_a", "wins_b", "ties", "delta").row(0)
+    (1.0, 0.0, 0.0, 0.5)
+
+    References: Radlinski, Kurup and Joachims, How does clickthrough data reflect retrieval quality?, CIKM 2008;
+    Chapelle, Joachims, Radlinski and Yue, Large-scale validation and analysis of interleaved search evaluation, TOIS
+    30(1), 2012; click models: Craswell, Zoeter, Taylor and Ramsey, WSDM 2008.
+    """
+    _validate(at, click, draws, {"relevant": relevant, "other": other, "persistence": persistence})
+    judged = read_truth(truth, columns=columns)
+    lists = _Lists(judged, at, relevant_from)
+    for run in each_run(runs, columns=columns):
+        lists.add(run)
+    if len(lists.tops) < 2:
+        raise UsageError("U205", "interleaving needs two systems", where="runs", hint="give a dict of name to run")
+    items, relevance = lists.encoded()
+    users = judged.queries.filter(pl.Series(lists.has_relevant))
+    coins = _coins(users, at, draws, seed)
+    examined = np.array([power(np.array([persistence]), float(place))[0] for place in range(at)])
+    chances = {}
+    for a, b in itertools.combinations(lists.tops, 2):
+        found = np.zeros((users.len(), 2))
+        _interleaving.contest(
+            items[a], items[b], relevance[a], relevance[b], coins, examined, click == "cascade",
+            np.array([other, relevant], np.float64), found,
+        )  # fmt: skip
+        chances[a, b] = found
+    how = Uncertainty(interval, level, resamples, seed)
+    return Interleaving(users, chances, at, click, draws, how, lists.missing)
+
+
+class _Lists:
+    """The first ``at`` items of every system for all users with a relevant item."""
+
+    def __init__(self, truth: Truth, at: int, relevant_from: float) -> None:
+        self.truth, self.at, self.relevant_from = truth, at, relevant_from
+        self.has_relevant = truth.gains[truth.offsets[:-1]] >= relevant_from  # the highest gain of a user comes first
+        self.tops: dict[str, tuple[NDArray[np.int64], NDArray[np.int64], pl.Series]] = {}  # users, places and items
+        self.missing: dict[str, int] = {}
+
+    def add(self, run: Run) -> None:
+        """Keep the first items of a run; raise an error for an id type that never matches, or an item twice in a list.
+
+        Raise U109 for a second run of the same name.
+        """
+        if run.name in self.tops:
+            raise UsageError("U109", f"two systems are named '{run.name}'", hint="give them as a dict of name to run")
+        alignment = align(run, self.truth, Conventions(duplicates="error"))
+        given, match = alignment.run, alignment.match[self.has_relevant]
+        found = match >= 0
+        begin = given.offsets[match[found]]
+        size = np.minimum(given.offsets[match[found] + 1] - begin, self.at)
+        ids = given.vocabulary.decode(given.items[ranges(begin, size)])
+        self.tops[run.name] = np.repeat(np.flatnonzero(found), size), ranges(0, size), ids
+        self.missing[run.name] = int((~found).sum())
+
+    def encoded(self) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.bool_]]]:
+        """Return two dicts by system: item codes, and whether each item is relevant; arrays (users, places).
+
+        The code is -1 behind the end of a list.
+        """
+        truth, n_users = self.truth, int(self.has_relevant.sum())
+        kept = (truth.gains >= self.relevant_from) & self.has_relevant[row_groups(truth.offsets)]
+        user = (np.cumsum(self.has_relevant) - 1)[row_groups(truth.offsets)[kept]]
+        parts = [truth.vocabulary.decode(truth.items[kept]), *(ids for _, _, ids in self.tops.values())]
+        vocabulary, codes = Vocabulary.dense(concat_ids(parts))
+        pairs = user * vocabulary.size + codes[: user.size]
+        items, relevance, begin = {}, {}, user.size
+        for name, (rows, places, ids) in self.tops.items():
+            own = codes[begin : begin + ids.len()]
+            begin += ids.len()
+            items[name] = np.full((n_users, self.at), _interleaving.NONE, np.int32)
+            relevance[name] = np.zeros((n_users, self.at), np.bool_)
+            items[name][rows, places] = own
+            relevance[name][rows, places] = np.isin(rows * vocabulary.size + own, pairs)
+        return items, relevance
+
+
+def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[np.uint64]:
+    """Return the coins of all drafts, which decide who chooses first in each round.
+
+    Without ``draws`` the array is (1, drafts) and has every sequence of coins for lists of ``at`` places; else it is
+    (users, ``draws``), drawn from ``seed`` and the user id.
+    """
+    if draws is None:
+        return np.arange(2 ** ((at + 1) // 2), dtype=np.uint64)[None]
+    salt = np.uint64(derive_seed(seed, "interleaving") % 2**64)
+    number = np.arange(draws, dtype=np.uint64)
+    return np.asarray(mix(mix(mix(id_keys(users)) ^ salt)[:, None] + number[None]))
+
+
+def _validate(at: int, click: str, draws: int | None, chances: dict[str, float]) -> None:
+    """Raise an error for an impossible length, click model, number of drafts, or probability in ``chances``."""
+    if not isinstance(at, int | np.integer) or isinstance(at, bool) or not 1 <= at <= MOST_PLACES:
+        what = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
+        raise UsageError("U103", what, where="at", hint="at=10")
+    if click not in ("cascade", "position"):
+        raise UsageError("U107", f"there is no click model '{click}'", where="click", hint="cascade or position")
+    if draws is None and at > EXACT_PLACES:
+        what = f"a list of {at} places has more than a thousand drafts per user"
+        raise UsageError("U102", what, where="at", hint="draws=100 takes a hundred of them")
+    if draws is not None and draws < 1:
+        raise UsageError("U102", f"draws must be at least 1, got {draws}", where="draws", hint="draws=100")
+    for name, chance in chances.items():
+        if not 0 <= chance <= 1:
+            raise UsageError("U102", f"{name} must be a probability, got {chance:g}", where=name, hint=f"{name}=0.5")

@@ -1,0 +1,356 @@
+"""Sudden Death between systems: which one ranks its first relevant item highest, in runs or on a stream."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.checks import Facts, diagnose
+from recassay.checks.base import FolderFacts
+from recassay.checks.coverage import extra_queries, missing_lists, nan_scores, short_lists
+from recassay.columnar.layout import ranges, row_groups
+from recassay.columnar.vocabulary import Vocabulary
+from recassay.comparison.rules import NEVER, Loop, Rules, Ties, Users
+from recassay.comparison.sudden_death import SuddenDeath
+from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.lists.job import users_per_block
+from recassay.engine.lists.summary import ENOUGH_USERS, merge_findings
+from recassay.engine.ranks.judge import raise_if_queries_differ
+from recassay.engine.streams.result import Stream
+from recassay.errors import InputError, UsageError
+from recassay.metrics.align import Alignment, Conventions, align
+from recassay.metrics.base import LARGEST_CUTOFF
+from recassay.naming import choices
+from recassay.naming.arguments import checks_types
+from recassay.naming.departures import Departure, departs
+from recassay.naming.grammar import suggest
+from recassay.results.finding import Finding
+from recassay.results.first_hits import FirstHits
+from recassay.results.outcomes import Outcomes
+from recassay.results.scores import Scores
+from recassay.stats.intervals import Uncertainty
+from recassay.threads import each_block
+
+STRICT = Conventions(duplicates="error")
+LIST_CHECKS = (missing_lists, short_lists, extra_queries, nan_scores)  # other checks need values, or only the truth
+ROUNDING = 1e-6
+
+Ranks = NDArray[np.int32]
+
+
+@departs(
+    Departure(
+        "sudden-death",
+        "Algorithm 1 of the paper as printed never looks at the last rank; recassay does, as equation 6 says.",
+        "ra.sudden_death(runs, truth, loop='printed')",
+    ),
+    Departure(
+        "sudden-death",
+        "The paper averages over all users; recassay leaves out those without a relevant item, because no system can "
+        "win them; this raises all shares in proportion and keeps the order of systems.",
+        "ra.sudden_death(runs, truth, users='all')",
+    ),
+)
+@checks_types
+def sudden_death(
+    runs: RunSource,
+    truth: TableSource = None,
+    at: int | Iterable[int] = 10,
+    *,
+    ties: Ties = "share",
+    users: Users = "with_relevant",
+    loop: Loop = "whole",
+    relevant_from: float | None = None,
+    competitors: Iterable[str] | None = None,
+    metric: str | None = None,
+    by: Literal["event", "user"] = "event",
+    columns: Columns = None,
+    format: str | None = None,
+    nan: choices.Nan = "error",
+    interval: choices.IntervalMethod | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> SuddenDeath:
+    """Let systems compete: the system with the highest-ranked first relevant item wins the user.
+
+    ``runs`` and ``truth`` are what :func:`~recassay.score` takes; one pass over them decides all cut-offs in ``at``.
+    ``ties``, ``users`` and ``loop`` are the rules, see :class:`~recassay.comparison.sudden_death.Rules`. A missing list
+    counts as an empty list and is reported (C001); an item twice in a list is an error. ``relevant_from`` is the
+    smallest gain of a relevant item, 1 by default. Played runs carry their relevant items and need no truth, and so do
+    scores of ``score(..., first_hits=True)``: their lists, conventions and ``relevant_from`` are those that were
+    scored. ``competitors`` names the systems that compete, by default all.
+
+    On streams, ``runs`` are played streams or outcomes of systems on the same events, without a truth. With
+    ``by="event"`` the system that ranks the event's item highest wins the event. The rank comes from ``metric``: a
+    reciprocal rank, or 0 and 1 (by default ``mrr`` if the outcomes have it, else their first metric). With
+    ``by="user"`` the system that first hits one of the user's events wins the user, and ``at`` counts these events.
+
+    >>> runs = {"a": {"ann": ["q", "x"], "bob": ["z"]}, "b": {"ann": ["x", "q"], "bob": ["z"]}}
+    >>> contest = sudden_death(runs, {"ann": ["x"], "bob": ["z"]}, at=2)
+    >>> contest.summary()["sudden_death"].to_list(), contest.summary()["outright"].to_list()
+    ([0.5, 1.0], [0.0, 0.5])
+    """
+    rules = Rules(ties, users, loop, 1.0 if relevant_from is None else float(relevant_from))
+    cutoffs, chosen = _cutoffs(at), None if competitors is None else tuple(competitors)
+    streams = _streams(runs)
+    if streams:
+        contest = _on_streams(_competing(chosen, streams), cutoffs, rules, metric, by)
+    elif isinstance(runs, Scores | FirstHits):
+        contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
+        contest = contest.with_findings(*_of_lists(runs.findings if isinstance(runs, Scores) else ()))
+    else:
+        truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
+        reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
+        contest = _on_runs(_competing_runs(chosen, reader), truth, cutoffs, rules, threads)
+    contest = contest.with_findings(*_copies(contest))
+    return replace(contest, confidence=Uncertainty(interval, level, resamples, seed), threads=threads)
+
+
+def _competing(chosen: tuple[str, ...] | None, streams: list[Outcomes]) -> list[Outcomes]:
+    """Return the outcomes of the chosen systems; raise U108 for an unknown one."""
+    _refuse_unknown(chosen, [stream.system for stream in streams])
+    return [stream for stream in streams if chosen is None or stream.system in chosen]
+
+
+def _competing_runs(chosen: tuple[str, ...] | None, runs: Iterable[Run]) -> Iterator[Run]:
+    """Yield the runs of the chosen systems; raise U108 at the end if one was not among the runs."""
+    seen = []
+    for run in runs:
+        seen.append(run.name)
+        if chosen is None or run.name in chosen:
+            yield run
+    _refuse_unknown(chosen, seen)
+
+
+def _refuse_unknown(chosen: tuple[str, ...] | None, known: Iterable[str]) -> None:
+    names = list(known)
+    for name in chosen or ():
+        if name not in names:
+            raise UsageError("U108", f"there is no system '{name}'", where="competitors", hint=suggest(name, names))
+
+
+def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
+    """Return finding C012 for systems with the same first relevant rank for every user: one run under two names?
+
+    ``contest`` has the ranks.
+    """
+    lines = dict(zip(contest.competitors, contest.first, strict=True))
+    alike = [
+        (", in Sudden Death", a, b)
+        for a, b in itertools.combinations(lines, 2)
+        if contest.n >= ENOUGH_USERS and (lines[a] < NEVER).any() and np.array_equal(lines[a], lines[b])
+    ]
+    return diagnose(FolderFacts((), tuple(alike)))
+
+
+def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that are about lists, such as missing ones; they hold for any use of these lists."""
+    codes = {check.code for check in LIST_CHECKS}
+    return (finding for finding in findings if finding.code in codes)
+
+
+def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
+    """Return the ranks of first relevant items stored in scores; raise U205 if there are none.
+
+    Raise U205 too if they were found with another ``relevant_from`` than the one given.
+    """
+    hits = scores if isinstance(scores, FirstHits) else scores.first_hits
+    if hits is None:
+        what = "these scores do not have the rank of each user's first relevant item"
+        hint = "score(..., first_hits=True), or give the runs and the truth"
+        raise UsageError("U205", what, where="sudden_death", hint=hint)
+    if relevant_from is not None and relevant_from != hits.relevant_from:
+        what = f"items were scored as relevant from {hits.relevant_from:g}, not from {relevant_from:g}"
+        raise UsageError("U205", what, where="relevant_from", hint="leave it out, or score again")
+    return hits
+
+
+def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: tuple[str, ...] | None) -> SuddenDeath:
+    """Return Sudden Death at the cut-offs ``at``, from the ranks of first relevant items stored in scores.
+
+    ``chosen`` names the systems that compete (None: all); ``rules`` say, for example, who wins a tie.
+    """
+    _refuse_unknown(chosen, hits.by_system)
+    own = {name: one for name, one in hits.by_system.items() if chosen is None or name in chosen}
+    extra = sum(one.extra for one in own.values())
+    if rules.users == "all" and extra:
+        what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
+        hint = "score again with a truth that has a row with gain 0 for each of these users (any item), or call "
+        hint += "ra.sudden_death(runs, truth, users='all') with the run files"
+        raise UsageError("U205", what, where="users='all'", hint=hint)
+    first = np.stack([np.where(one.rank > 0, one.rank, NEVER).astype(np.int32) for one in own.values()])
+    return SuddenDeath(
+        tuple(own), hits.users, first, hits.has_relevant, at, replace(rules, relevant_from=hits.relevant_from),
+        missing={name: int(np.isnan(one.length).sum()) for name, one in own.items()},
+        short={name: int((one.length < max(at)).sum()) for name, one in own.items()},
+    )  # fmt: skip
+
+
+def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the distinct cut-offs; raise U103 if one is not a whole number of at least 1."""
+    cutoffs = tuple(at) if isinstance(at, Iterable) else (at,)
+    wrong = [k for k in cutoffs if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1]
+    if wrong or not cutoffs or max(cutoffs) > LARGEST_CUTOFF:
+        what = f"cut-offs must be whole numbers of at least 1, got {wrong[0] if wrong else at!r}"
+        raise UsageError("U103", what, where="at", hint="such as at=10 or at=[5, 10]")
+    return tuple(dict.fromkeys(int(k) for k in cutoffs))
+
+
+def _played_truth(runs: Any) -> Truth:
+    """Return the relevant items that are stored in runs of ``ra.play``; raise U205 if a run does not have them.
+
+    ``runs`` is a run or several. Such a run holds the rank of each relevant item of each user. All runs must have the
+    same users and relevant items.
+    """
+    given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
+    played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
+    if not played or len(played) < len(given):
+        hint = "give the truth; only runs of ra.play work without it"
+        raise UsageError("U205", "the relevant items are unknown", where="sudden_death", hint=hint)
+    raise_if_queries_differ(played)
+    standings = next(iter(played.values()))
+    users = standings.queries.gather(row_groups(standings.offsets))
+    return Truth.from_frame(pl.DataFrame({"user_id": users, "item_id": standings.vocabulary.decode(standings.item)}))
+
+
+def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rules, threads: int | None) -> SuddenDeath:
+    deepest, found = max(at), list[Finding]()
+    first: dict[str, Ranks] = {}
+    missing, short = dict[str, int](), dict[str, int]()
+    others = list[pl.Series]()
+    everyone = rules.users == "all"
+    checks = tuple(one for one in LIST_CHECKS if not (everyone and one is extra_queries))  # then none is left out
+    for run in runs:
+        _refuse_twice(run.name, first)
+        alignment = align(run, truth, STRICT)
+        first[run.name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
+        missing[run.name] = alignment.counts.missing
+        short[run.name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
+        facts = Facts.of(alignment, deepest, checks)
+        found += [finding for check in checks if (finding := check(facts)) is not None]
+        if everyone:
+            others.append(_users_outside(alignment))
+    relevant = truth.gains[truth.offsets[:-1]] >= rules.relevant_from  # the highest gain of a user comes first
+    units, ranks = truth.queries, np.stack(list(first.values()))
+    if everyone:
+        outside = pl.concat(others).unique().sort()
+        units = pl.concat([units, outside.cast(units.dtype)])
+        ranks = np.pad(ranks, ((0, 0), (0, outside.len())), constant_values=NEVER)
+        relevant = np.pad(relevant, (0, outside.len()), constant_values=False)
+    return SuddenDeath(
+        tuple(first), units, ranks, relevant, at, rules,
+        missing=missing, short=short, findings=merge_findings(found),
+    )  # fmt: skip
+
+
+def _users_outside(alignment: Alignment) -> pl.Series:
+    """Return the users who have a list but no row in the truth."""
+    queries = alignment.run.queries
+    listed = np.zeros(queries.len(), np.bool_)
+    listed[alignment.match[alignment.match >= 0]] = True
+    return queries.filter(pl.Series(~listed))
+
+
+def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threads: int | None) -> Ranks:
+    """Return each user's rank of the first relevant item; NEVER if none is in the first ``deepest`` places."""
+    out = np.empty(alignment.match.size, np.int32)
+
+    def fill(begin: int, end: int) -> None:
+        rank = alignment.block(begin, end, deepest).first_relevant(deepest, relevant_from)
+        out[begin:end] = np.where(rank > 0, rank, NEVER)
+
+    each_block(fill, out.size, size=users_per_block(alignment), threads=threads)
+    return out
+
+
+def _streams(runs: Any) -> list[Outcomes]:
+    """Return the outcomes of played streams; an empty list if the runs are not streams."""
+    streams = list(runs) if isinstance(runs, list | tuple) else [runs]
+    if not all(isinstance(stream, Outcomes | Stream) for stream in streams):
+        return []
+    return [stream.outcomes if isinstance(stream, Stream) else stream for stream in streams]
+
+
+def _rank_metric(metrics: Sequence[str]) -> str:
+    """Return the metric from which ranks are read: the first reciprocal rank (``mrr``), else the first metric."""
+    return next((metric for metric in metrics if metric.startswith("mrr")), metrics[0])
+
+
+def _on_streams(
+    streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
+) -> SuddenDeath:
+    """Return Sudden Death between outcomes of a stream, by event or by user; raise I382 if their events differ.
+
+    ``at`` are the cut-offs: ranks, or ``by="user"`` events of a user. ``rules`` say, for example, who wins a tie.
+    """
+    if by not in ("event", "user"):
+        raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
+    reference, first = streams[0], dict[str, Ranks]()
+    metric = metric or _rank_metric(reference.metrics)
+    for stream in streams:
+        _refuse_twice(stream.system, first)
+        if not np.array_equal(stream.event, reference.event):
+            raise InputError(
+                "I382",
+                f"{stream.system} was scored on {len(stream):,} events and {reference.system} on {len(reference):,}: "
+                "the events differ",
+                where=f"outcomes of {stream.system}",
+                hint="play all systems on the same stream with the same protocol",
+            )
+        first[stream.system] = _event_ranks(stream, metric)
+    units, ranks = pl.Series("event", reference.event), np.stack(list(first.values()))
+    if by == "user":
+        if reference.users is None:
+            raise UsageError("U205", "these outcomes have no user ids", hint="by='event'")
+        units, ranks = _by_user(reference.users, ranks)
+    everyone = np.ones(units.len(), np.bool_)
+    return SuddenDeath(tuple(first), units, ranks, everyone, at, rules, unit=by)
+
+
+def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
+    """Return the rank of each event's item, as 1 / reciprocal rank (``metric``); NEVER if that is 0 or undefined.
+
+    NEVER is a rank behind all others. Raise U205 if values are not reciprocal ranks.
+    """
+    values = stream.of(metric)
+    hit = values > 0
+    rank = np.divide(1.0, values, out=np.zeros(values.size), where=hit)
+    wrong = hit & (np.abs(rank - np.round(rank)) > ROUNDING * rank)
+    if wrong.any():
+        raise UsageError(
+            "U205",
+            f"{int(wrong.sum()):,} values of {metric} are not reciprocal ranks, the first {values[wrong][0]:.4f}",
+            where=f"outcomes of {stream.system}",
+            hint="choose a reciprocal rank, such as mrr@10, or a hit, such as hit@10",
+        )
+    return np.where(hit, np.round(rank), NEVER).astype(np.int32)
+
+
+def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
+    """Return two things: the users, and which of a user's events each system hits first.
+
+    The second is an array (systems, users) of event numbers, counted from 1 for each user, NEVER for no hit. ``ranks``
+    (systems, events) is the rank of each event's item, NEVER for no hit.
+    """
+    vocabulary, codes = Vocabulary.dense(users)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(vocabulary.size + 1))
+    number = ranges(1, np.diff(starts))
+    numbered = np.where(ranks[:, order] < NEVER, number, NEVER)
+    ids = vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32))
+    return ids, np.minimum.reduceat(numbered, starts[:-1], axis=1).astype(np.int32)
+
+
+def _refuse_twice(name: str, known: Iterable[str]) -> None:
+    if name in known:
+        raise UsageError("U109", f"two systems are named '{name}'", hint="give them as a dict of name to run")

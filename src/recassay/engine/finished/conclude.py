@@ -1,0 +1,317 @@
+"""Conclusions from a table of finished scores: the winner under each rule, its stability, and what cannot be said."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.comparison.across import ROPE, MeanRanks, MeansTable, rank_means
+from recassay.engine.finished.read import FinishedScores
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.results.exhibit import Exhibit
+from recassay.stats.aggregation import RULES
+from recassay.stats.agreement import kendall
+from recassay.stats.ranks import rounded
+from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
+
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class RuleWinner:
+    """The order of systems under one rule that combines their means on several data sets.
+
+    ``scores`` has a score per system (more is better). ``share`` is the share of resamples of the data sets in which
+    ``winner`` is first. ``dropping`` has, for each data set that decides the winner, the system that is first without
+    it.
+    """
+
+    rule: str
+    winner: str
+    scores: dict[str, float]
+    share: float
+    dropping: dict[str, str]
+
+    def places(self) -> dict[str, int]:
+        """Return the place of each system, 1 for the best; scores equal up to rounding share their best."""
+        scores = rounded(list(self.scores.values()))
+        return {system: 1 + int((scores > score).sum()) for system, score in zip(self.scores, scores, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRanking:
+    """Conclusions about one metric in one setting: mean ranks with tests (None with one data set), and winners by rule.
+
+    A setting is a combination of values of further columns, such as the split. ``higher`` says whether more is better,
+    and ``undefined`` names the rules that these values do not allow.
+    """
+
+    metric: str
+    setting: dict[str, str]
+    table: MeansTable
+    higher: bool
+    ranking: MeanRanks | None
+    winners: tuple[RuleWinner, ...]
+    undefined: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the metric and its setting (the split, the cut-off, ...) as a short text."""
+        return ", ".join([self.metric, *self.setting.values()])
+
+    def leader(self) -> str:
+        """Return the system that wins under the first rule: by mean rank, or by value on the only data set."""
+        return self.winners[0].winner
+
+    def sentence(self) -> str:
+        """Return the verdict: who is first, under how many rules, and how stable that is."""
+        leader, n = self.leader(), len(self.table.datasets)
+        if n == 1:
+            order = np.argsort(-self.table.values[0] if self.higher else self.table.values[0], kind="stable")
+            first, second = (self.table.systems[i] for i in order[:2])
+            gap = abs(float(self.table.values[0, order[0]] - self.table.values[0, order[1]]))
+            return f"{self.name}: {first} is ahead of {second} by {gap:.4g} on the only data set."
+        same = [one for one in self.winners if one.winner == leader]
+        others = {one.winner: one.rule for one in self.winners if one.winner != leader}
+        text = f"{self.name}, {n} data sets: {leader} is first under {len(same)} of {len(self.winners)} rules"
+        if others:
+            text += " (" + ", ".join(f"{system} under {rule}" for system, rule in others.items()) + ")"
+        changed = sorted({name for one in same for name in one.dropping})
+        text += f"; first in {same[0].share:.0%} of resamples of the data sets"
+        text += f"; not without {', '.join(changed[:3])}" if changed else "; also without any one data set"
+        level = self._level()
+        return f"{text}; {level}." if level else f"{text}."
+
+    def _level(self) -> str:
+        """Return a phrase that names the systems that the leader is not significantly better than, by mean rank.
+
+        If there are none, the phrase says that it is better than all. The test is Nemenyi's; without a test the phrase
+        is empty.
+        """
+        if self.ranking is None or self.ranking.test is None:
+            return ""
+        near = [pair for pair in self.ranking.pairs if self.leader() in (pair.a, pair.b) and not pair.significant]
+        names = [pair.b if pair.a == self.leader() else pair.a for pair in near]
+        if not names:
+            return "ranks significantly above every other system (Nemenyi)"
+        return (
+            "not significantly above "
+            + ", ".join(names[:4])
+            + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            + " (Nemenyi)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedConclusions:
+    """Conclusions about every metric and setting of a table.
+
+    ``cannot`` has a sentence for each conclusion that the table does not support. ``described`` names the metrics for
+    which neither more nor less is better, which are left out.
+    """
+
+    rankings: tuple[FinishedRanking, ...]
+    cannot: tuple[str, ...]
+    described: tuple[str, ...]
+    resamples: int
+    seed: int
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row per metric, setting, rule and system, with score and place.
+
+        ``share_first`` is the share of resamples of the data sets in which the winner is first; null for other systems.
+        """
+        rows: list[dict[str, Any]] = []
+        for one in self.rankings:
+            for rule in one.winners:
+                places = rule.places()
+                rows.extend(
+                    {
+                        "metric": one.metric, **one.setting, "rule": rule.rule, "system": system, "score": score,
+                        "place": places[system],
+                        "share_first": rule.share if system == rule.winner else None,
+                    }
+                    for system, score in rule.scores.items()
+                )  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def rule_agreement(self, metric: str) -> pl.DataFrame:
+        """Return Kendall's tau-b between the orders of every pair of rules, for one metric."""
+        rows = []
+        for one in self.rankings:
+            if one.metric == metric:
+                for a, b in itertools.combinations(one.winners, 2):
+                    tau = kendall(list(a.scores.values()), list(b.scores.values()))
+                    rows.append({"metric": metric, **one.setting, "a": a.rule, "b": b.rule, "tau": tau})
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def exhibit(self) -> Exhibit:
+        """Return a figure (with its table) of the rank of each system under every rule."""
+        names = pl.concat_str("metric", *self.rankings[0].setting, separator=", ")
+        place = pl.col("place")
+        table = self.frame().with_columns(place.cast(pl.Float64), ranking=names, label=place.cast(pl.String))
+        caption = "The rank of each system under each rule that combines data sets into one order; 1 is best."
+        return Exhibit(
+            "places-by-rule", "Ranks by aggregation rule", caption, table, "rule", "system", facet="ranking",
+            kind="heat", value="place", label="label",
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conclusions as plain values for JSON."""
+        return {
+            "verdict": [one.sentence() for one in self.rankings],
+            "cannot": list(self.cannot),
+            "described": list(self.described),
+            "rankings": [
+                {
+                    "metric": one.metric,
+                    "setting": one.setting,
+                    "datasets": list(one.table.datasets),
+                    "left_out": list(one.table.left_out),
+                    "rules": [vars(rule) for rule in one.winners],
+                    "undefined_rules": list(one.undefined),
+                    "ranks": None if one.ranking is None else one.ranking.to_dict(),
+                }
+                for one in self.rankings
+            ],
+            "resamples": self.resamples,
+            "seed": self.seed,
+        }
+
+
+def conclude(
+    finished: FinishedScores,
+    *,
+    metrics: Sequence[str] | None = None,
+    level: float = 0.95,
+    rope: float = ROPE,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> FinishedConclusions:
+    """Return the conclusions that means without values per user allow, for each metric and setting.
+
+    With two or more data sets, there are the winner under each rule of :mod:`recassay.stats.aggregation` (mean rank,
+    mean, ...), in how large a share of resamples of the data sets it stays first, which single data set decides, and
+    the tests of ``ra.across``. Within one data set no difference can be tested, because the values of users are not
+    there. ``rope`` is the largest difference that does not matter. Raise U101 for an unknown metric, and U211 if no
+    metric has two systems with values on the same data sets.
+
+    >>> from recassay.engine.finished.read import read_finished
+    >>> rows = [("a", "x", 0.5), ("b", "x", 0.4), ("a", "y", 0.3), ("b", "y", 0.2), ("a", "z", 0.1), ("b", "z", 0.9)]
+    >>> table = pl.DataFrame(rows, ["system", "dataset", "ndcg@10"], orient="row")
+    >>> conclude(read_finished(table)).rankings[0].sentence()[:52]
+    'ndcg@10, 3 data sets: a is first under 4 of 8 rules '
+    """
+    chosen = (
+        list(metrics)
+        if metrics is not None
+        else [name for name in finished.metrics if finished.higher[name] is not None]
+    )
+    for name in chosen:
+        if name not in finished.higher:
+            raise UsageError("U101", f"there is no metric '{name}' in this table", hint=suggest(name, finished.metrics))
+    rankings = []
+    for metric in chosen:
+        for key, table in finished.tables(metric).items():
+            if len(table.systems) > 1:
+                setting = dict(zip(finished.settings, key, strict=True))
+                higher = finished.higher[metric] is not False
+                rankings.append(_conclude_one(metric, setting, table, higher, level, rope, seed, resamples))
+    if not rankings:
+        what = "no metric has two systems with values on the same data sets"
+        raise UsageError("U211", what, hint="name --larger or --smaller for metrics whose direction is unknown")
+    described = tuple(name for name in finished.metrics if finished.higher[name] is None and name not in chosen)
+    return FinishedConclusions(tuple(rankings), _cannot(finished, rankings), described, resamples, seed)
+
+
+def _conclude_one(
+    metric: str,
+    setting: dict[str, str],
+    table: MeansTable,
+    higher: bool,
+    level: float,
+    rope: float,
+    seed: int,
+    resamples: int,
+) -> FinishedRanking:
+    """Rank the systems of a table by each rule, with the share of resamples that the winner wins, and by mean rank.
+
+    ``table`` has means (data sets, systems); its data sets are resampled. ``setting`` names what they share, such as a
+    split, and ``higher`` says whether more is better. Mean ranks come with tests at ``level``, in which differences up
+    to ``rope`` do not matter.
+    """
+    winners, undefined = [], []
+    options = ResamplingOptions(seed=seed, resamples=resamples)
+    for rule in RULES.values():
+        terms = rule.terms(table.values, higher)
+        if terms is None:
+            undefined.append(rule.name)
+            continue
+        n = len(table.datasets)
+        scores = rule.finish(terms.sum(axis=1)[:, None], n)[:, 0]
+        first = int(np.argmax(rounded(scores)))
+        drawn = rule.finish(bootstrap_sums(terms, resamples, options), n) if n > 1 else scores[:, None]
+        winners.append(
+            RuleWinner(
+                rule.name,
+                table.systems[first],
+                dict(zip(table.systems, scores.tolist(), strict=True)),
+                _share_first(drawn, first),
+                _winners_without_one(rule.name, table, higher, first) if n > 1 else {},
+            )
+        )
+    ranking = None
+    if len(table.datasets) > 1:
+        ranking = rank_means(metric, setting, table, higher=higher, alpha=round(1 - level, 12), rope=rope, seed=seed)
+    return FinishedRanking(metric, setting, table, higher, ranking, tuple(winners), tuple(undefined))
+
+
+def _share_first(scores: Floats, first: int) -> float:
+    """Return the share of columns of ``scores`` in which row ``first`` is the largest.
+
+    Rows that tie, up to rounding, share a column equally.
+    """
+    scores = rounded(scores, axis=0)
+    best = scores == scores.max(axis=0)
+    return float(np.mean(best[first] / best.sum(axis=0)))
+
+
+def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int) -> dict[str, str]:
+    """Return, for each data set without which another system is first, that system.
+
+    ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
+    stays first (also in a tie, up to rounding) are left out. ``higher`` says whether more is better.
+    """
+    found = {}
+    for number, name in enumerate(table.datasets):
+        scores = RULES[rule].scores(np.delete(table.values, number, axis=0), higher=higher)
+        if scores is not None and (scores := rounded(scores))[first] < scores.max():
+            found[name] = table.systems[int(np.argmax(scores))]
+    return found
+
+
+def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
+    """Return a sentence for each conclusion that the table does not support, and what would be needed for it."""
+    n = len(finished.datasets)
+    said = [
+        "No difference within a data set is tested: that needs values per user. This table does not show whether two "
+        "systems differ on one data set, or how uncertain a mean is.",
+    ]
+    if n == 1:
+        said.append("There is one data set: it says nothing about others, and no rank test was run.")
+    elif n < 6:
+        said.append(f"With {n} data sets rank tests have little power: no difference found is not evidence of none.")
+    left_out = sorted({name for one in rankings for name in one.table.left_out})
+    if left_out:
+        said.append(f"Left out because a value is missing on some data set: {', '.join(left_out)}.")
+    said.append(
+        "A table of means does not show whether systems were tuned with equal effort, on which part of the data they "
+        "were selected, or which split, candidates and conventions the metrics used."
+    )
+    return (*said, *finished.notes)

@@ -1,0 +1,370 @@
+"""Means by group of users or of items, and the gaps between groups.
+
+A group of users keeps its users' values: nothing is judged again. A group of items keeps the relevant items in it:
+lists are judged against that part of the truth, so that recall by genre is the share of a genre's relevant items that
+lists hold. A metric must have the same best value whatever the number of relevant items; others are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.memberships import Memberships
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.means import mean
+from recassay.engine.lists.summary import interval_bounds
+from recassay.errors import UsageError
+from recassay.metrics.base import Metric, UnitMetric
+from recassay.metrics.credit import Credit
+from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
+from recassay.results.scores import Scores, Values
+from recassay.stats.adjustment import adjust
+from recassay.stats.group_means import GroupMean, difference, p_of_pairs
+from recassay.stats.intervals import LARGE, Uncertainty
+from recassay.stats.pooled import defined_weights, pooled_values
+
+MAX_GROUPS = 100  # more are no groups that anybody compares, and each pair of them is tested
+
+Places = NDArray[np.intp]
+Key = tuple[str, str]  # system, metric
+
+
+class GroupColumn(NamedTuple):
+    """The values of one system under one metric in a group of users.
+
+    ``places`` are the positions of the group's users among all users (ascending), ``values`` and ``weights`` belong to
+    these users; without ``weights`` all are equal.
+    """
+
+    places: Places
+    values: Values
+    weights: Values | None
+
+    def defined(self) -> GroupColumn:
+        """Return the column without users whose value is undefined (NaN)."""
+        kept = ~np.isnan(self.values)
+        return GroupColumn(self.places[kept], self.values[kept], None if self.weights is None else self.weights[kept])
+
+
+@dataclass(frozen=True)
+class GroupRules:
+    """Rules for groups: the size of the smallest one reported, how p-values are corrected, and the level of tests."""
+
+    smallest: int = 10
+    correction: str = "holm"
+    level: float = 0.95
+
+
+Columns = Mapping[Key, GroupColumn]
+
+
+def user_groups(
+    scores: Scores,
+    memberships: Memberships,
+    metrics: Mapping[str, UnitMetric],
+    uncertainty: Uncertainty,
+    rules: GroupRules,
+    threads: int | None = None,
+) -> GroupScores:
+    """Return the means of ``scores`` by group of users.
+
+    ``memberships`` say who is in which group, and ``metrics``, by heading, are those with a value per user. ``rules``
+    say which groups are reported and how they are tested.
+    """
+    places = memberships.places(scores.units, "user")
+    whole = whole_columns(scores)
+    parts = [
+        {key: GroupColumn(of, *_taken(column, of)) for key, column in whole.items()} for of in places
+    ]  # the values of a group are those of its users
+    result = _group_scores("users", memberships, whole, parts, places, metrics, uncertainty, rules, threads)
+    return replace(result, without=scores.units.len() - np.unique(np.concatenate(places)).size)
+
+
+def _taken(column: GroupColumn, of: Places) -> tuple[Values, Values | None]:
+    return column.values[of], None if column.weights is None else column.weights[of]
+
+
+def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
+    """Return the values of all users, by (system, metric)."""
+    places = np.arange(scores.units.len())
+    return {
+        (system, metric): GroupColumn(places, scores.values(system, metric), scores.weights(system, metric))
+        for system in scores.systems
+        for metric in scores.unit_metrics
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """The relevant items of each group: a truth per group, and the values of the runs that were judged against it.
+
+    ``places`` are, for each group, the positions of its users among all users; a user is in the groups of the user's
+    relevant items. ``ungrouped`` are the ids of relevant items in no group, ``left_out`` says by metric why it has no
+    value by group, and ``parts`` has the values per group.
+    """
+
+    memberships: Memberships
+    job: Job
+    truths: tuple[Truth, ...]
+    places: tuple[Places, ...]
+    ungrouped: pl.Series
+    left_out: Mapping[str, str]
+    parts: tuple[dict[Key, GroupColumn], ...]
+
+    @classmethod
+    def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
+        """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone.
+
+        ``memberships`` say which item is in which group, and ``job`` has the metrics.
+        """
+        kept, left_out = metrics_of_item_groups(job.metrics, memberships.by)
+        codes = np.unique(truth.items)
+        ids = truth.vocabulary.decode(codes)
+        of_items = memberships.places(ids, "item")
+        parts = [truth.of_items(codes[places]) for places in of_items]
+        ungrouped = np.setdiff1d(np.arange(codes.size), np.concatenate(of_items))
+        return cls(
+            memberships,
+            replace(job, metrics=kept, progress=None, first_hits_from=None),
+            tuple(part for part, _ in parts),
+            tuple(places for _, places in parts),
+            ids[ungrouped],
+            left_out,
+            tuple({} for _ in parts),
+        )
+
+    @classmethod
+    def pooled(cls, folds: Sequence[ItemGroups], units: Sequence[pl.Series], all_units: pl.Series) -> ItemGroups:
+        """Return the groups of several folds as one; a user's value is the weighted mean over the user's folds.
+
+        ``units`` are the users of each fold, and ``all_units`` those of all folds, ascending.
+        """
+        if len(folds) == 1:
+            return folds[0]
+        at = [all_units.search_sorted(own).to_numpy() for own in units]
+        groups = [
+            _pooled_group([fold.parts[group] for fold in folds], at, all_units.len(), folds[0].job.unit_metrics)
+            for group in range(len(folds[0].parts))
+        ]
+        places = [
+            np.unique(np.concatenate([place[fold.places[group]] for fold, place in zip(folds, at, strict=True)]))
+            for group in range(len(groups))
+        ]
+        columns = tuple(
+            {key: GroupColumn(of, values[of], weights[of]) for key, (values, weights) in group.items()}
+            for of, group in zip(places, groups, strict=True)
+        )
+        ungrouped = pl.concat([fold.ungrouped for fold in folds]).unique()
+        return replace(folds[0], truths=(), places=tuple(places), ungrouped=ungrouped, parts=columns)
+
+    def judge(self, name: str, run: Run) -> None:
+        """Add the values of a run against the relevant items of every group."""
+        for truth, places, part in zip(self.truths, self.places, self.parts, strict=True):
+            if places.size:
+                values, weights = self.job.unit_values(run, truth)
+                part.update(
+                    {(name, metric): GroupColumn(places, values[metric], weights.get(metric)) for metric in values}
+                )
+
+    def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupRules) -> GroupScores:
+        """Return the means of all runs by group of items.
+
+        ``whole`` has the scores for all relevant items; ``rules`` say which groups are reported and how they are
+        tested.
+        """
+        columns = {key: column for key, column in whole_columns(whole).items() if key[1] in self.job.metrics}
+        found = _group_scores(
+            "items", self.memberships, columns, self.parts, self.places, self.job.unit_metrics, uncertainty, rules,
+            self.job.threads,
+        )  # fmt: skip
+        return replace(found, without=self.ungrouped.len(), left_out=self.left_out)
+
+
+def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
+    """Return the metrics that can be computed by group of items, and for each other metric the reason why it cannot be.
+
+    A group of items has only some of a user's relevant items. Raise U217 if no metric can be computed; ``by`` is the
+    column that defines the groups, for the error.
+    """
+    reasons = {heading: why_no_item_groups(metric) for heading, metric in metrics.items()}
+    left_out = {heading: why for heading, why in reasons.items() if why}
+    if len(left_out) == len(reasons):
+        heading, why = next(iter(left_out.items()))
+        raise UsageError(
+            "U217",
+            f"no metric has a value by group of items: {heading} {why}",
+            where=f"by_item={by!r}",
+            hint="add recall@10, ndcg@10, mrr or hit@10",
+        )
+    return {heading: metric for heading, metric in metrics.items() if heading not in left_out}, left_out
+
+
+def why_no_item_groups(metric: object) -> str:
+    """Return the reason why a metric has no value by group of items, as the end of a sentence; empty if it has one.
+
+    A group of items has only some of a user's relevant items.
+
+    >>> from recassay.metrics.registry import parse_metric
+    >>> why_no_item_groups(parse_metric("recall@5")), why_no_item_groups(parse_metric("precision@5"))
+    ('', 'has a best value that depends on the number of relevant items')
+    """
+    if not isinstance(metric, UnitMetric) or metric.family != "ranking":
+        return "is not about relevant items"
+    formula = metric.rank_formula()
+    if not isinstance(formula, Credit):
+        return "is not a sum over relevant items by their ranks"
+    if metric.limits[1] != 1 or not math.isclose(float(formula.of_one(np.ones(1))[0]), 1.0):
+        return "has a best value that depends on the number of relevant items"
+    return ""
+
+
+def _pooled_group(
+    folds: Sequence[Columns], places: Sequence[Places], size: int, metrics: Mapping[str, UnitMetric]
+) -> dict[Key, tuple[Values, Values]]:
+    """Return (values, weights) of all ``size`` users for one group of items, by (system, metric), pooled over folds.
+
+    ``folds`` has the values of each fold by (system, metric), empty if the fold has no relevant item of the group;
+    ``places`` are the positions of each fold's users among all users. A system is left out if it lacks values in one of
+    the other folds.
+    """
+    filled = [(columns, at) for columns, at in zip(folds, places, strict=True) if columns]
+    keys = [key for key in (filled[0][0] if filled else ()) if all(key in columns for columns, _ in filled)]
+    parts = {key: [(at[columns[key].places], columns[key]) for columns, at in filled] for key in keys}
+    return {
+        key: pooled_values(
+            ((at, column.values, defined_weights(column.values, column.weights)) for at, column in own),
+            size,
+            metrics[key[1]].power,
+        )
+        for key, own in parts.items()
+    }
+
+
+def _group_scores(
+    kind: GroupKind,
+    memberships: Memberships,
+    whole: Columns,
+    parts: Sequence[Columns],
+    places: Sequence[Places],
+    metrics: Mapping[str, UnitMetric],
+    uncertainty: Uncertainty,
+    rules: GroupRules,
+    threads: int | None,
+) -> GroupScores:
+    """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
+
+    ``whole`` has the values of all users by system and metric; ``parts`` the values of each group, and ``places`` the
+    positions of the group's users among all users. ``kind`` says whether ``memberships``, which say what is in which
+    group, are of users or of items; ``rules`` say which groups are reported and how they are tested.
+    """
+    sizes = [of.size for of in places]
+    disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
+    shown = [at for at, size in enumerate(sizes) if size >= rules.smallest]
+    hidden = [size for size in sizes if 0 < size < rules.smallest]
+    if len(shown) > MAX_GROUPS:
+        raise UsageError(
+            "U217",
+            f"'{memberships.by}' makes {len(shown):,} groups of {rules.smallest:,} users or more; "
+            f"at most {MAX_GROUPS:,} are compared",
+            where=f"by={memberships.by!r}",
+            hint="use a coarser column, or raise the smallest group (--smallest-group)",
+        )
+    if len(shown) < 2:
+        largest = max(sizes, default=0)
+        raise UsageError(
+            "U217",
+            f"'{memberships.by}' makes fewer than two groups of {rules.smallest:,} users or more: it has "
+            f"{sum(size > 0 for size in sizes):,} in all, the largest of {largest:,}",
+            where=f"by={memberships.by!r}",
+            hint="use another column, or lower the smallest group (--smallest-group)",
+        )
+    if uncertainty.method == "bootstrap" and max(column.places.size for column in whole.values()) > LARGE:
+        uncertainty = replace(uncertainty, method="abc")  # as for the means of all users: groups are as large together
+    names = memberships.names
+    defined = {at: {key: column.defined() for key, column in parts[at].items()} for at in shown}
+    bounds = {at: _bounds(columns, metrics, uncertainty, threads) for at, columns in defined.items()}
+    rows: list[GroupRow] = []
+    gaps: list[GroupGap] = []
+    for key, everybody in whole.items():
+        metric = metrics[key[1]]
+        groups = {at: columns[key] for at, columns in defined.items() if key in columns}
+        groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest}
+        own = [
+            _row(key, names[at], column, mean(metric, column.values, column.weights), bounds[at].get(key))
+            for at, column in groups.items()
+        ]
+        means = [GroupMean.of(*column, power=metric.power) for column in groups.values()]
+        rows += _compared(own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules)
+        gaps += _gap(own, means, metric.higher_is_better, rules, disjoint=disjoint)
+    return GroupScores(
+        memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest, len(hidden), sum(hidden), 0, rules.level,
+        rules.correction, {}, memberships.note,
+    )  # fmt: skip
+
+
+def _bounds(
+    columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
+) -> Mapping[Key, tuple[float, float]]:
+    """Return the interval (low, high) of each mean of one group of users, by (system, metric).
+
+    Systems share their resamples. The result is empty if ``uncertainty`` asks for no intervals.
+    """
+    values = {key: column.values for key, column in columns.items()}
+    weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
+    powers = {heading: metric.power for heading, metric in metrics.items()}
+    return interval_bounds(values, weights, uncertainty, powers, threads)
+
+
+def _row(key: Key, group: str, column: GroupColumn, value: float, bounds: tuple[float, float] | None) -> GroupRow:
+    low, high = bounds or (math.nan, math.nan)
+    return GroupRow(*key, group, int(column.places.size), value, low, high, math.nan, math.nan, False)
+
+
+def _compared(
+    rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, rules: GroupRules
+) -> Iterator[GroupRow]:
+    """Yield the rows of the groups, for one system and metric, with the difference of each mean from that of all users.
+
+    The difference has a test. ``means`` are the means of the groups, in the order of ``rows``, and ``everybody`` is the
+    mean of all users.
+    """
+    against = [difference(one, everybody, level=rules.level) for one in means]
+    corrected = adjust(np.array([found.p for found in against]), rules.correction).tolist()
+    alpha = round(1 - rules.level, 12)
+    for row, found, p in zip(rows, against, corrected, strict=True):
+        yield replace(row, difference=found.difference, p=p, significant=p <= alpha)
+
+
+def _gap(
+    rows: list[GroupRow], means: list[GroupMean], higher: bool | None, rules: GroupRules, *, disjoint: bool
+) -> Iterator[GroupGap]:
+    """Yield the gap of one system by one metric, the mean of its best group minus that of the worst, with a test.
+
+    Yield nothing if fewer than two groups have a mean. ``means`` are the means of the groups, and ``rows`` their
+    results. ``higher`` says whether more is better, and ``disjoint`` whether no user is in two groups.
+    """
+    known = [at for at, row in enumerate(rows) if not math.isnan(row.mean)]
+    if len(known) < 2:
+        return
+    place: Callable[[int], float] = lambda at: rows[at].mean if higher is not False else -rows[at].mean  # noqa: E731
+    best, worst = max(known, key=place), min(known, key=place)
+    if best == worst:  # all means are equal
+        best, worst = known[0], known[-1]
+    found = difference(means[best], means[worst], level=rules.level, disjoint=disjoint)
+    corrected = p_of_pairs([means[at] for at in known], rules.correction, disjoint=disjoint)
+    pair = (known.index(best), known.index(worst))
+    p = corrected[min(pair), max(pair)]
+    first = rows[best]
+    yield GroupGap(
+        first.system, first.metric, first.group, rows[worst].group, found.difference, found.low, found.high, p,
+        len(corrected), p <= round(1 - rules.level, 12),
+    )  # fmt: skip

@@ -1,0 +1,313 @@
+"""Reading scores per user: from a result folder, or from a table of the user's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.data.io import open_table
+from recassay.data.io.edge import is_folder
+from recassay.data.io.json_text import parse_json
+from recassay.data.io.manifest import files_of, manifest_of
+from recassay.engine.lists.score_joins import join_scorings
+from recassay.errors import InputError, RecassayError
+from recassay.metrics.base import Metric
+from recassay.metrics.registry import parse_metric
+from recassay.naming.grammar import suggest
+from recassay.portable import elementary
+from recassay.results.design_scores import DesignScores
+from recassay.results.score_set import AXES, GIVEN, Place, ScoreSet, score_set
+from recassay.results.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
+
+FILE, SUMMARY, LOCK = "scores.parquet", "summary.json", "study.lock.yaml"
+USER, UNIT, SYSTEM, FOLD = "user_id", "unit", "system", "fold"
+NOT_METRICS = {*AXES, USER, UNIT, SYSTEM, FOLD, "user", "time", "timestamp", WEIGHT}  # names of columns
+LOWER_IS_BETTER = ("rmse", "mae", "mse", "error", "loss", "perplexity", "surprise")  # in names of unknown metrics
+
+Key = tuple[str, str]  # system, metric
+
+
+def read_scores(
+    source: object,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    metrics: Iterable[str] | None = None,
+    smaller: Iterable[str] = (),
+) -> ScoreSet:
+    """Read scores per user from the folder of ``recassay run`` or ``recassay score -o``, or from your own table.
+
+    A table has a row per system and user: columns user, system and one per metric. It may have columns dataset, split,
+    protocol, design, seed, fold and weight. ``metrics`` names those to read, by default all. For an unknown metric
+    higher is better, unless ``smaller`` names it or its name contains a word such as loss or error.
+
+    >>> table = pl.DataFrame({"user": [1, 2, 1, 2], "model": ["a", "a", "b", "b"], "NDCG": [0.1, 0.3, 0.2, 0.6]})
+    >>> read_scores(table).sheets[Place()].values("b", "NDCG").tolist()
+    [0.2, 0.6]
+    """
+    if isinstance(source, ScoreSet | Scores | DesignScores):
+        return score_set(source)
+    folder = Path(source) if isinstance(source, str | Path) and is_folder(Path(source)) else None
+    where = str(source) if isinstance(source, str | Path) else f"the scores ({type(source).__name__})"
+    if folder is not None:
+        _refuse_without_scores(folder)
+        manifest_of(folder).require_intact([*files_of(folder / FILE), folder / SUMMARY, folder / LOCK])
+        source = folder / FILE
+    table = open_table(source, "scores", columns=columns)
+    frame = parse_numbers(table.frame())
+    chosen = _metric_columns(frame, where, metrics)
+    if SYSTEM not in frame.columns:
+        named = ", ".join(map(repr, frame.columns))
+        raise InputError(
+            "I313", f"no column names the system of a row; the columns are {named}", where=where,
+            hint="a row per system and user: --columns system=NAME, or a column 'system'",
+        )  # fmt: skip
+    smaller = set(smaller)
+    parsed = {metric: _parse_or_none(metric) for metric in chosen}
+    higher = {metric: higher_is_better(metric, smaller) for metric in chosen}
+    powers = {metric: float(getattr(known, "power", 1)) for metric, known in parsed.items()}
+    stored = _stored_summary(folder / SUMMARY) if folder is not None else {}
+    summaries = {} if folder is None else _summary_rows(stored, folder / SUMMARY)
+    frame = _add_axes(frame)
+    sheets = {}
+    for key, part in frame.partition_by(AXES, as_dict=True, maintain_order=True).items():
+        place = Place(*key)
+        made = _scores_of_place(part, place, chosen, higher, powers, summaries, where)
+        sheets[place] = dataclasses.replace(made, settings=stored.get("settings") or {})
+    return ScoreSet(sheets, folder)
+
+
+def read_all(sources: Iterable[object], **options: Any) -> ScoreSet:
+    """Read several folders or tables as one set: scores of the same truth are joined, others become data sets.
+
+    A table without a data set gets the name of its file. ``options`` are passed on to :func:`read_scores`.
+    """
+    given = list(sources)
+    if len(given) == 1:
+        return read_scores(given[0], **options)
+    names = [
+        Path(source).name.partition(".")[0] if isinstance(source, str | Path) else f"table {number}"
+        for number, source in enumerate(given, start=1)
+    ]
+    return join_scorings((name, read_scores(source, **options)) for name, source in zip(names, given, strict=True))
+
+
+def _refuse_without_scores(folder: Path) -> None:
+    """Raise I316 if a folder has no table of scores."""
+    if (folder / FILE).exists():  # Spark writes a folder of files
+        return
+    results = (folder / SUMMARY).is_file()
+    raise InputError(
+        "I316",
+        f"there is no {FILE}" + (" because no metric has a value per user" if results else ""),
+        where=str(folder),
+        hint="score with a metric such as ndcg@10" if results else "give the folder of `recassay run` or `score -o`",
+    )
+
+
+def parse_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with numbers in place of text, in columns whose text is only numbers; ids stay text.
+
+    Columns of text files have no types.
+    """
+    changed = []
+    for column in frame:
+        if column.dtype == pl.String and column.name not in (USER, SYSTEM, "user", UNIT):
+            kind = pl.Int64 if column.name.lower() in (FOLD, "seed") else pl.Float64
+            numbers = column.replace("", None).cast(kind, strict=False)
+            if numbers.null_count() == column.replace("", None).null_count():
+                changed.append(numbers)
+    return frame.with_columns(changed)
+
+
+def _metric_columns(frame: pl.DataFrame, where: str, wanted: Iterable[str] | None) -> list[str]:
+    """Return the columns of a table to read as metrics: those in ``wanted``, or all that can be one.
+
+    Raise I313 for a missing column, or if there is none.
+    """
+    excluded = {name for name in frame.columns if name.lower() in NOT_METRICS or name.startswith(weight_of(""))}
+    numbers = [
+        name
+        for name, kind in frame.schema.items()
+        if (kind.is_numeric() or kind == pl.Boolean) and name not in excluded
+    ]
+    if not numbers:
+        what = f"no column is a metric: {', '.join(map(repr, frame.columns))} hold no scores"
+        raise InputError("I313", what, where=where, hint="add a column of numbers for each metric")
+    if wanted is None:
+        return numbers
+    wanted = list(wanted)
+    for metric in wanted:
+        if metric not in numbers:
+            raise InputError("I313", f"there is no metric '{metric}'", where=where, hint=suggest(metric, numbers))
+    return wanted
+
+
+def _parse_or_none(metric: str) -> Metric | None:
+    try:
+        return parse_metric(metric)
+    except RecassayError:
+        return None
+
+
+def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
+    """Return whether larger values of a metric are better; None if neither is better.
+
+    Smaller values are better for the names in ``smaller``. Known metrics state their direction. For other names, words
+    such as "loss" mean that smaller is better.
+
+    >>> higher_is_better("ndcg@10"), higher_is_better("RMSE"), higher_is_better("regret", ["regret"])
+    (True, False, False)
+    """
+    if metric in smaller:
+        return False
+    parsed = _parse_or_none(metric)
+    if parsed is not None:
+        return parsed.higher_is_better
+    return not any(word in metric.lower() for word in LOWER_IS_BETTER)
+
+
+def _stored_summary(path: Path) -> Mapping[str, Any]:
+    """Return the content of a summary file; an empty mapping if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        found = parse_json(path.read_text(encoding="utf-8"), str(path))
+        return {**found, "settings": dict(found.get("settings") or {})}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _malformed(path, error) from None
+
+
+def _summary_rows(summary: Mapping[str, Any], path: Path) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    """Return the rows of a summary file that are over all folds; rows of single folds are left out.
+
+    The key is (system, metric, data set, split, ..., seed).
+    """
+    try:
+        return {
+            (row["system"], row["metric"], *(row.get(axis) for axis in AXES)): row
+            for row in summary.get("rows", [])
+            if row.get(FOLD, "all") == "all"
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _malformed(path, error) from None
+
+
+def _malformed(path: Path, error: Exception) -> InputError:
+    return InputError(
+        "I318", f"{path.name} does not have the structure that recassay writes: {error}", where=str(path),
+        hint="write it again with recassay run or recassay score -o",
+    )  # fmt: skip
+
+
+def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with columns for all coordinates (dataset, split, ..., seed) and for ``unit``, added if missing.
+
+    ``unit`` is the id of what a row's value belongs to, by default the user.
+    """
+    lower = {name.lower(): name for name in frame.columns}
+    renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
+    frame = frame.rename(renamed)
+    absent = [axis for axis in AXES if axis not in frame.columns]
+    fill = [pl.lit(None, pl.Int64).alias("seed") if axis == "seed" else pl.lit(GIVEN).alias(axis) for axis in absent]
+    frame = frame.with_columns(*fill).with_columns(pl.col(SYSTEM).cast(pl.String))
+    if UNIT not in frame.columns:
+        frame = frame.with_columns(pl.col(USER).alias(UNIT))
+    return frame.with_columns(pl.col(axis).cast(pl.String).fill_null(GIVEN) for axis in AXES if axis != "seed")
+
+
+def _scores_of_place(
+    part: pl.DataFrame,
+    place: Place,
+    metrics: list[str],
+    higher: Mapping[str, bool | None],
+    powers: Mapping[str, float],
+    summaries: Mapping[tuple[Any, ...], Mapping[str, Any]],
+    where: str,
+) -> Scores:
+    """Return the scores of one data set, split, protocol, design and seed (``place``) from its rows ``part``.
+
+    A user in several folds is one unit with the weight of all of them. On a stream, all events of a user are one unit
+    too, because they are not independent. ``higher`` says by metric whether more is better, ``powers`` has the power of
+    each metric's mean, and ``summaries`` the stored summary rows.
+    """
+    _refuse_twice(part, where)
+    if place.on_events and USER in part.columns:
+        part = part.with_columns(pl.col(USER).alias(UNIT))
+    units = part[UNIT].unique().sort()
+    systems = tuple(part[SYSTEM].unique(maintain_order=True))
+    present = [metric for metric in metrics if part[metric].is_not_null().any()]
+    per_unit: dict[Key, Values] = {}
+    weights: dict[Key, Values] = {}
+    for (system,), own in part.partition_by(SYSTEM, as_dict=True, maintain_order=True).items():
+        at = units.search_sorted(own[UNIT]).to_numpy()
+        for metric in present:
+            value, weight = _pooled(own, metric, at, units.len(), powers[metric])
+            per_unit[str(system), metric] = value
+            if not np.isin(weight, (0.0, 1.0)).all() or (weight[~np.isnan(value)] != 1).any():
+                weights[str(system), metric] = weight
+    rows = tuple(
+        _summary(system, metric, per_unit, weights, higher[metric], summaries.get((system, metric, *place), {}))
+        for metric in present
+        for system in systems
+    )
+    return Scores(units, systems, tuple(present), per_unit, weights, rows)
+
+
+def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -> tuple[Values, Values]:
+    """Return the value and the weight of each of ``size`` users under a metric, pooled over the rows of the user.
+
+    A user has a row per fold, or per event of a stream. ``at`` is the position of each row's user, and ``power`` the
+    power of the metric's mean. The value is NaN for a user without a defined row.
+    """
+    values = rows[metric].cast(pl.Float64).to_numpy()
+    own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)
+    weight = np.ones(values.size) if own is None else rows[own].cast(pl.Float64).fill_null(1.0).to_numpy()
+    weight = np.where(np.isnan(values), 0.0, weight)
+    total = np.bincount(at, np.where(weight > 0, values, 0.0) ** power * weight, size)
+    counted: Values = np.bincount(at, weight, size).astype(np.float64)
+    value = np.full(size, np.nan)
+    np.divide(total, counted, out=value, where=counted > 0)
+    return elementary.power(value, 1 / power) if power != 1 else value, counted
+
+
+def _refuse_twice(part: pl.DataFrame, where: str) -> None:
+    key = [SYSTEM, UNIT, *([FOLD] if FOLD in part.columns else [])]
+    twice = part.select(key).is_duplicated()
+    if twice.any():
+        row = part.filter(twice).row(0, named=True)
+        raise InputError(
+            "I314",
+            f"{int(twice.sum()):,} of {part.height:,} rows repeat a system and user, such as "
+            f"those of '{row[SYSTEM]}' and user {row[UNIT]!r}",
+            where=where,
+            hint="give one row per system and user, or tell rows apart by dataset, split, design, seed or fold",
+        )
+
+
+def _summary(
+    system: str,
+    metric: str,
+    per_unit: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    higher: bool | None,
+    stored: Mapping[str, Any],
+) -> Summary:
+    """Return a row of the summary: the stored row if there is one, else one computed from the values of users."""
+    values, weight = per_unit[system, metric], weights.get((system, metric))
+    defined = ~np.isnan(values)
+    mean = float("nan")
+    if defined.any():
+        mean = float(np.average(values[defined], weights=None if weight is None else weight[defined]))
+    missing, short, duplicate = (int(stored.get(name) or 0) for name in ("missing", "short", "duplicate"))
+    stored = restored(stored)
+    low, high = (float("nan") if stored.get(end) is None else float(stored[end]) for end in ("low", "high"))
+    given = stored.get("mean")
+    return Summary(
+        system, metric, mean if given is None else float(given), int(defined.sum()), missing, short, duplicate,
+        undefined=int((~defined).sum()), low=low, high=high, higher_is_better=higher,
+    )  # fmt: skip

@@ -1,0 +1,217 @@
+"""Scores of all systems from values per user: intervals of every mean, from resamples shared by all systems."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.checks.base import CutoffFacts, FolderFacts, diagnose
+from recassay.engine.lists.job import Job, Judgement, Report
+from recassay.portable import elementary
+from recassay.results.finding import Finding
+from recassay.results.first_hits import FirstHits
+from recassay.results.named_users import Marks
+from recassay.results.scores import Scores, Summary, Values
+from recassay.stats.intervals import Uncertainty, intervals, is_analytic
+from recassay.threads import each_block
+
+ENOUGH_USERS = 10  # fewer may have the same values by chance
+CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
+
+Key = tuple[str, str]  # system, heading
+Bounds = dict[Key, tuple[float, float]]
+
+
+def assemble(
+    job: Job,
+    judged: Mapping[str, Judgement],
+    units: pl.Series,
+    uncertainty: Uncertainty,
+    profile: str | None,
+    cells: int = CELLS,
+) -> Scores:
+    """Return the scores of all systems, with intervals and findings.
+
+    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, ``profile`` is the name
+    of the conventions used (None: no profile), and ``cells`` is the largest number of values that are resampled at
+    once.
+    """
+    per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
+    weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
+    powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
+    findings = [finding for result in judged.values() for finding in result.findings]
+    bounds = interval_bounds(per_unit, weights, uncertainty, powers, job.threads, job.progress, cells)
+    rows = [row for result in judged.values() for row in result.rows]
+    no_interval = (float("nan"), float("nan"))
+    bounded = [(row, *bounds.get((row.system, row.metric), no_interval)) for row in rows]
+    return Scores(
+        units=units,
+        systems=tuple(judged),
+        metrics=tuple(job.metrics),
+        per_unit=per_unit,
+        per_unit_weights=weights,
+        rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
+        findings=merge_findings([*findings, *table_findings(rows, _same_values(judged))]),
+        settings=score_settings(job, uncertainty, profile),
+        first_hits=_first_hits(job, judged, units),
+        named=_named(judged),
+        tie_orders={
+            (name, job.main_metric): one.tie_orders for name, one in judged.items() if one.tie_orders is not None
+        },
+    )
+
+
+def _named(judged: Mapping[str, Judgement]) -> dict[str, Marks] | None:
+    """Return the marks of users (which findings name them) by system; None if those of a system are unknown."""
+    marks = {name: one.named for name, one in judged.items() if one.named is not None}
+    return marks if len(marks) == len(judged) else None
+
+
+def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> FirstHits | None:
+    found = {name: one.first_hits for name, one in judged.items() if one.first_hits is not None}
+    return FirstHits(units, found, job.first_hits_from) if job.first_hits_from is not None else None
+
+
+def _same_values(judged: Mapping[str, Judgement]) -> list[tuple[str, str, str]]:
+    """Return pairs of systems with the same value for every user, for finding C012.
+
+    There is none if the users are so few that this may be chance.
+    """
+
+    def same(left: Judgement, right: Judgement) -> bool:
+        pairs = [(column, right.values[heading]) for heading, column in left.values.items()]
+        return all(len(a) >= ENOUGH_USERS and np.array_equal(a, b, equal_nan=True) for a, b in pairs) and bool(pairs)
+
+    return [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
+
+
+def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]] = ()) -> tuple[Finding, ...]:
+    """Return findings about the table of all systems: other users, and lists of other lengths, than another system has.
+
+    ``same`` are pairs of systems with the same values, each with its place as text.
+    """
+    about = [
+        {
+            "metric": row.metric,
+            "system": row.system,
+            "parameters": row.parameters,
+            **{name: getattr(row, name) for name in Summary.COUNTS},
+        }
+        for row in rows
+    ]
+    return (*diagnose(FolderFacts(tuple(about), tuple(same))), *diagnose(CutoffFacts.of(about)))
+
+
+def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:
+    """Return the settings with which the scores can be reproduced."""
+    return {
+        "profile": profile,
+        "conventions": asdict(job.conventions),
+        "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+        "interval": asdict(uncertainty),
+        "train": job.context.train is not None,
+    }
+
+
+def interval_bounds(
+    per_unit: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    uncertainty: Uncertainty,
+    powers: Mapping[str, float] | None = None,
+    threads: int | None = None,
+    progress: Report | None = None,
+    cells: int = CELLS,
+) -> Bounds:
+    """Return lower and upper bounds of every mean, by (system, metric); nothing if intervals are not wanted.
+
+    ``per_unit`` and ``weights`` are the values and weights of all users, by the same keys. The mean of a metric is a
+    power mean with the exponent in ``powers``, by default 1. Systems and metrics that are defined for the same users
+    share resamples. ``cells`` is the largest number of values resampled at once.
+    """
+    method = uncertainty.method
+    if method is None:
+        return {}
+    defined = {key: _defined(column) for key, column in per_unit.items()}
+    alike: dict[tuple[bytes, bool], list[Key]] = {}
+    for key, mask in defined.items():
+        alike.setdefault((b"" if mask is None else np.packbits(mask).tobytes(), key in weights), []).append(key)
+    groups: list[list[Key]] = []
+    analytic = True
+    for keys in alike.values():
+        mask = defined[keys[0]]
+        units = per_unit[keys[0]].size if mask is None else int(np.count_nonzero(mask))
+        # an analytic method shares nothing between columns, and a table of all of them is a copy
+        one_by_one = is_analytic(method, units)
+        width = 1 if one_by_one else max(1, min(cells, CELLS) // max(units, 1))
+        groups += [keys[begin : begin + width] for begin in range(0, len(keys), width)]
+        analytic &= one_by_one
+
+    def bounds_of(begin: int, end: int) -> Bounds:
+        found: Bounds = {}
+        for keys in groups[begin:end]:
+            mask = defined[keys[0]]
+            rows = slice(None) if mask is None else mask  # a slice copies nothing
+            power = np.array([1.0 if powers is None else powers[heading] for _, heading in keys])
+            low, high = intervals(
+                _raised([per_unit[key][rows] for key in keys], power),
+                np.column_stack([weights[key][rows] for key in keys]) if keys[0] in weights else None,
+                method=method,
+                level=uncertainty.level,
+                resamples=uncertainty.resamples,
+                seed=uncertainty.seed,
+                threads=threads,
+                progress=_resampling(progress),
+            )
+            for key, below, above, raised in zip(keys, low.tolist(), high.tolist(), power.tolist(), strict=True):
+                found[key] = root_bounds(below, above, raised)
+        return found
+
+    size = 1 if analytic else max(1, len(groups))  # resampling has threads of its own
+    found = each_block(bounds_of, len(groups), size=size, threads=threads)
+    return {key: bounds for some in found for key, bounds in some.items()}
+
+
+def _defined(column: Values) -> NDArray[np.bool_] | None:
+    """Return a mask of the users who have a value; None if all have one, which their sum shows in one pass."""
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined
+        total = column.sum()
+    return ~np.isnan(column) if np.isnan(total) else None
+
+
+def _raised(columns: list[Values], powers: Values) -> Values:
+    """Return a table with a column for each of ``columns``, its values raised to the column's power."""
+    raised = (
+        values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
+    )
+    return np.stack(list(raised)).T if len(columns) > 1 else next(raised)[:, None]
+
+
+def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
+    """Return the bounds of a power mean, from the bounds ``low`` and ``high`` of the mean of the values to that power.
+
+    >>> root_bounds(-1.0, 4.0, 2.0)
+    (0.0, 2.0)
+    """
+    return (low, high) if power == 1 else tuple(elementary.power(np.maximum([low, high], 0.0), 1 / power).tolist())
+
+
+def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
+    return None if report is None else lambda done, of: report("resampling users", done, of)
+
+
+def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings sorted by code; those that differ only in their system become one that names all systems."""
+    systems: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        systems.setdefault((finding.code, finding.detail), []).append(finding)
+    merged = [
+        replace(group[0], system=", ".join(dict.fromkeys(finding.system for finding in group)))
+        for group in systems.values()
+    ]
+    return tuple(sorted(merged, key=lambda finding: finding.code))

@@ -1,0 +1,258 @@
+"""Evaluation of random users until every mean is accurate enough.
+
+Users are drawn at random by their ids, so the same users are drawn whatever the order of rows. Blocks grow until the
+bounds of :class:`~recassay.stats.sample_bounds.SampleBounds` are narrow enough. The bounds hold at all sizes at once,
+so stopping when they are narrow does not bias the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import id_keys, mix
+from recassay.columnar.vocabulary import rows_in_table
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.summary import assemble
+from recassay.errors import UsageError
+from recassay.metrics.base import Accuracy, Metric, UnitMetric
+from recassay.metrics.refusals import list_positions, raise_if_no_shared_user
+from recassay.results.scores import Scores, Values
+from recassay.rng import derive_seed
+from recassay.stats.intervals import Uncertainty
+from recassay.stats.sample_bounds import SampleBounds, proportional_shares
+
+FIRST_USERS = 1_000  # in the first block
+MIN_GROWTH, MAX_GROWTH = 1.25, 2.0  # of the number of users, per block
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Until:
+    """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
+
+    Users are drawn in the random order of ``seed`` from ``strata`` groups by activity; ``level`` is the confidence
+    level of the intervals.
+    """
+
+    width: float
+    strata: int = 1
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width < 1:
+            raise UsageError(
+                "U102",
+                f"until must be between 0 and 1, got {self.width:g}",
+                hint="until=0.001 gives means within 0.001",
+            )
+        if not 0 < self.level < 1:
+            raise UsageError("U102", f"the level must be between 0 and 1, got {self.level}", hint="for example 0.95")
+        if self.strata < 1:
+            raise UsageError(
+                "U102", f"strata must be at least 1, got {self.strata}", hint="strata=1 draws from all users"
+            )
+
+
+def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, profile: str | None) -> Scores:
+    """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
+
+    ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn. Metrics need a
+    bounded value per user and equal weights; raise U221 otherwise. If no metric is defined for users without a relevant
+    item, those users are not drawn. In the result, ``settings["until"]`` holds the number of users drawn and the number
+    of all users.
+    """
+    for heading, metric in job.metrics.items():
+        _check_metric(heading, metric)
+    truth = truth.take(_users_to_sample(job, truth))
+    strata = _strata(job, truth, target)
+    sizes = np.array([users.size for users in strata])
+    n_users, drawn = int(sizes.sum()), 0
+    list_rows = {name: list_positions(run, truth) for name, run in runs.items()}
+    for name, run in runs.items():
+        raise_if_no_shared_user(run, truth, list_rows[name])
+    columns = {
+        (name, heading): _ColumnBounds(metric, _always_defined(metric, truth), sizes, target)
+        for name in runs
+        for heading, metric in job.metrics.items()
+    }
+    while True:
+        begins = proportional_shares(sizes, drawn)
+        drawn = _next_size(drawn, n_users, [column.needed for column in columns.values()])
+        block = [
+            users[begin:end]
+            for users, begin, end in zip(strata, begins, proportional_shares(sizes, drawn), strict=True)
+        ]
+        for name, run in runs.items():
+            values = _values(job, truth, run, list_rows[name], block)
+            for heading in job.metrics:
+                columns[name, heading].add([part[heading] for part in values])
+        if job.progress is not None:
+            job.progress("drawing users", drawn, n_users)
+        if drawn == n_users or all(column.narrow for column in columns.values()):
+            break
+    users = np.sort(
+        np.concatenate([users[:end] for users, end in zip(strata, proportional_shares(sizes, drawn), strict=True)])
+    )
+    drawn_truth = truth.take(users)
+    judged = {name: job.judge(_lists_at(run, list_rows[name][users]), drawn_truth) for name, run in runs.items()}
+    scores = assemble(job, judged, drawn_truth.queries, Uncertainty(None, target.level, seed=target.seed), profile)
+    bounds = {key: column.bounds for key, column in columns.items()}
+    rows = (replace(row, low=low, high=high) for row in scores.rows for low, high in [bounds[row.system, row.metric]])
+    until = {**asdict(target), "users": drawn, "of": n_users}
+    return replace(scores, rows=tuple(rows), settings={**scores.settings, "until": until})
+
+
+class _ColumnBounds:
+    """Running bounds of one system's mean under one metric, which narrow as values are added.
+
+    Where values can be undefined, the mean is a quotient: the mean value (with undefined values as 0) divided by the
+    share of defined values. Each of the two then gets half of the error probability.
+    """
+
+    def __init__(self, metric: Metric, always_defined: bool, sizes: Rows, target: Until) -> None:
+        self.low, self.high = metric.limits
+        self.wanted = target.width
+        width, alpha = target.width / (self.high - self.low), 1 - target.level
+        self.values = SampleBounds(
+            sizes, width if always_defined else width / 2, alpha if always_defined else alpha / 2
+        )
+        self.defined = None if always_defined else SampleBounds(sizes, width / 2, alpha / 2)
+
+    @property
+    def needed(self) -> float:
+        """Return an estimate of how many users must be drawn in all until the bounds have the wanted width."""
+        return max(self.values.draws_needed, self.defined.draws_needed if self.defined else 0)
+
+    @property
+    def narrow(self) -> bool:
+        """Return whether the bounds are as narrow as wanted."""
+        low, high = self.bounds
+        return (high - low) / 2 <= self.wanted
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return the bounds of the mean, on the metric's own scale (they are computed on values scaled to 0..1)."""
+        low, high = self.values.low, self.values.high
+        if self.defined is not None:
+            low = low / self.defined.high if self.defined.high > 0 else 0.0
+            high = min(1.0, high / self.defined.low) if self.defined.low > 0 else 1.0
+        return self.low + low * (self.high - self.low), self.low + high * (self.high - self.low)
+
+    def add(self, values: list[Values]) -> None:
+        """Add the values of the users drawn next, an array for each stratum."""
+        defined = [~np.isnan(part) for part in values]
+        scaled = [
+            np.where(known, (part - self.low) / (self.high - self.low), 0.0)
+            for part, known in zip(values, defined, strict=True)
+        ]
+        self.values.add(scaled)
+        if self.defined is not None:
+            self.defined.add([known.astype(np.float64) for known in defined])
+
+
+def _check_metric(heading: str, metric: Metric) -> None:
+    """Raise U221 for a metric that is not a plain mean of bounded values."""
+    bounded = isinstance(metric, UnitMetric) and np.isfinite(metric.limits).all() and metric.power == 1
+    if not bounded or not isinstance(metric, UnitMetric) or type(metric).weights is not UnitMetric.weights:
+        raise UsageError(
+            "U221",
+            f"{heading} cannot be estimated from a sample of users",
+            where="until",
+            hint="score all users or leave the metric out: until needs a plain mean of bounded values",
+        )
+
+
+def _always_defined(metric: Metric, truth: Truth) -> bool:
+    """Return whether a metric has a value for every user of the truth."""
+    if not isinstance(metric, Accuracy) or metric.missing == "skip":
+        return False
+    if not metric.defined_if_relevant:
+        return False
+    return metric.no_relevant == "zero" or bool(_has_relevant(truth, metric.relevant_from).all())
+
+
+def _users_to_sample(job: Job, truth: Truth) -> Rows:
+    """Return the users who may be sampled, as row numbers in the truth.
+
+    These are all users, or only those with a relevant item if every metric is undefined for the others.
+    """
+    all_users, thresholds = np.arange(truth.queries.len()), set()
+    for metric in job.metrics.values():
+        if not isinstance(metric, Accuracy) or metric.no_relevant == "zero":
+            return all_users
+        thresholds.add(metric.relevant_from)
+    return all_users if len(thresholds) > 1 else all_users[_has_relevant(truth, thresholds.pop())]
+
+
+def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
+    relevant = np.append(0, np.cumsum(truth.gains >= relevant_from))
+    return np.asarray(np.diff(relevant[truth.offsets]) > 0)
+
+
+def _strata(job: Job, truth: Truth, target: Until) -> list[Rows]:
+    """Return for each stratum, by increasing activity, the row numbers of its users in random order.
+
+    A stratum is a group of users of similar activity; there are at most as many strata as users. ``target`` has their
+    number.
+    """
+    queries = truth.queries
+    salt = np.uint64(derive_seed(target.seed, "until") & 0xFFFFFFFFFFFFFFFF)
+    draws = mix(mix(id_keys(queries)) ^ salt)
+    order = np.argsort(draws, kind="stable")
+    strata = min(target.strata, order.size)
+    if strata <= 1:
+        return [order]
+    activity = _activity(job, truth)
+    ranked = order[np.argsort(activity[order], kind="stable")]
+    part = np.empty(ranked.size, np.int64)
+    part[ranked] = np.arange(ranked.size) * strata // ranked.size
+    return [order[part[order] == number] for number in range(strata)]
+
+
+def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
+    """Return the number of training events of each user; without a training log, the number of judged items."""
+    train: Interactions | None = job.context.train
+    if train is None:
+        return np.diff(truth.offsets)
+    ids = train.user_vocabulary.ids
+    assert ids is not None, "the ids of a log are dense"
+    rows = rows_in_table(truth.queries, ids)
+    return np.append(np.bincount(train.users, minlength=ids.len()), 0)[
+        rows
+    ]  # -1, a user not in the log, reads the appended 0
+
+
+def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
+    """Return how many users should be drawn in total after the next block.
+
+    ``needed`` has an estimate for each mean; the largest counts, within limits of how fast the sample may grow.
+    ``drawn`` of ``n_users`` users are drawn so far.
+    """
+    if not drawn:
+        return min(FIRST_USERS, n_users)
+    aim = min(max(*needed, MIN_GROWTH * drawn), MAX_GROWTH * drawn)
+    return min(int(np.ceil(aim)), n_users)
+
+
+def _values(job: Job, truth: Truth, run: Run, list_rows: Rows, block: list[Rows]) -> list[dict[str, Values]]:
+    """Return, for each stratum, the values of the users drawn next by metric, in the order in which they were drawn.
+
+    ``block`` has the row numbers of these users in the truth for each stratum (users of similar activity), and
+    ``list_rows`` the row of each user's list in the run.
+    """
+    users = np.sort(np.concatenate(block))
+    values = replace(job, progress=None).values(_lists_at(run, list_rows[users]), truth.take(users))
+    return [{heading: column[np.searchsorted(users, part)] for heading, column in values.items()} for part in block]
+
+
+def _lists_at(run: Run, list_rows: Rows) -> Run:
+    return run.take(np.sort(list_rows[list_rows >= 0]))

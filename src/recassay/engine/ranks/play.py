@@ -1,0 +1,101 @@
+"""Playing a model on a fold: fit it, query it as the protocol says, and keep the ranks of relevant items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from recassay.data.fold import Fold
+from recassay.data.run import Run
+from recassay.engine.options import Execution
+from recassay.engine.ranks.standings import compute_standings, standings_of_lists
+from recassay.engine.ranks.task import RankingTask
+from recassay.models.base.capabilities import UsesLog, fitted_on_fold, gives_scores
+from recassay.models.base.model import recommend
+from recassay.protocols.base import UserProtocol
+from recassay.threads import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class RunSource:
+    """The fitted system behind a run and its ranking task, which allow scoring candidates again.
+
+    Evaluation on sampled candidates needs them.
+    """
+
+    task: RankingTask
+    fitted: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PlayRequest:
+    """The arguments of a call of ``play``, for protocols with one query per user."""
+
+    model: Any
+    fold: Any
+    protocol: UserProtocol
+    name: str | None
+    execution: Execution
+
+
+def play_fold(request: PlayRequest) -> Run:
+    """Return the top lists and the ranks of relevant items of a model on a fold; an unfitted model is fitted first."""
+    model, protocol, execution = request.model, request.protocol, request.execution
+    name = request.name or (model.name if isinstance(model, Run) else str(model))
+    fitted = fitted_on_fold(model, request.fold)
+    task = ranking_task(request.fold, protocol)
+    return play_fitted(fitted, task, name, k=protocol.k, threads=execution.threads, progress=execution.progress)
+
+
+def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
+    """Return what systems must do under a protocol on a fold: the users to query, and the items to rank.
+
+    All systems can share it.
+    """
+    make = partial(
+        RankingTask.of,
+        protocol.target_fold(fold),
+        relevant_from=protocol.relevant_from,
+        bins=(protocol.bins,) if protocol.bins else (),
+        revealed=protocol.revealed(fold),
+        popularity=protocol.popularity,
+        equal_mass=protocol.equal_mass,
+        bins_from=protocol.bins_from,
+    )
+    task = make(mask_seen=protocol.keep_seen is not True)
+    return replace(task, seen_too=make(mask_seen=False)) if protocol.keep_seen == "unsampled" else task
+
+
+def play_fitted(
+    fitted: Any,
+    task: RankingTask,
+    name: str,
+    *,
+    k: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Return the top ``k`` lists and the ranks of relevant items of a fitted system, as a run called ``name``.
+
+    A system with scores is read in one pass over its scores, any other by its lists. ``fitted`` can also be a run.
+    ``task`` has the users to query and the items to rank.
+    """
+    if task.seen_too is not None:
+        unseen = play_fitted(fitted, replace(task, seen_too=None), name, k=1, threads=threads)
+        run = play_fitted(fitted, task.seen_too, name, k=k, threads=threads, progress=progress)
+        assert unseen.standings is not None
+        assert run.standings is not None
+        return replace(run, standings=unseen.standings.with_seen(run.standings), source=unseen.source)
+    if isinstance(fitted, Run):
+        run = replace(fitted, name=name)
+        return replace(run, standings=standings_of_lists(task, run, threads=threads))
+    if task.past is not task.train and isinstance(fitted, UsesLog):  # models of sequences, and re-rankers of them
+        fitted = fitted.with_log(task.past)
+    source = RunSource(task, fitted)
+    if gives_scores(fitted):
+        standings, listed = compute_standings(task, fitted, name, k=k, threads=threads, progress=progress)
+        assert listed is not None  # k is at least 1
+        return replace(listed, standings=standings, source=source)
+    run = recommend(fitted, task.queries, k, name)
+    return replace(run, standings=standings_of_lists(task, run, threads=threads), source=source)

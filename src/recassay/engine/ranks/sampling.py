@@ -1,0 +1,353 @@
+"""Evaluation on sampled target sets, as in papers: the same candidates for every system, ranked by its own scores.
+
+Hashes of (seed, draw, user id, item id) decide which items are drawn. So the draw does not depend on the system, the
+order of rows or the other users. The sets of a smaller design are subsets of those of a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import SECOND, id_keys, mix
+from recassay.data.run import Run
+from recassay.data.standings import RATED, Standings
+from recassay.designs.count_moments import count_moments
+from recassay.designs.expect import DesignResult, Users, pool_moments
+from recassay.designs.grammar import Design
+from recassay.designs.moments import CreditMoments, credit_moments
+from recassay.designs.random_order import RandomOrders
+from recassay.designs.sets import Short, TargetSets, short_pool_error, target_sets
+from recassay.engine.ranks import _draws
+from recassay.engine.ranks.blocks import BLOCK_ROWS
+from recassay.engine.ranks.play import RunSource
+from recassay.engine.ranks.standings import block_scorer, score_queries
+from recassay.engine.ranks.task import PlacesByQuery, RankingTask
+from recassay.errors import UsageError
+from recassay.metrics.base import Metric
+from recassay.metrics.credit import Credit, JudgedFormula, PairFormula, formula_of
+from recassay.models.base.capabilities import gives_scores
+from recassay.rng import derive_seed
+from recassay.threads import Progress, each_block, one_library_thread
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+SCHEMES = {"uniform": _draws.UNIFORM, "popularity": _draws.MASS, "mixed": _draws.MIXED}
+
+
+class SampledScores(NamedTuple):
+    """The results of one system under one design, as means over draws, and a checksum of the drawn items.
+
+    The checksum is equal for all systems.
+    """
+
+    judged: DesignResult
+    checksum: str
+
+
+def sample(
+    run: Run,
+    designs: Iterable[Design],
+    metrics: Mapping[str, Metric],
+    *,
+    draws: int = 20,
+    seed: int = 0,
+    users: Users = "all",
+    short: Short = "error",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[SampledScores]:
+    """Return the scores of a played run on randomly drawn target sets, for each design, from one pass over its scores.
+
+    A target set holds the relevant items and the candidates drawn to rank them against. Values are means over
+    ``draws``. Each draw also orders tied items at random. The variance is that of the result of a single draw. With
+    ``users="all"`` a user without a relevant item counts 0 where all relevant items of a user share a target set, with
+    ``short="all"`` a user with too few candidates gets all of them.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.metrics.registry import parse_metrics
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+    >>> (drawn,) = sample(run, ra.designs.parse_list("TI-1R-NN(20)"), parse_metrics("precision@5"))
+    >>> drawn.checksum, round(drawn.judged.outcomes["precision@5"].mean, 3)
+    ('f5d4c97261fdbebd', 0.079)
+    """
+    if draws < 1:
+        raise UsageError("U102", f"draws must be at least 1, got {draws}", hint="such as draws=20")
+    source = source_of(run)
+    assert run.standings is not None  # a run with a source was played
+    samplers = [
+        DesignSampler.of(run.standings, source.task, design, metrics, short, draws, threads) for design in designs
+    ]
+    sums = draw_all(samplers, source, run.name, seed, threads=threads, progress=progress)
+    return [
+        SampledScores(sampler.result(users), f"{total:016x}") for sampler, total in zip(samplers, sums, strict=True)
+    ]
+
+
+def draw_all(
+    samplers: Sequence[DesignSampler], source: RunSource, name: str, seed: int, *, threads: int | None,
+    progress: Progress | None = None,
+) -> list[int]:  # fmt: skip
+    """Draw the candidates of all designs in one pass over the scores of a system, and give each sampler its own.
+
+    ``source`` computes the scores of the run called ``name``. The samplers store mean and variance of their metrics.
+    Return a checksum of the drawn items for each of ``samplers``.
+    """
+    task = source.task
+    hashes = _Hashes.of(task, seed, max((sampler.draws for sampler in samplers), default=0))
+    scorer = block_scorer(task, source.fitted, name)
+
+    def work(begin: int, end: int) -> list[np.uint64]:
+        scores = score_queries(scorer, task, begin, end)
+        return [sampler.draw(scores, begin, end, hashes) for sampler in samplers]
+
+    with one_library_thread():
+        checks = each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads, progress=progress)
+    return [sum(int(check[number]) for check in checks) % 2**64 for number in range(len(samplers))]
+
+
+def source_of(run: Run) -> RunSource:
+    """Return the fitted system and the task of a run; raise U122 if the system gives no scores."""
+    source = run.source
+    if not (isinstance(source, RunSource) and gives_scores(source.fitted)):
+        raise UsageError(
+            "U122",
+            f"'{run.name}' has no fitted system with scores, which sampling candidates needs",
+            where=run.origin,
+            hint="give a run played by a system with scores, or choose method='exact' for lists and standings",
+        )
+    return source
+
+
+@dataclass(frozen=True, eq=False)
+class _Hashes:
+    """Hashes from which draws are made: ``items`` by item code, and ``users[q, d]`` of seed, draw d and query q."""
+
+    items: Keys
+    users: Keys
+
+    @classmethod
+    def of(cls, task: RankingTask, seed: int, draws: int) -> _Hashes:
+        of_draw = np.array([derive_seed(seed, "candidates", d) % 2**64 for d in range(draws)], np.uint64)
+        items = task.train.item_vocabulary.decode(np.arange(task.item.size, dtype=np.int32))
+        users = mix(id_keys(task.queries))
+        return cls(mix(id_keys(items) ^ SECOND), mix(users[:, None] ^ of_draw))
+
+
+@dataclass(frozen=True, eq=False)
+class DesignSampler:
+    """The evaluation of one design by sampling: its target sets (``groups``), and ``moments`` filled block by block.
+
+    A target set holds relevant items and the candidates drawn to rank them against. ``moments`` holds, per metric, the
+    mean and the variance over draws of each target set.
+    """
+
+    standings: Standings
+    task: RankingTask
+    design: Design
+    metrics: Mapping[str, Metric]
+    groups: TargetSets
+    moments: Mapping[str, CreditMoments]
+    place: NDArray[np.int32]  # of each item in a score row
+    inside: NDArray[np.bool_]  # whether each item is in the base set
+    bin: NDArray[np.int32]  # of each item
+    draws: int
+
+    @classmethod
+    def of(
+        cls, standings: Standings, task: RankingTask, design: Design, metrics: Mapping[str, Metric], short: Short,
+        draws: int, threads: int | None,
+    ) -> Self:  # fmt: skip
+        """Return the sampler of a design for ``draws`` draws, whose means and variances are still empty (NaN).
+
+        ``standings`` are the ranks of relevant items, and ``task`` has the items that can be drawn. ``short`` says
+        whether a user with too few candidates is an error or gets all of them. Raise U121 for a metric that is not
+        computed from sampled candidates.
+        """
+        groups, closed = _target_sets(standings, task, design, short)
+        formulas = {name: formula_of(metric) for name, metric in metrics.items()}
+        credits = {name: formula for name, formula in formulas.items() if isinstance(formula, Credit)}
+        moments = credit_moments(standings, closed, groups, credits, False, threads, RandomOrders())
+        for name, metric in metrics.items():
+            if isinstance(formulas[name], JudgedFormula):
+                what = f"{metric} counts judged items wherever they are ranked, so it needs no target set"
+                raise UsageError("U121", what, where=str(design), hint="method='exact' computes it")
+            moments[name] = moments[name] if name in credits else count_moments(standings, closed, groups, metric)
+        n = groups.owner.size
+        empty = {  # random and best values stay; draws fill mean and variance
+            name: CreditMoments(np.full(n, np.nan), np.full(n, np.nan), known.random, known.best)
+            for name, known in moments.items()
+        }
+        place = np.empty_like(task.item)
+        place[task.item] = np.arange(place.size, dtype=np.int32)
+        cell = (np.searchsorted(task.cells, np.arange(place.size), side="right") - 1)[place]
+        base = task.bases.index(design.base) if design.base != RATED else 0
+        of_bin = task.bins[design.bins] if design.bins else np.zeros(task.cells.size - 1, np.int32)
+        return cls(
+            standings, task, design, metrics, groups, {name: empty[name] for name in metrics}, place,
+            task.member[base][cell], of_bin[cell], draws,
+        )  # fmt: skip
+
+    def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
+        """Draw candidates for the queries from ``begin`` up to ``end``, and store mean and variance of their metrics.
+
+        ``table`` has a row of scores for each of these queries, and ``hashes`` decide the draws. Return a checksum of
+        the drawn items.
+        """
+        groups, check = self.groups, np.uint64(0)
+        low, high = np.searchsorted(groups.owner, [begin, end])
+        first, last = groups.offsets[low], groups.offsets[high]
+        above, place = (np.zeros((self.draws, last - first), np.int32) for _ in range(2))
+        for group in range(low, high):
+            at = slice(groups.offsets[group], groups.offsets[group + 1])
+            own = slice(at.start - first, at.stop - first)
+            query, items = int(groups.owner[group]), self.standings.item[groups.order[at]]
+            line, codes = table[query - begin], self.candidates(query, int(groups.bin[group]))
+            found = (np.empty((self.draws, items.size), np.int32), np.empty((self.draws, items.size), np.int32))
+            drawn = _draws.draw(
+                line[self.place[codes]].astype(np.float64), hashes.items[codes], self.weight(codes),
+                int(groups.drawn[group]), self.scheme, self.seeds(hashes, query, items),
+                line[self.place[items]].astype(np.float64), hashes.items[items], *found,
+            )  # fmt: skip
+            above[:, own], place[:, own] = found
+            check = np.uint64((int(check) + int(drawn)) % 2**64)
+        if low < high:
+            self.store(int(low), int(high), above.astype(np.int64), place.astype(np.int64))
+        return check
+
+    def seeds(self, hashes: _Hashes, query: int, items: NDArray[np.integer]) -> Keys:
+        """Return a hash per draw for a query, or for a query and one item if each relevant item has its own draws.
+
+        ``items`` are the relevant items of the group; the first one counts.
+        """
+        of_query = hashes.users[query]
+        return mix(of_query ^ hashes.items[items[0]]) if self.design.resample == "per_rating" else of_query
+
+    @property
+    def scheme(self) -> int:
+        """Return how candidates are drawn: the constant UNIFORM, MASS, MIXED or REPLACED.
+
+        MASS is by popularity without replacement, REPLACED by popularity with replacement, and MIXED half uniformly and
+        half by popularity.
+        """
+        if self.design.with_replacement:
+            return _draws.REPLACED
+        return SCHEMES[self.design.by] if self.design.n is not None else _draws.UNIFORM
+
+    def candidates(self, query: int, of_bin: int) -> Int64:
+        """Return the codes, ascending, of items that may be drawn for a query; with bins, only those in ``of_bin``."""
+        task = self.task
+        if self.design.base == RATED:
+            return np.sort(task.item[_places_of(task.rated, query)]).astype(np.int64)
+        free = self.inside.copy()
+        free[task.item[_places_of(task.seen, query)]] = False
+        free[task.item[_places_of(task.relevant, query)]] = False
+        codes = np.flatnonzero(free)
+        return codes[self.bin[codes] == of_bin] if self.design.bins else codes
+
+    def weight(self, codes: Int64) -> Float:
+        """Return the weight of each candidate in ``codes``: its popularity if any draw is by popularity, else 1."""
+        by_mass = self.design.by != "uniform" and self.design.n is not None
+        return self.standings.popularity[codes].astype(np.float64) if by_mass else np.ones(codes.size)
+
+    def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
+        """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
+
+        A target set holds relevant items and the candidates drawn to rank them against. ``above`` (draws, relevant
+        items) is the number of drawn candidates above each relevant item, and ``place`` the number of relevant items
+        above it.
+        """
+        groups = self.groups
+        offsets = groups.offsets[low : high + 1]
+        pairs = groups.order[offsets[0] : offsets[-1]]
+        starts, relevant = offsets[:-1] - offsets[0], np.diff(offsets)
+        separate = self.design.relevant == "1R"
+        for name, metric in self.metrics.items():
+            formula = formula_of(metric)
+            if isinstance(formula, PairFormula):
+                with np.errstate(invalid="ignore"):
+                    value = formula.share(np.add.reduceat(above, starts, axis=1), relevant * groups.drawn[low:high])
+            else:
+                assert isinstance(formula, Credit)
+                item = self.standings.item[pairs]
+                ranks = above + 1 if separate else above + place + 1
+                value = sampled_values(
+                    formula, ranks, np.zeros_like(place) if separate else place, starts, relevant, separate,
+                    self.standings.popularity[item],
+                )  # fmt: skip
+            moments = self.moments[name]
+            moments.mean[low:high] = value.mean(axis=0)
+            if self.draws > 1:
+                moments.variance[low:high] = value.var(axis=0, ddof=1)
+
+    def result(self, users: Users) -> DesignResult:
+        """Return the results of the design: values per query, and their means, from the target sets stored so far.
+
+        Queries without a stored target set have the value NaN and are not in the means. With ``users="all"``, users
+        without a relevant item count 0 in the means of designs in which all relevant items of a user are ranked
+        together; in other designs, and with any other ``users``, they are left out.
+        """
+        return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
+
+
+def sampled_values(
+    credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
+) -> Float:
+    """Return the value (draws, sets) of each target set in each draw.
+
+    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among. ``ranks``
+    (draws, pairs) are the ranks of the relevant items. With ``separate``, each relevant item is ranked on its own, and
+    the value is the mean over these. ``place`` (draws, pairs) is the number of relevant items above each, ``starts``
+    the first pair of each set, ``relevant`` the number of relevant items of each set, and ``popularity`` that of each
+    pair's item.
+    """
+    earned = credit.table(int(ranks.max()))[ranks - 1]
+    within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
+    if credit.cut_at_relevant:
+        earned = earned * (ranks <= np.repeat(within, relevant))
+    if credit.weight is not None and not separate:
+        weight = credit.weight(popularity)
+        norm = np.add.reduceat(weight, starts)
+        norm = np.where(norm > 0, norm, np.nan)
+    else:
+        weight = credit.parts_at(place)
+        norm = credit.norm(within) * (relevant if separate else 1)
+    sums: Float = np.add.reduceat(earned * weight, starts, axis=1)
+    value: Float = sums / norm
+    return value
+
+
+def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
+    places: NDArray[np.int32] = lists.places[lists.offsets[query] : lists.offsets[query + 1]]
+    return places
+
+
+def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
+    """Return the target sets of a design, and a design with a closed form for their random and best values.
+
+    A target set holds relevant items and the candidates they are ranked against. The second design is the given one,
+    except for sampling by popularity without replacement and for mixed sampling, which have no closed form: there it
+    draws by popularity with replacement. That serves as well, because the value of a random order depends only on the
+    sizes of the sets. Such designs draw by popularity only items with training users. ``short`` says whether a user
+    with too few candidates is an error or gets all of them.
+    """
+    if design.n is None or design.by == "uniform" or design.with_replacement:
+        return target_sets(standings, design, short), design
+    closed = replace(design, by="popularity", replace=True)
+    groups = target_sets(standings, closed, "all")
+    known = task.pools((standings.popularity > 0).astype(np.int64))
+    available = task.by_base(known)[design.base][groups.owner]
+    lacking = available < design.n
+    if lacking.any() and short == "error":
+        raise short_pool_error(standings, design, groups.owner, available, lacking)
+    missing = int((groups.weight * lacking).sum())
+    drawn = np.minimum(available, design.n)
+    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), closed

@@ -1,0 +1,275 @@
+"""``generate``: a system gets the first item of each test sequence and generates the items that follow.
+
+The result equals that of this loop over test sequences, with which tests compare it:
+
+    prefix = [seed]  # with its user and time
+    for j in range(k):
+        p = fitted.next_probabilities(prefix)
+        prefix.append(first item whose cumulative probability in p exceeds the sequence's uniform number j)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import Keys, mix
+from recassay.data.generated import NOTHING, Generated
+from recassay.data.histories import Histories
+from recassay.data.read import TableSource
+from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.times import TimeValues
+from recassay.engine.sequences.beam import beam_search
+from recassay.engine.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
+from recassay.engine.sequences.prefixes import Prefixes
+from recassay.engine.sequences.seeds import Seeds, SetSeeds, read_seeds
+from recassay.errors import InputError, UsageError
+from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
+from recassay.models.sequence.base import fitted_on_sequences
+from recassay.protocols.sequence import Sequence
+from recassay.rng import derive_seed
+from recassay.split.draws import uniform
+from recassay.threads import Progress
+
+Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]
+
+
+def generate(
+    system: ModelSource,
+    fold: SequenceFold | Sequences,
+    protocol: Sequence | None = None,
+    *,
+    seeds: TableSource = None,
+    items: TableSource = None,
+    name: str | None = None,
+    generator: Generator | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Generated, ...]:
+    """Generate the items that follow the first item of each test sequence, once for each seed of the protocol.
+
+    ``system`` is an unfitted model with ``fit``, or a model fitted on ``fold.train`` with
+    ``next_probabilities(histories)``. Item codes are those of the fold, and a row of probabilities has a column for
+    each item of ``fold.n_items``. An unfitted model that is not a sequence model is fitted on a log with a user per
+    sequence.
+
+    Every history carries the user and the time of its first item, and the times of generated items: those that the
+    model gives (``next_times(histories, items)``), else one unit of time after the item before.
+
+    With ``seeds``, these first items are continued instead of those of test sequences: an item id, a list of ids, of
+    (item, user) or of (item, user, time), or a table. Then ``fold`` may be the training sequences alone, and
+    ``found[0].frame()`` has the generated items with ids.
+
+    A seed in a table need not be an item. A column that is a column of ``items``, a table of item features, makes it
+    stand for all items with that feature; a seed with neither item nor feature stands for all items. The next
+    probabilities are then the means over these items, with equal weights.
+
+    A ``generator(fitted, histories, k, uniforms)`` replaces the protocol's generation. It gets histories of one item,
+    with users and times, and ``uniforms`` (n, k), random numbers between 0 and 1 that belong to the sequences. It
+    returns items (n, k), with -1 after the end of a list. A system with a generator needs no probabilities; without
+    them, ``chances`` (probabilities of generated items) and ``surprise`` are NaN.
+
+    >>> from recassay.models.sequence import MostPopular
+    >>> import polars as pl
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"bbbac"]}))
+    >>> fold = SequenceFold(made, made.take(np.array([1])))
+    >>> (found,) = generate(MostPopular(), fold, Sequence(k=2))
+    >>> found.name, found.items.tolist(), found.chances.tolist(), found.surprise.tolist()
+    ('MostPopular', [[1, 0]], [[1.0, 1.0]], [inf])
+    >>> generate(MostPopular(), made, Sequence(k=2), seeds="c")[0].frame()["item_id"].to_list()
+    ['b', 'a']
+    """
+    protocol = protocol or Sequence()
+    if isinstance(fold, Sequences):
+        fold = SequenceFold(fold, fold.take(np.empty(0, np.int64)))
+    if items is not None and seeds is None:
+        what = "features of items are for seeds, and none are given"
+        raise UsageError("U102", what, where="items", hint="seeds={'genres': ['Jazz']}, or --seeds FILE")
+    read = None if seeds is None else read_seeds(seeds, fold.train, items)
+    fold = fold if read is None else dataclasses.replace(fold, test=read.sequences)
+    if not len(fold.test):
+        raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
+    most = fold.n_items - (not protocol.allow_short)  # the first item is given; a list that may end early can hold all
+    if protocol.how == "sample_without_repeats" and protocol.k > most:
+        what = f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item"
+        raise UsageError("U172", what, where=str(protocol), hint=f"choose k of at most {fold.n_items - 1}")
+    fitted, name = fitted_on_sequences(system, fold.train), name or str(system)
+    if read is not None and read.sets:
+        fitted = _begun_with_sets(fitted, read, name, fold, generator)
+    rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
+    predictor = _predictor(fitted, fold, name, rows=rows, threads=threads)
+    if predictor is None and generator is None:
+        raise _no_probabilities_error(name, str(protocol), ", or a generator=")
+    direct = _predictor(fitted, fold, name, rows=False, threads=threads)
+    known = direct is not None and seeds is None
+    surprise = direct.surprise(fold.test) if known and direct else np.full(len(fold.test), np.nan)
+    begun = Prefixes.first_items(fold.test)
+    found = []
+    for seed in range(protocol.seed, protocol.seed + protocol.seeds):
+        uniforms = uniform_draws(fold.test, protocol, seed)
+        if generator is not None:
+            made = _check_items(generator(fitted, begun.histories(), protocol.k, uniforms), uniforms.shape, name, fold)
+            times = _times_of(fitted, begun, made)
+            chances = np.full(made.shape, np.nan)
+            if predictor is not None:
+                chances = _item_probabilities(predictor, begun, made, times)
+        else:
+            assert predictor is not None, "a predictor or a generator"
+            made, chances, times = _generate_items(predictor, begun, protocol, uniforms, name)
+        found.append(Generated(name, made, chances, surprise, seed, times, fold.test, read.table if read else None))
+        if progress is not None:
+            progress(len(fold.test))
+    return tuple(found)
+
+
+def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, generator: Generator | None) -> SetSeeds:
+    """Return a fitted model that begins with sets of items; raise U173 if it gives no rows, or if generation is own."""
+    if generator is not None:
+        what = "a generator= gets histories of items, and some seeds stand for several items"
+        raise UsageError("U173", what, where=name, hint="give seeds that are items, or leave generator= out")
+    if not isinstance(fitted, NextProbabilities):
+        raise _no_probabilities_error(name)
+    return SetSeeds(RowPredictor(fitted, name, fold.train.item_vocabulary), seeds.sets)
+
+
+def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:
+    """Return uniform numbers (n, k) for n test sequences.
+
+    They depend on ``seed`` and on what is in the sequence, not on its position among the others.
+    """
+    salt = np.uint64(derive_seed(seed, "generated sequences") % 2**64)
+    keys = mix((_beginning_keys(test) if protocol.cache_by_seed else test.identities) ^ salt)
+    steps = mix(np.arange(protocol.k, dtype=np.uint64))
+    return uniform(mix(keys[:, None] + steps))
+
+
+def _beginning_keys(test: Sequences) -> Keys:
+    """Return a number for each sequence that is equal for sequences with the same first event (user, item and time)."""
+    columns = [test.users, test.seeds, *(() if test.starts is None else (test.starts,))]
+    _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    first_events = Sequences(
+        np.arange(first.size + 1),
+        test.seeds[first],
+        test.users[first],
+        None if test.starts is None else test.starts[first],
+        test.item_vocabulary,
+        test.user_vocabulary,
+    )
+    return first_events.identities[number]
+
+
+def make_predictor(fitted: Any, fold: SequenceFold, name: str, *, threads: int | None = None) -> Predictor:
+    """Return the fastest interface to a fitted system's predictions; raise U173 if it gives no probabilities."""
+    predictor = _predictor(fitted, fold, name, rows=False, threads=threads)
+    if predictor is None:
+        raise _no_probabilities_error(name)
+    return predictor
+
+
+def _no_probabilities_error(name: str, where: str = "", instead: str = "") -> UsageError:
+    what = f"{name} has no next_probabilities(histories) to draw from"
+    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
+
+
+def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Predictor | None:
+    """Return the fastest interface to a fitted system's predictions; None if the system gives no probabilities.
+
+    With ``rows``, it is the one that has a row of probabilities of all items.
+    """
+    if isinstance(fitted, SamplesNext) and not rows:
+        return DirectPredictor(fitted, threads)
+    return RowPredictor(fitted, name, fold.train.item_vocabulary) if isinstance(fitted, NextProbabilities) else None
+
+
+def _generate_items(
+    predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str
+) -> tuple[Int32, Float, TimeValues | None]:
+    """Return the items (n, k) that the protocol generates after ``begun``, their probabilities and their times.
+
+    ``begun`` are the first items of n sequences, and ``uniforms`` (n, k) the random numbers of draws. The times are
+    None if the first items have none. Raise U172 if the model has no further item to generate.
+    """
+    if protocol.how == "beam":
+        assert isinstance(predictor, RowPredictor), "beam search needs rows"
+        items = beam_search(predictor, begun, protocol.k, protocol.beam)
+        times = _times_of(predictor.fitted, begun, items)
+        return items, _item_probabilities(predictor, begun, items, times), times
+    items, chances = np.full(uniforms.shape, NOTHING, np.int32), np.full(uniforms.shape, np.nan)
+    times = _no_times(begun, uniforms.shape)
+    going = np.arange(len(begun))
+    for j in range(protocol.k):
+        prefixes = _prefixes(begun, items, times, going, j)
+        if protocol.how == "argmax":
+            items[going, j], chances[going, j] = predictor.likeliest(prefixes)
+        elif protocol.how == "sample":
+            items[going, j], chances[going, j] = predictor.draw(prefixes, uniforms[going, j])
+        else:
+            assert isinstance(predictor, RowPredictor), "drawing without repeats needs rows"
+            items[going, j], chances[going, j] = predictor.draw_new(prefixes, uniforms[going, j])
+            ended = items[going, j] == NOTHING
+            if ended.any() and not protocol.allow_short:
+                what = f"{name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
+                hint = "smooth the model, lower k, or set allow_short=True"
+                raise UsageError("U172", f"{what} after {j} items", where=str(protocol), hint=hint)
+            going, prefixes = going[~ended], prefixes.take(~ended)
+        if times is not None:
+            following = predictor.next_times(prefixes, items[going, j])
+            assert following is not None, "first items with times have next times"
+            times[going, j] = following
+    return items, chances, times
+
+
+def _prefixes(begun: Prefixes, items: Int32, times: TimeValues | None, which: NDArray[Any], j: int) -> Prefixes:
+    """Return the first items of some sequences (``which``), each followed by its first j generated items."""
+    return begun.take(which).followed_by(items[which, :j], None if times is None else times[which, :j])
+
+
+def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
+    if begun.times is None:
+        return None
+    times: Any = np.zeros(shape, begun.times.dtype)
+    return cast("TimeValues", times)
+
+
+def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
+    """Return the time of each of ``items``, which a generator made without times; 0 behind the end of a list.
+
+    Return None if the first items have no times.
+    """
+    times = _no_times(begun, items.shape)
+    if times is not None:
+        for j in range(items.shape[1]):
+            filled = np.flatnonzero(items[:, j] != NOTHING)
+            following = next_times(fitted, _prefixes(begun, items, times, filled, j), items[filled, j])
+            assert following is not None, "first items with times have next times"
+            times[filled, j] = following
+    return times
+
+
+def _item_probabilities(predictor: Predictor, begun: Prefixes, items: Int32, times: TimeValues | None) -> Float:
+    """Return the probability of every generated item given the items before it."""
+    found = np.full(items.shape, np.nan)
+    for j in range(items.shape[1]):
+        filled = np.flatnonzero(items[:, j] != NOTHING)
+        found[filled, j] = predictor.probability(_prefixes(begun, items, times, filled, j), items[filled, j])
+    return found
+
+
+def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, fold: SequenceFold) -> Int32:
+    """Return the items of a generator; raise I355 if they are not a table of item codes of this ``shape``."""
+    found = np.asarray(items)
+    why = ""
+    if found.shape != shape or found.dtype.kind not in "iu":
+        why = f"an array of shape {found.shape} and type {found.dtype}, not whole numbers of shape {shape}"
+    elif found.min() < NOTHING or found.max() >= fold.n_items:
+        why = f"items from {found.min()} to {found.max()}, but the codes of the fold are 0 to {fold.n_items - 1}"
+    elif ((found[:, :-1] == NOTHING) & (found[:, 1:] != NOTHING)).any():
+        why = "items after the end of a list"
+    if why:
+        hint = "return a row per history, a column per step, and -1 after the end of a list"
+        raise InputError("I355", f"the generator of {name} returned {why}", hint=hint)
+    return found.astype(np.int32)
