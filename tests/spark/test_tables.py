@@ -59,6 +59,12 @@ def test_what_a_task_refuses_is_our_error(spark, user, code):
     assert caught.value.code == code
 
 
+def test_whole_scores_that_floats_would_round_are_refused(spark):
+    frame = spark.createDataFrame([(1, "a", 2**53 + 1)], "user_id bigint, item_id string, score bigint")
+    with pytest.raises(InputError, match=r"I202.*whole numbers above 2\^53"), translate_errors():
+        spark_table(spark, frame, "run").frame.collect()
+
+
 def test_missing_and_damaged_files_are_named(spark, tmp_path):
     with pytest.raises(InputError) as caught:
         spark_table(spark, tmp_path / "nowhere.parquet", "run")

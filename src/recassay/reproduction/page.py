@@ -25,7 +25,8 @@ def verdicts_text(found: Reproduction) -> RenderableType:
     table.add_column("paper", justify="right")
     for one in found.verdicts:
         claim = found.file.paper.claims[one.name]
-        table.add_row(one.word, printable(claim.claim), ours(one), printable(_paper(claim)))
+        added = " (added to the paper's claims)" if claim.added else ""
+        table.add_row(one.word, printable(claim.claim) + added, ours(one), printable(_paper(claim)))
     parts: list[RenderableType] = [Text(printable(found.file.paper.title), style="bold"), table]
     if found.lock["quick"]:
         parts.append(Text("These numbers are of generated data: they show that everything works, and nothing else."))

@@ -19,7 +19,7 @@ from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.io.clean import clean
 from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role, role_named
+from recassay.data.io.roles import ITEM, RANK, SCORE, TIMESTAMP, USER, Role, role_named
 from recassay.data.io.table import SAMPLE_ROWS, Table
 from recassay.data.io.unread import (
     Remarks,
@@ -171,7 +171,7 @@ def _cleaned(frame: DataFrame, role: Role, where: str) -> DataFrame:
     plain = all(kinds[name] in WHOLE + TEXT for name in IDS if name in kinds) and all(
         kinds[name] in (*WHOLE, "float", "double") for name in numeric_columns
     )
-    if plain and kinds.get(RANK, "int") in WHOLE:
+    if plain and kinds.get(RANK, "int") in WHOLE and kinds.get(SCORE) != "bigint":  # Spark rounds those above 2^53
         return frame.select(
             [
                 F.col(name).cast(_clean_type(name, kinds[name])).alias(name) if name != ROW else F.col(name)

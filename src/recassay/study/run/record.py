@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class Record:
     comparisons: list[Row] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
-    exhibits: int = 0  # number written so far
+    exhibits: dict[tuple[str, str, str], int] = field(default_factory=dict)  # numbers written so far
     times: list[Row] = field(default_factory=list)
     calls: list[Row] = field(default_factory=list)  # times of queries and updates on streams
     command: str = ""  # that makes these results
@@ -84,10 +84,14 @@ class Record:
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
         """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
 
-        Reports show exhibits in the order of these calls.
+        Reports show exhibits in the order of these calls. Of two with one name, such as those of an experiment with
+        other parameters, the second is named ``NAME-2``.
         """
-        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
-        self.exhibits += 1
+        key = cell.dataset, cell.split, exhibit.name
+        self.exhibits[key] = again = self.exhibits.get(key, 0) + 1
+        if again > 1:
+            exhibit = replace(exhibit, name=f"{exhibit.name}-{again}")
+        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=sum(self.exhibits.values()) - 1)
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception, *, in_dry_run: bool = False) -> None:
         """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).

@@ -603,6 +603,17 @@ def test_exhibits_of_experiments_are_stored(study, tmp_path, monkeypatch):
     assert not any("exhibits" in name for name in files(out))
 
 
+def test_two_experiments_of_one_kind_keep_their_exhibits(study, tmp_path):
+    texts = [f"target_size(smallest=5, largest={largest}, sizes=2)" for largest in (10, 20)]
+    path = study(replace=TWO_METRICS, add=f"experiments: {texts}\n")
+    ra.run_study(path, tmp_path / "out")
+    first, second = (
+        pl.read_csv(tmp_path / f"out/exhibits/generated/k_folds(k=2)/{name}.csv")["t"].unique().to_list()
+        for name in ("target-size", "target-size-2")
+    )
+    assert (sorted(first), sorted(second)) == ([5, 10], [5, 20])
+
+
 def test_an_experiment_that_reads_ranks_fits_nothing(study, tmp_path, monkeypatch):
     out = tmp_path / "out"
     ra.run_study(study(), out)
