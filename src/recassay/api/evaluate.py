@@ -21,6 +21,7 @@ from recassay.metrics.registry import Metrics
 from recassay.models.base.registry import parse as parse_model
 from recassay.naming.arguments import checks_types
 from recassay.naming.choices import Population
+from recassay.naming.system_names import system_names
 from recassay.protocols.ranking import Ranking
 from recassay.results.scores import Scores
 from recassay.results.settings import population
@@ -137,15 +138,15 @@ def _split_of(log: Interactions) -> str:
 def _named(models: Any) -> Iterable[tuple[str, Any]]:
     """Yield (name, model) of each model; raise U109 for repeated names.
 
-    Names are the keys of a dict, else the names of runs, or the texts of models.
+    Names are the keys of a dict, else the names of runs, or of models by their class and parameters.
     """
     if isinstance(models, Mapping):
         yield from ((str(name), _parsed(model)) for name, model in models.items())
         return
+    parsed = [_parsed(one) for one in (models if isinstance(models, list | tuple) else [models])]
     seen = set()
-    for one in models if isinstance(models, list | tuple) else [models]:
-        model = _parsed(one)
-        name = model.name if isinstance(model, Run) else str(model)
+    for model, described in zip(parsed, system_names(parsed), strict=True):
+        name = model.name if isinstance(model, Run) else described
         if name in seen:
             raise UsageError("U109", f"two systems have the name '{name}'", hint="give a dict of name to model")
         seen.add(name)

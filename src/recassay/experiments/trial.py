@@ -9,6 +9,7 @@ from recassay.data.fold import Fold
 from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Trial
 from recassay.models.base.capabilities import fitted_on_fold
+from recassay.naming.system_names import system_names
 from recassay.protocols.base import UserProtocol
 from recassay.protocols.ranking import Ranking
 
@@ -31,7 +32,10 @@ def trial(
     [0.113, 0.065, 0.056, 0.067]
     """
     ask = ask or Ranking()
-    named = dict(models) if isinstance(models, Mapping) else {str(model): model for model in models}
+    if not isinstance(models, Mapping):
+        models = list(models)
+        models = dict(zip(system_names(models), models, strict=True))
+    named = dict(models)
     fitted = {name: fitted_on_fold(model, fold) for name, model in named.items()}
     question = ranking_task(fold, ask)
     runs = {name: play_fitted(one, question, name, k=ask.k, threads=threads) for name, one in fitted.items()}

@@ -43,6 +43,7 @@ from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task
 from recassay.errors import UsageError
 from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
 from recassay.models.base.capabilities import FitsByUser, fitted_on_fold
+from recassay.naming.system_names import system_name
 from recassay.protocols.ranking import Ranking
 from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION
 
@@ -166,7 +167,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     spark, label = session_of(fold.labelled), label_of(fold.number)
     log = SparkTable(fold.labelled.select(*fold.train.columns, label), "the log")
     tables = {LOG: log}
-    name, items = request.name or str(model), None
+    name, items = request.name or system_name(model), None
     if isinstance(model, FactorTable):
         items = Vectors.of(_in_memory(model.items), "items")
         if is_spark_frame(model.users):

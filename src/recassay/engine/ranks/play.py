@@ -13,6 +13,7 @@ from recassay.engine.ranks.standings import compute_standings, standings_of_list
 from recassay.engine.ranks.task import RankingTask
 from recassay.models.base.capabilities import UsesLog, fitted_on_fold, gives_scores
 from recassay.models.base.model import recommend
+from recassay.naming.system_names import system_name
 from recassay.protocols.base import UserProtocol
 from recassay.threads import Progress
 
@@ -42,7 +43,7 @@ class PlayRequest:
 def play_fold(request: PlayRequest) -> Run:
     """Return the top lists and the ranks of relevant items of a model on a fold; an unfitted model is fitted first."""
     model, protocol, execution = request.model, request.protocol, request.execution
-    name = request.name or (model.name if isinstance(model, Run) else str(model))
+    name = request.name or (model.name if isinstance(model, Run) else system_name(model))
     fitted = fitted_on_fold(model, request.fold)
     task = ranking_task(request.fold, protocol)
     return play_fitted(fitted, task, name, k=protocol.k, threads=execution.threads, progress=execution.progress)

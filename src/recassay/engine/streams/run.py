@@ -22,6 +22,7 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.incremental._clock import has_clock
 from recassay.models.incremental.base import WalksStream
+from recassay.naming.system_names import system_name
 from recassay.portable.elementary import exp
 from recassay.protocols.prequential import Prequential
 from recassay.results.outcomes import Outcomes
@@ -82,7 +83,7 @@ def play_stream(
     """
     given = StreamSource(source, protocol)
     _refuse_unfit(given, protocol)
-    name = name or str(model)
+    name = name or system_name(model)
     features = None if items is None else read_items(items)
     about = {"model": name, "protocol": str(protocol), "metrics": str(metrics), "lists": lists}
     file = Checkpoint(checkpoint, about)

@@ -19,11 +19,11 @@ from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError
 from recassay.models.base.capabilities import Lists
-from recassay.models.base.model import NO_ITEM, ScoringModel
+from recassay.models.base.model import NO_ITEM, NamesFitted, ScoringModel
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreTable:
+class ScoreTable(NamesFitted):
     """A table of scores, users by items: NumPy, SciPy sparse (missing entries score 0) or a torch tensor.
 
     >>> from recassay.data.synthetic.tastes import log
@@ -70,7 +70,7 @@ class FittedTable(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreFunction:
+class ScoreFunction(NamesFitted):
     """A function from a user id to item scores: an array in the order of the log's items, or a mapping by item id.
 
     Items missing from a mapping have no score and are never recommended.
@@ -131,7 +131,7 @@ class FittedScores(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class RecommendFunction:
+class RecommendFunction(NamesFitted):
     """A function from a user id and k to the best items, best first: item ids, or pairs of id and score.
 
     Such a system only has lists, so all items missing from a list tie at its end. Items that the user has in training

@@ -18,13 +18,13 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import Lists
-from recassay.models.base.model import NO_ITEM, FittedFactors, ScoringModel, user_item_matrix
+from recassay.models.base.model import NO_ITEM, FittedFactors, NamesFitted, ScoringModel, user_item_matrix
 from recassay.models.factors.implicit import FittedItemKNN, fit_quietly
 from recassay.optional import need
 
 
 @dataclass(frozen=True, eq=False)
-class Implicit:
+class Implicit(NamesFitted):
     """A model of the library implicit: ``Implicit(LogisticMatrixFactorization())``.
 
     It is fitted on the 0/1 matrix of users and items with one BLAS thread. A model with factors scores an item by
@@ -49,7 +49,7 @@ class Implicit:
 
 
 @dataclass(frozen=True, eq=False)
-class Cornac:
+class Cornac(NamesFitted):
     """A model of the library Cornac: ``Cornac(cornac.models.MF(seed=1))``.
 
     The model gets the ratings of the log, or 1 if the log has none.
@@ -92,7 +92,7 @@ class FittedCornac(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class LensKit:
+class LensKit(NamesFitted):
     """A scorer of LensKit (2025 or later): ``LensKit(lenskit.als.BiasedMFScorer())``.
 
     It is trained in LensKit's own pipeline, on the ratings and times of the log if there are any, with a fixed seed.
@@ -130,7 +130,7 @@ class FittedLensKit(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class RecTools:
+class RecTools(NamesFitted):
     """A model of RecTools: ``RecTools(EASEModel())``.
 
     The model gets the ratings of the log as weights, or 1 if the log has none. It returns lists only, so all items

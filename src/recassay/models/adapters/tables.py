@@ -21,7 +21,7 @@ from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import read_parquet
 from recassay.data.io.roles import role_named
 from recassay.errors import InputError
-from recassay.models.base.model import FittedFactors, ScoringModel, checked_scores
+from recassay.models.base.model import FittedFactors, NamesFitted, ScoringModel, checked_scores
 
 Float32 = NDArray[np.float32]
 
@@ -120,7 +120,7 @@ def _frame(source: Any) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class FactorTable:
+class FactorTable(NamesFitted):
     """Factors of users and items, whose products are the scores: two tables of ids and vectors, or Parquet files.
 
     Use it for factors computed by Spark's ALS or any other library. Users and items without a vector have no scores
@@ -187,7 +187,7 @@ class FittedTables(FittedFactors):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreBatches:
+class ScoreBatches(NamesFitted):
     """A function from an array of user ids to a row of item scores for each user, as networks compute them.
 
     Columns are in the order of ``items``, or of the log's items (ascending by id) if ``items`` is None. Items of the

@@ -5,10 +5,11 @@ A model is a frozen description. It can be printed, compared and fitted many tim
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,27 @@ USERS_PER_BLOCK = 256  # bounds memory; constant, because the rounding of a matr
 NO_ITEM = -1  # fills the end of a list that runs out of items
 
 
-class CheckedParameters(Named):
+class NamesFitted:
+    """Base of unfitted models: what ``fit`` returns is called in tables as the model that it was fitted from."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the ``fit`` of a class note the name of the model in what it returns."""
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = _noting_its_name(cls.fit)  # type: ignore[attr-defined]
+
+
+def _noting_its_name(fit: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fit)
+    def noting(self: Any, *arguments: Any, **options: Any) -> Any:
+        fitted = fit(self, *arguments, **options)
+        vars(fitted)["fitted_from"] = str(self)  # fitted models are frozen
+        return fitted
+
+    return noting
+
+
+class CheckedParameters(Named, NamesFitted):
     """Base of unfitted models, with methods that check the range of their parameters."""
 
     def at_least(self, least: float, *parameters: str) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
+from recassay.models.base.model import NamesFitted
 from recassay.models.incremental._walk import Int32
 from recassay.models.incremental.base import FittedStream, fit_learner
 
@@ -24,7 +25,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RiverLike:
+class RiverLike(NamesFitted):
     """A model with ``learn_one`` and ``predict_one``: ``RiverLike(river.reco.BiasedMF())``.
 
     Both methods take (user, item), as recommenders of river do, or a mapping of features, as its regressors do:
@@ -93,7 +94,7 @@ class LearningOne:
 
 
 @dataclass(frozen=True, eq=False)
-class PartialFit:
+class PartialFit(NamesFitted):
     """A model with ``partial_fit`` and ``predict`` or ``recommend``.
 
     ``partial_fit(X)`` gets a row (user, item) per event, and also the values of the events if it has a parameter

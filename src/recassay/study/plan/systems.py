@@ -13,9 +13,10 @@ from typing import Any
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.base.capabilities import WrapsModel
 from recassay.naming.grammar import suggest
+from recassay.naming.system_names import ADDRESS
 from recassay.study.config.reading import Key, Reader
 from recassay.study.plan.run_files import Columns, RunFiles, expand, names_run_files
-from recassay.study.store.folder import ADDRESS, StudyCell
+from recassay.study.store.folder import StudyCell
 
 FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
 

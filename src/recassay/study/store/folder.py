@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import json
 import pickle
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,7 @@ from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import RecassayError
+from recassay.naming.system_names import ADDRESS
 from recassay.report.content.csv_text import csv_text
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import Outcomes
@@ -39,7 +39,6 @@ from recassay.study.store.stream_fold import StreamFold
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
 MADE_FROM = "made from"  # the entry of the key in the metadata of a table
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in the default text of Python objects
 
 
 @dataclass(frozen=True)
