@@ -5,6 +5,7 @@ import math
 import os
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,9 @@ SETTINGS = WatchSettings(
     metrics=("ndcg@5", "hit@5", "mrr@5", "precision@5", "recall@5"), window=30 * MINUTE, lateness=10 * MINUTE,
     remember=HOUR, every=MINUTE, user_window=HOUR, idle=1 << 60, ahead=1 << 60, segments=("arm",),
 )  # fmt: skip
+
+RETURNING = replace(SETTINGS, forget=3 * HOUR)
+PAUSES = (0, 60, 1_000, 4_000, 12_000)  # seconds: users come back as new units
 
 
 def micro(event):
@@ -87,23 +91,25 @@ def values(event, feedback, k=5):
 
 
 def user_means(judged, metric):
-    """By arm the mean of each user over the exposures of the user's first hour, in the arm of the first one."""
-    first, lists, by_arm = {}, defaultdict(list), defaultdict(list)
+    """By arm the mean of each unit: a user's exposures in the hour after the first one, in its arm; 3 hours end it."""
+    units, lists, by_arm = {}, defaultdict(list), defaultdict(list)
     for event, found in judged:
-        user, arm = event["user_id"], event["arm"]
-        first.setdefault(user, (micro(event), arm))
-        if micro(event) < first[user][0] + SETTINGS.user_window and arm == first[user][1]:
-            lists[user].append(found[metric])
-    for user, own in lists.items():
-        by_arm[first[user][1]].append(sum(own) / len(own))
+        user, arm, time = event["user_id"], event["arm"], micro(event)
+        if user not in units or time >= units[user][0] + RETURNING.forget:
+            units[user] = (time, arm)
+        begin, own = units[user]
+        if time < begin + SETTINGS.user_window and arm == own:
+            lists[user, begin, arm].append(found[metric])
+    for (_, _, arm), own in lists.items():
+        by_arm[arm].append(sum(own) / len(own))
     return by_arm
 
 
-def make_events(n, seed):
+def make_events(n, seed, pauses=(0, 1, 3, 10, 60)):
     """Exposures and feedback with ties, repeats, feedback without a request or an exposure, and users in two arms."""
     draw, events, now = random.Random(seed), [], 1_700_000_000.0
     for number in range(n):
-        now += draw.choice([0, 1, 3, 10, 60])
+        now += draw.choice(pauses)
         items = [f"i{draw.randrange(30)}" for _ in range(draw.randrange(8))]
         user = f"u{draw.randrange(max(3, n // 5))}"
         arm = "new" if (int(user[1:]) + (draw.random() < 0.02)) % 2 else "old"
@@ -122,15 +128,15 @@ def make_events(n, seed):
     return events
 
 
-def watched(events, seed, folder=None, partitions=1, kills=False):
+def watched(events, seed, folder=None, partitions=1, kills=False, options=SETTINGS, sizes=(1, 3, 20, 100)):
     """Watch events within the lateness, in random batches and partitions; a kill loses what is not committed."""
-    draw, slack = random.Random(seed), SETTINGS.lateness / 1e6 * 0.99
+    draw, slack = random.Random(seed), options.lateness / 1e6 * 0.99
     parts = [[] for _ in range(partitions)]
     for event in sorted(events, key=lambda event: event["time"] + draw.random() * slack):
         draw.choice(parts).append(json.dumps(event).encode())
 
     def start():
-        watcher = Watcher(SETTINGS, folder)
+        watcher = Watcher(options, folder)
         for part in range(partitions):
             watcher.clock.expect(str(part), 0)
         at = [watcher.positions.get(str(part), 0) for part in range(partitions)]
@@ -141,7 +147,7 @@ def watched(events, seed, folder=None, partitions=1, kills=False):
     watcher, at = start()
     while left := [part for part in range(partitions) if at[part] < len(parts[part])]:
         part = draw.choice(left)
-        lines = parts[part][at[part] : at[part] + draw.choice([1, 3, 20, 100])]
+        lines = parts[part][at[part] : at[part] + draw.choice(sizes)]
         at[part] += len(lines)
         watcher.take(str(part), read_lines(lines, SETTINGS.segments), 0, position=at[part])
         if at[part] >= len(parts[part]):
@@ -210,6 +216,32 @@ def test_bits_do_not_depend_on_batches_partitions_order_and_kills(tmp_path_facto
     found = watched(events, seed + 1, folder, partitions, kills)
     assert bits(found) == bits(watched(events, seed + 2))
     found.close()
+
+
+@settings(max_examples=30 if LONG else 6)
+@given(st.integers(0, 1 << 30), st.sampled_from([(1,), (2, 7), (50,), (1000,)]), st.booleans())
+def test_users_who_return_are_the_same_units_for_any_batch_size(tmp_path_factory, seed, sizes, kills):
+    events = make_events(120, seed, PAUSES)
+    folder = tmp_path_factory.mktemp("state") / "state" if kills else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recassay.live.watcher.SMALL_LOG", 0)  # the table of units is stored often
+        found = watched(events, seed + 1, folder, kills=kills, options=RETURNING, sizes=sizes)
+    assert bits(found) == bits(watched(events, seed + 2, options=RETURNING, sizes=(1,)))
+    exposures, _ = replay(events)
+    judged = [(event, values(event, feedback)) for event, feedback in exposures]
+    for arm in ("new", "old"):
+        units, means = found.tally.unit_sums.select(arm=arm), user_means(judged, "hit@5")[arm]
+        assert units.counts[0, 1] == len(means) > len({event["user_id"] for event in events if event.get("arm") == arm})
+        assert float(units.total(0, 1)) == pytest.approx(math.fsum(means), rel=1e-12)
+    found.close()
+
+
+def test_a_user_who_returns_twice_in_one_batch_is_three_units_without_the_exposures_of_each_other():
+    days = (0, 31, 62, 93)
+    shown = [{"request_id": str(day), "user_id": "ann", "items": ["a"], "time": day * 86_400 + 1} for day in days]
+    clicks = [{"request_id": str(day), "item_id": "a", "time": day * 86_400 + 2} for day in (0, 62)]
+    row = ra.watch(sorted(shown + clicks, key=lambda event: event["time"]), "hit@1").summary().row(0, named=True)
+    assert (row["unit_mean"], row["units"]) == (0.5, 4)
 
 
 def test_a_state_that_is_opened_again_has_the_same_bits(tmp_path):

@@ -18,7 +18,7 @@ from recassay.live.keys import KeyMap
 
 @dataclass(frozen=True, eq=False)
 class ClosedUnits:
-    """Users whose counting time has ended: when it ended (microseconds), their arm, and their means (n, metrics)."""
+    """Units whose counting time has ended: when it ended (microseconds), their arm, and their means (n, metrics)."""
 
     ends: NDArray[np.int64]
     arms: NDArray[np.int64]
@@ -28,8 +28,8 @@ class ClosedUnits:
 class UserUnits:
     """Sums over the exposures of each user that are within ``span`` of the user's first one and in its arm.
 
-    A user with an exposure ``forget`` or more after the first one becomes a new unit then; both times are in
-    microseconds. ``metrics`` is the number of metrics. Exposures must come in the order of their times.
+    An exposure of the user ``forget`` or more after the first one begins another unit; both times are in microseconds.
+    ``metrics`` is the number of metrics. Exposures must come in the order of their times.
     """
 
     def __init__(self, metrics: int, span: int, forget: int) -> None:
@@ -54,7 +54,6 @@ class UserUnits:
         if not times.size:
             return np.empty(0, np.int64), 0
         rows, begins = self._rows(users, times, arms)
-        begins = np.union1d(begins, self._restart(rows, times, arms)).astype(np.int64)
         if begins.size:
             self.queue.append((times[begins], rows[begins]))
         inside = times < self.first[rows] + self.span
@@ -66,40 +65,38 @@ class UserUnits:
     def _rows(
         self, users: pl.Series, times: NDArray[np.int64], arms: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the row of each exposure's user in the table of users; add new users to the table.
+        """Return the row of each exposure's unit in the table of units; add new units to the table.
 
-        Also return the positions of the first exposures of new users.
+        A user's first exposure begins a unit, and so does the first one at least ``forget`` after that of the last
+        unit. Also return the positions of these exposures, in ascending order.
         """
         keys, checks = text_hashes(users)
         codes, distinct = number_in_order([Piece(0, readonly(keys), readonly(checks))])
-        firsts, keys, checks = distinct.rows, distinct.keys, distinct.checks
-        nothing = np.zeros(keys.size, np.bool_)
-        found = self.map.visit(keys, checks, nothing, np.zeros(keys.size, np.int64), span=0, floor=0)
-        new = np.flatnonzero(found == ABSENT)
-        if new.size:
-            found[new] = self.size + np.arange(new.size)
-            self._grow(self.size + new.size)
-            self.map.visit(keys[new], checks[new], ~nothing[new], found[new], span=1 << 61, floor=0)
-            self.ids.append(users.gather(firsts[new]))
-            self.first[found[new]], self.arm[found[new]] = times[firsts[new]], arms[firsts[new]]
-            self.sums[found[new]], self.counts[found[new]] = 0, 0
-            self.size += new.size
-        return found[codes], firsts[new]
-
-    def _restart(self, rows: NDArray[np.int64], times: NDArray[np.int64], arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Start a new unit for each user with an exposure at least ``forget`` after the first one of the unit.
-
-        Return the positions of the first exposures of the new units. ``rows`` is the row of each exposure's user in the
-        table of users.
-        """
-        back = np.flatnonzero(times >= self.first[rows] + self.forget)
-        if not back.size:
-            return back
-        _, place = np.unique(rows[back], return_index=True)
-        begins = back[place]
-        own = rows[begins]
-        self.first[own], self.arm[own], self.sums[own], self.counts[own] = times[begins], arms[begins], 0, 0
-        return begins
+        latest = self.map.visit(
+            distinct.keys, distinct.checks, np.zeros(distinct.keys.size, np.bool_), distinct.rows, span=-1, floor=0
+        )
+        rows, begins = latest[codes], np.empty(0, np.int64)
+        while True:  # each pass begins at most one unit of each user
+            unknown = rows == ABSENT
+            back = np.flatnonzero(unknown | (times >= self.first[np.where(unknown, 0, rows)] + self.forget))
+            if not back.size:
+                break
+            own, place = np.unique(codes[back], return_index=True)
+            first, new = back[place], self.size + np.arange(own.size)
+            self._grow(self.size + own.size)
+            self.first[new], self.arm[new] = times[first], arms[first]
+            self.ids.append(users.gather(first))
+            self.size += own.size
+            since = np.full(latest.size, times.size)
+            latest[own], since[own] = new, first
+            after = np.flatnonzero(np.arange(times.size) >= since[codes])
+            rows[after] = latest[codes[after]]
+            begins = np.append(begins, first)
+        own = np.unique(codes[begins])
+        self.map.visit(
+            distinct.keys[own], distinct.checks[own], np.ones(own.size, np.bool_), latest[own], span=-1, floor=0
+        )
+        return rows, np.sort(begins)
 
     def _grow(self, size: int) -> None:
         while self.first.size < size:
@@ -128,13 +125,13 @@ class UserUnits:
 
     @property
     def n_open(self) -> int:
-        """Return the number of users whose counting time has not ended."""
+        """Return the number of units whose counting time has not ended."""
         return sum(rows.size for _, rows in self.queue)
 
     def compact(self, upto: int) -> None:
-        """Drop users whose first exposure is ``forget`` or more before time ``upto`` (they would begin a new unit).
+        """Drop units whose first exposure is ``forget`` or more before time ``upto`` (their users would begin another).
 
-        Nothing happens if they are less than a tenth of all users.
+        Nothing happens if they are less than a tenth of all units.
         """
         keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
         if keep.size > 0.9 * self.size:
@@ -142,7 +139,7 @@ class UserUnits:
         self.restore({**self.snapshot(keep)})
 
     def snapshot(self, keep: NDArray[np.int64] | None = None) -> dict[str, Any]:
-        """Return the table of users, ready to store; its column ``open`` marks those whose counting time has not ended.
+        """Return the table of units, ready to store; its column ``open`` marks those whose counting time has not ended.
 
         ``keep`` are the rows to return; None: all.
         """
@@ -163,7 +160,7 @@ class UserUnits:
         return {"users": pl.DataFrame(columns)}
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Set the table of users to what :meth:`snapshot` returned."""
+        """Set the table of units to what :meth:`snapshot` returned."""
         table: pl.DataFrame = stored["users"]
         self.__init__(self.metrics, self.span, self.forget)  # type: ignore[misc]
         n = table.height
@@ -171,7 +168,7 @@ class UserUnits:
             return
         self._grow(n)
         self.size, self.ids = n, [table["user_id"]]
-        self.map.add(table["user_id"], np.arange(n), span=1 << 61)
+        self.map.visit(*text_hashes(table["user_id"]), np.ones(n, np.bool_), np.arange(n), span=-1, floor=0)
         self.first[:n], self.arm[:n] = table["first"].to_numpy(), table["arm"].to_numpy()
         for at in range(self.metrics):
             self.sums[:n, at], self.counts[:n, at] = table[f"sum {at}"].to_numpy(), table[f"count {at}"].to_numpy()
