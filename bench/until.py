@@ -1,4 +1,4 @@
-"""Is ``--until`` honest? A thousand runs on known populations: is the truth inside, and how many users did it take?
+"""Is ``--within`` honest? A thousand runs on known populations: is the truth inside, and how many users did it take?
 
     python bench/until.py [--quick]
 

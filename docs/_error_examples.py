@@ -790,7 +790,7 @@ EXAMPLES: dict[str, str] = {
         ra.read_scores(".")
         """,
     "U221": """
-        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", within=0.01)
         """,
     "U223": """
         Path("run.json").write_text('{"ann": {"x": 0.5}}')

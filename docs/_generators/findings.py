@@ -528,7 +528,7 @@ EXAMPLES = {
         """
         rows = [(f"user {n % 20}", f"item {n % 20 + n // 40 % 3}") for n in range(2_000)]
         model = ra.models.incremental.StreamPopular()
-        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5, order="row")).findings()
+        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5, order="row")).findings
         """,
     ),
     "C015": Example(
@@ -536,7 +536,7 @@ EXAMPLES = {
         """
         rows = [(f"user {n // 2}", f"item {n % 7}") for n in range(400)] + [(f"guest {n}", "item 1") for n in range(300)]
         model = ra.models.incremental.StreamPopular()
-        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5, order="row")).findings()
+        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5, order="row")).findings
         """,
     ),
     "C016": Example(

@@ -326,14 +326,14 @@ def test_another_process_writes_the_same_bytes(recassay, folder):
         assert path.read_bytes() == (folder / "out2" / path.name).read_bytes(), path.name
 
 
-def test_until_prints_the_number_of_users_and_runs_no_tests(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01", "--strata", "2", "--json")
+def test_within_prints_the_number_of_users_and_runs_no_tests(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--within", "0.01", "--strata", "2", "--json")
     assert answer.code == 0
     assert answer.json["comparisons"] == []
-    assert answer.json["settings"]["until"] == {
+    assert answer.json["settings"]["within"] == {
         "width": 0.01, "strata": 2, "level": 0.95, "seed": 0, "users": 4, "of": 4,
     }  # fmt: skip
-    shown = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01")
+    shown = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--within", "0.01")
     assert "All 4 users were scored: the means are exact." in shown.err
 
 

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from recassay import __version__, designs, models, protocols, split
+from recassay import __version__, models, protocols, split
 from recassay import experiments as bias
 from recassay.checks.base import load as checks
+from recassay.designs import grammar
 from recassay.errors import CODES
 from recassay.metrics.describe import HEADINGS
 from recassay.metrics.registry import metrics, names
@@ -20,7 +21,7 @@ LISTS = {
     "sequence-models": lambda: models.sequence.REGISTRY.built_in,
     "models": lambda: models.REGISTRY.built_in, "protocols": lambda: protocols.REGISTRY.built_in,
     "experiments": lambda: bias.REGISTRY.built_in, "estimators": lambda: estimators.REGISTRY.built_in,
-    "designs": lambda: designs.TITLES,
+    "designs": lambda: grammar.TITLES,
 }  # fmt: skip
 
 

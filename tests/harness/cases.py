@@ -48,7 +48,7 @@ EXPRESSIONS = [
 COMMANDS = [
     "score truth.csv run.csv -m ndcg@5", "score truth.csv run.csv -m recall@5 --baseline run --level 0.9 --table csv",
     "score truth.csv run.csv run2.csv --train log.csv --profile trec_eval --json",
-    "score truth.csv run.csv --until 0.1",
+    "score truth.csv run.csv --within 0.1",
     "compare scores.csv --baseline a --table latex", "compare scores.csv --power --wanted 0.1 --rope 0.1 --effect d_z",
     "stats log.csv", "stats log.csv --columns user=user_id,item=item_id", "correct ranks.csv --pool 100 --sample 10",
     "explain ndcg", "explain U101", "list metrics", "report .", "rerank run.csv --train log.csv",
@@ -56,7 +56,7 @@ COMMANDS = [
 ]  # fmt: skip
 OPTIONS = [
     b"--level", b"--resamples", b"--seed", b"--memory", b"--columns", b"--format", b"--nan", b"--ties", b"--profile",
-    b"-m", b"--until", b"--strata", b"--relevant-from", b"--table", b"--threads", b"--test", b"--correction",
+    b"-m", b"--within", b"--strata", b"--relevant-from", b"--table", b"--threads", b"--test", b"--correction",
     b"--set", b"-o", b"1", b"0", b"-1", b"1e-300", b"nan", b"''", b"'['", b"1e400", b"/", b".", b"-", b"/dev/null",
     b"no/such", b"100000000000", b"9223372036854775808", b"1" + 30 * b"0", b"--pool", b"--sample", b"--smallest-group",
     b"--effect", b"--wanted", b"--rope", b"--order", b"--interval", b"--by", b"--by-item", b"--users",

@@ -204,7 +204,7 @@ def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
 @pytest.mark.parametrize(
     ("how", "code"),
     [
-        ({"until": 0.1}, "U107"),
+        ({"within": 0.1}, "U107"),
         ({"memory": "1GB"}, "U107"),
         ({"engine": "sparks"}, "U107"),
         ({"runs": 7}, "U228"),

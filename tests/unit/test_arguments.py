@@ -15,8 +15,8 @@ RUN = {"ann": {"x": 0.9, "y": 0.5}}
 TRUTH = {"ann": {"x": 1}}
 WRONG = [
     {"metrics": 3}, {"metrics": None}, {"metrics": [3]}, {"metrics": {"a": 1}}, {"profile": 5}, {"level": "x"},
-    {"threads": "x"}, {"until": "x"}, {"seed": "x"}, {"resamples": "x"}, {"columns": 3}, {"format": 3}, {"ties": []},
-    {"order": 3}, {"memory": []}, {"train": 3}, {"until": 0.1, "level": 1},
+    {"threads": "x"}, {"within": "x"}, {"seed": "x"}, {"resamples": "x"}, {"columns": 3}, {"format": 3}, {"ties": []},
+    {"order": 3}, {"memory": []}, {"train": 3}, {"within": 0.1, "level": 1},
 ]  # fmt: skip
 
 

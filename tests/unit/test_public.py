@@ -92,6 +92,15 @@ def test_all_is_what_is_public():
         assert name.startswith("_") or name in recassay.__all__ or borrowed, name
 
 
+def test_public_modules_list_what_is_public():
+    modules = [getattr(recassay, name) for name in recassay.__all__ if name != "__version__"]
+    modules = [module for module in modules if isinstance(module, ModuleType)]
+    inner = [getattr(module, name) for module in modules for name in module.__all__]
+    for module in (*modules, *(one for one in inner if isinstance(one, ModuleType) and hasattr(one, "__all__"))):
+        assert dir(module) == sorted(module.__all__), module
+        assert not {"REGISTRY", "annotations"} & set(dir(module)), module
+
+
 def test_every_verb_has_a_signature_and_a_help_of_its_own():
     verbs = [value for name in recassay.__all__ if callable(value := getattr(recassay, name)) and name != "__version__"]
     assert [verb for verb in verbs if not (inspect.isfunction(verb) or inspect.isclass(verb))] == []

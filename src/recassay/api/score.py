@@ -60,7 +60,7 @@ def score(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    until: float | None = None,
+    within: float | None = None,
     strata: int = 1,
     memory: str | int | None = None,
     engine: choices.Engine | None = None,
@@ -97,7 +97,7 @@ def score(
     ``interval``, ``level``, ``resamples`` and ``seed`` describe the intervals of the means; ``interval=None`` leaves
     them out.
 
-    With ``until`` users are drawn at random until every mean is accurate to ± ``until``; with several ``strata`` they
+    With ``within`` users are drawn at random until every mean is accurate to ± ``within``; with several ``strata`` they
     are drawn in groups by activity. The intervals are valid although drawing stops when they are narrow, and the scores
     are those of the users drawn.
 
@@ -145,7 +145,7 @@ def score(
         conventions=one_of("conventions", conventions, stated),
         uncertainty=uncertainty,
         execution=execution,
-        until=None if until is None else Until(until, strata, uncertainty.level, uncertainty.seed),
+        until=None if within is None else Until(within, strata, uncertainty.level, uncertainty.seed),
         first_hits=first_hits,
         groups=one_of("groups", groups, GroupOptions(by or (), by_item or (), smallest_group)),
     )
@@ -157,11 +157,11 @@ def score(
 
 
 def _refuse_groups(request: ScoreRequest, backend: str) -> None:
-    """Raise U217 for groups with ``until``, a growing sample of users, or groups of items outside of memory."""
+    """Raise U217 for groups with ``within``, a growing sample of users, or groups of items outside of memory."""
     if request.until is not None:
         raise UsageError(
             "U217",
-            "groups are not computed for a sample of users that grows until its means are accurate (until): intervals "
+            "groups are not computed for a sample of users that grows until its means are accurate (within): intervals "
             "and tests of groups need a number of users that does not depend on their values",
             hint="score all users, or leave the groups out",
         )

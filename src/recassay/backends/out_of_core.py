@@ -64,7 +64,7 @@ class OutOfCoreBackend(LocalBackend):
         """Return the scores of all runs, equal to the last bit to those of an evaluation in memory."""
         if request.until is not None:
             raise UsageError(
-                "U107", "a memory budget cannot be combined with a sample of users", hint="leave out until, or memory"
+                "U107", "a memory budget cannot be combined with a sample of users", hint="leave out within, or memory"
             )
         return score_files(request)
 
@@ -335,6 +335,6 @@ def _available(memory: int, held: int, users: int = 0) -> int:
             f"{memory >> 20:,} MB are too little: the program and the data it must hold take {held >> 20:,} MB, and "
             f"{what} takes {values >> 20:,} MB",
             where="memory",
-            hint=f"give {-(-(held + values) // 2**20)}MB or more, or score a sample of the users with until",
+            hint=f"give {-(-(held + values) // 2**20)}MB or more, or score a sample of the users with within",
         )
     return memory - held

@@ -204,16 +204,16 @@ def score(
     level: _options.Level = 0.95,
     resamples: _options.Resamples = 10_000,
     seed: _options.Seed = 0,
-    until: Annotated[
+    within: Annotated[
         float | None,
         option(
-            "--until", "Score random users until every mean is accurate to ± this width.", STATISTICS, metavar="WIDTH"
+            "--within", "Score random users until every mean is accurate to ± this width.", STATISTICS, metavar="WIDTH"
         ),
     ] = None,
     strata: Annotated[
         int,
         option(
-            "--strata", "With --until: number of activity strata to draw users from.", STATISTICS, metavar="N", min=1
+            "--strata", "With --within: number of activity strata to draw users from.", STATISTICS, metavar="N", min=1
         ),
     ] = 1,
     by: Annotated[
@@ -306,7 +306,7 @@ def score(
                 train=train,
                 items=items,
                 users=table_of_users,
-                until=until,
+                within=within,
                 strata=strata,
                 first_hits=output is not None,
                 reading=ReadOptions(
@@ -321,7 +321,7 @@ def score(
             )
         comparison = None
         if (
-            len(systems) > 1 and scores.unit_metrics and until is None
+            len(systems) > 1 and scores.unit_metrics and within is None
         ):  # a test needs a number of users fixed in advance
             from recassay.api.compare import compare
 
@@ -375,21 +375,21 @@ def _show(
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
-    if "until" in scores.settings:
-        _common.say(_sample_note(scores.settings["until"]))
+    if "within" in scores.settings:
+        _common.say(_sample_note(scores.settings["within"]))
     if output is not None:
         _common.say(f"Results are in {output}")
 
 
-def _sample_note(until: Mapping[str, Any]) -> str:
+def _sample_note(record: Mapping[str, Any]) -> str:
     """Return a sentence on how many users were scored, if users were sampled until the means were accurate enough.
 
-    ``until`` is the record of this: users drawn and in all, the wanted half-width, and the confidence level.
+    ``record`` has: users drawn and in all, the wanted half-width, and the confidence level.
     """
-    users, total = until["users"], until["of"]
+    users, total = record["users"], record["of"]
     if users == total:
         return f"All {total:,} users were scored: the means are exact."
-    width, level = f"{until['width']:g}", f"{100 * until['level']:g} %"
+    width, level = f"{record['width']:g}", f"{100 * record['level']:g} %"
     return (
         f"{users:,} of {total:,} users were sampled: every mean is accurate to ±{width}. The intervals are valid at "
         f"{level} at any number of users."

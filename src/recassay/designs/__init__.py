@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from recassay.designs.expect import DesignResult, MetricOutcome, expect
-from recassay.designs.grammar import DEPARTURES, PARTS, TITLES, Design, parameters_of, parse, parse_list
+from recassay.designs.grammar import Design, parse, parse_list
 
 __all__ = [
-    "DEPARTURES",
-    "PARTS",
-    "TITLES",
     "Design",
     "DesignResult",
     "MetricOutcome",
     "expect",
-    "parameters_of",
     "parse",
     "parse_list",
 ]
+__dir__ = __all__.copy  # what `dir` lists

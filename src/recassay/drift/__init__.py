@@ -19,4 +19,5 @@ from recassay.naming.registry import Registry
 REGISTRY: Registry[type[Detector]] = Registry("drift detector", "recassay.drift", Detector, group="recassay.detectors")
 parse = REGISTRY.parse
 
-__all__ = ["ADWIN", "REGISTRY", "Alarm", "Detector", "PageHinkley", "Watch", "alarms", "parse"]
+__all__ = ["ADWIN", "Alarm", "Detector", "PageHinkley", "Watch", "alarms", "parse"]
+__dir__ = __all__.copy  # what `dir` lists

@@ -26,7 +26,6 @@ parse = REGISTRY.parse
 parse_list = REGISTRY.parse_list
 
 __all__ = [
-    "REGISTRY",
     "Experiment",
     "LinearFit",
     "Trial",
@@ -47,3 +46,4 @@ __all__ = [
     "trade_off",
     "trial",
 ]
+__dir__ = __all__.copy  # what `dir` lists

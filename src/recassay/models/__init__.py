@@ -8,7 +8,8 @@ from recassay.models.adapters.libraries import Cornac, Implicit, LensKit, RecToo
 from recassay.models.adapters.tables import FactorTable, ScoreBatches
 from recassay.models.base.capabilities import CanFit, Fitted, HasFactors, ScoresItems
 from recassay.models.base.model import BuiltIn, ScoringModel
-from recassay.models.base.registry import REGISTRY, parse
+from recassay.models.base.registry import REGISTRY as REGISTRY
+from recassay.models.base.registry import parse
 from recassay.models.baselines.markov import Markov
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
@@ -33,7 +34,6 @@ __all__ = [
     "MMR",
     "NARM",
     "PLSA",
-    "REGISTRY",
     "SPAD",
     "BERT4Rec",
     "BiasedMF",
@@ -70,3 +70,4 @@ __all__ = [
     "parse",
     "sequence",
 ]
+__dir__ = __all__.copy  # what `dir` lists

@@ -15,7 +15,6 @@ REGISTRY: Registry[type[BaseProtocol]] = Registry(
 parse = REGISTRY.parse
 
 __all__ = [
-    "REGISTRY",
     "BaseProtocol",
     "Protocol",
     "Step",
@@ -26,3 +25,4 @@ __all__ = [
     "ranking",
     "sequence",
 ]
+__dir__ = __all__.copy  # what `dir` lists

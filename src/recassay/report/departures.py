@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recassay import designs
+from recassay.designs import grammar
 from recassay.metrics.registry import metrics
 from recassay.naming.departures import Departure
 
@@ -42,7 +42,7 @@ def declared(registries: Mapping[str, Any]) -> Iterator[Declared]:
             yield from (Declared(name, kind, departure) for departure in departures_of(one))
     for name, metric in metrics().items():
         yield from (Declared(name, "metric", departure) for departure in departures_of(metric))
-    for name, several in designs.DEPARTURES.items():
+    for name, several in grammar.DEPARTURES.items():
         yield from (Declared(name, "design", departure) for departure in several)
     for module in map(importlib.import_module, MODULES):
         for name in module.__all__:

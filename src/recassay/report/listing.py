@@ -15,10 +15,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recassay import designs
 from recassay.checks.base import CHECKS
 from recassay.checks.base import load as checks
 from recassay.data.io.formats import FORMATS, formats
+from recassay.designs import grammar
 from recassay.errors import CODES, UsageError
 from recassay.errors.advice import ADVICE
 from recassay.metrics.base import Metric
@@ -134,7 +134,7 @@ def entries(kind: str) -> list[Entry]:
         found = sorted((describe(metric) for metric in metrics().values()), key=lambda one: (one.family, one.name))
         return [Entry(_heading(one), one.family, one.title, METRICS.source(one.name)) for one in found]
     if kind == "designs":
-        return [Entry(name, designs.parameters_of(name) or "none", title) for name, title in designs.TITLES.items()]
+        return [Entry(name, grammar.parameters_of(name) or "none", title) for name, title in grammar.TITLES.items()]
     if kind == "profiles":
         found_profiles = profiles().values()
         return [
@@ -192,8 +192,8 @@ def _page(name: str) -> Explanation:
     named = [(home, one) for home in NAMED.values() for one in home.registry.kinds if one.lower() == bare.lower()]
     if named:  # a model and a split may differ in case alone: random is a split, Random a model
         return _named_page(*next((found for found in named if found[1] == bare), named[0]))
-    if bare.upper() in {design.upper() for design in designs.TITLES}:
-        return _design_page(next(design for design in designs.TITLES if design.upper() == bare.upper()))
+    if bare.upper() in {design.upper() for design in grammar.TITLES}:
+        return _design_page(next(design for design in grammar.TITLES if design.upper() == bare.upper()))
     if name in profiles():
         return _profile_page(profiles()[name])
     if name.upper() in checks():
@@ -205,7 +205,7 @@ def _page(name: str) -> Explanation:
         sections = {"What happened": advice.cause, "What to do": advice.remedy}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     values = [one for home in NAMED.values() for one in home.registry.kinds]
-    known = [*names(), *values, *designs.TITLES, *profiles(), *FORMATS.kinds, *checks(), *CODES]
+    known = [*names(), *values, *grammar.TITLES, *profiles(), *FORMATS.kinds, *checks(), *CODES]
     hint = suggest(name, known)
     hint = hint if len(hint) < 100 else f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)
@@ -231,10 +231,10 @@ def _named_page(named: Listed, name: str) -> Explanation:
 
 
 def _design_page(name: str) -> Explanation:
-    written = designs.parameters_of(name)
-    sections = {"Written": f"{name}({written})" if written else name, "Parts": designs.PARTS}
-    sections |= departures_section(designs.DEPARTURES.get(name, ()))
-    return Explanation(name, "design", designs.TITLES[name], sections)
+    written = grammar.parameters_of(name)
+    sections = {"Written": f"{name}({written})" if written else name, "Parts": grammar.PARTS}
+    sections |= departures_section(grammar.DEPARTURES.get(name, ()))
+    return Explanation(name, "design", grammar.TITLES[name], sections)
 
 
 def _reflowed(text: str) -> str:

@@ -37,7 +37,6 @@ REGISTRY: Registry[type[Split]] = Registry("split", "recassay.split", Split, gro
 parse = REGISTRY.parse
 
 __all__ = [
-    "REGISTRY",
     "LeakReport",
     "RowAssignment",
     "Split",
@@ -63,3 +62,4 @@ __all__ = [
     "windows",
     "wtd",
 ]
+__dir__ = __all__.copy  # what `dir` lists

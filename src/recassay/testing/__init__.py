@@ -25,3 +25,4 @@ __all__ = [
     "check_split",
     "checkerboard",
 ]
+__dir__ = __all__.copy  # what `dir` lists

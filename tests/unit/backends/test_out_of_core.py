@@ -317,7 +317,7 @@ class TestRefusals:
 
     def test_not_with_until(self):
         with pytest.raises(UsageError, match="combined with a sample"):
-            judged("run.csv", memory="8GB", until=0.1)
+            judged("run.csv", memory="8GB", within=0.1)
 
 
 def test_progress_tells_of_rows(tmp_path):

@@ -43,7 +43,7 @@ def rows_of(repeated):
 
 def test_repeats_are_counted_in_the_finding_and_the_exhibit():
     stream = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5, order="row"), metrics="recall@5")
-    (finding,) = stream.findings()
+    (finding,) = stream.findings
     assert (finding.code, finding.system) == ("C014", stream.name)
     assert "200 of 560 (36 %) events of known users were not scored" in finding.detail  # 400 events, 40 are first
     assert "repeats='allow'" in finding.detail
@@ -53,15 +53,15 @@ def test_repeats_are_counted_in_the_finding_and_the_exhibit():
         ra.protocols.prequential(at=5, order="row", repeats="allow"),
         ra.protocols.prequential(at=5, order="row", warmup=300),
     ):
-        assert [one.code for one in ra.play(StreamPopular(), rows_of(0), calm).findings()] == []
+        assert [one.code for one in ra.play(StreamPopular(), rows_of(0), calm).findings] == []
     allowed = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5, order="row", repeats="allow"))
-    assert allowed.findings() == []
+    assert allowed.findings == ()
 
 
 def test_every_copy_has_its_own_findings():
     split = ra.protocols.prequential(at=5, order="row", folds="split", copies=2)
     stream = ra.play(StreamPopular(), rows_of(5), split, metrics="recall@5")
-    assert [one.code for one in stream.findings()] == ["C014", "C014"]
+    assert [one.code for one in stream.findings] == ["C014", "C014"]
 
 
 def test_a_study_reports_it_once_for_all_systems(tmp_path):
@@ -82,7 +82,7 @@ def test_a_study_reports_it_once_for_all_systems(tmp_path):
 
 def test_a_sound_stream_has_no_finding():
     stream = ra.play(StreamPopular(), log(users=60, items=40, events=900), ra.protocols.prequential(at=5, order="row"))
-    assert stream.findings() == []
+    assert stream.findings == ()
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ class TestNoRelevant:
         truth = {user: {"x": 1.0} if user % 4 == 0 else {"x": 1.0, "y": 0.0} for user in users}
         run = {user: ["x", "y"] for user in users}
         metric = "auc(negatives='judged')"
-        scores = ra.score({"run": run}, truth, metric, no_relevant="zero", until=0.01)
+        scores = ra.score({"run": run}, truth, metric, no_relevant="zero", within=0.01)
         row = scores.rows[0]
         assert row.mean == 1.0
         assert row.low <= 1.0 <= row.high

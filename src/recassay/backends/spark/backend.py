@@ -41,7 +41,7 @@ class SparkBackend:
         """Return the scores of all users, whose values stay in Parquet files."""
         if request.until is not None or request.execution.memory is not None:
             raise UsageError(
-                "U107", "Spark scores all users and manages its own memory", hint="leave out until and memory"
+                "U107", "Spark scores all users and manages its own memory", hint="leave out within and memory"
             )
         return score_tables(request)
 

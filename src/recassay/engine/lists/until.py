@@ -51,8 +51,8 @@ class Until:
         if not 0 < self.width < 1:
             raise UsageError(
                 "U102",
-                f"until must be between 0 and 1, got {self.width:g}",
-                hint="until=0.001 gives means within 0.001",
+                f"within must be between 0 and 1, got {self.width:g}",
+                hint="within=0.001 gives means accurate to ± 0.001",
             )
         if not 0 < self.level < 1:
             raise UsageError("U102", f"the level must be between 0 and 1, got {self.level}", hint="for example 0.95")
@@ -67,8 +67,8 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
 
     ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn. Metrics need a
     bounded value per user and equal weights; raise U221 otherwise. If no metric is defined for users without a relevant
-    item, those users are not drawn. In the result, ``settings["until"]`` holds the number of users drawn and the number
-    of all users.
+    item, those users are not drawn. In the result, ``settings["within"]`` holds the number of users drawn
+    and that of all users.
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)
@@ -107,8 +107,8 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
     scores = assemble(job, judged, drawn_truth.queries, Uncertainty(None, target.level, seed=target.seed), profile)
     bounds = {key: column.bounds for key, column in columns.items()}
     rows = (replace(row, low=low, high=high) for row in scores.rows for low, high in [bounds[row.system, row.metric]])
-    until = {**asdict(target), "users": drawn, "of": n_users}
-    return replace(scores, rows=tuple(rows), settings={**scores.settings, "until": until})
+    record = {**asdict(target), "users": drawn, "of": n_users}
+    return replace(scores, rows=tuple(rows), settings={**scores.settings, "within": record})
 
 
 class _ColumnBounds:
@@ -166,8 +166,8 @@ def _check_metric(heading: str, metric: Metric) -> None:
         raise UsageError(
             "U221",
             f"{heading} cannot be estimated from a sample of users",
-            where="until",
-            hint="score all users or leave the metric out: until needs a plain mean of bounded values",
+            where="within",
+            hint="score all users or leave the metric out: within needs a plain mean of bounded values",
         )
 
 

@@ -19,7 +19,7 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.registry import parse_metric
 from recassay.results.exhibit import Exhibit
-from recassay.results.finding import Finding
+from recassay.results.finding import Findings
 from recassay.results.outcomes import Outcomes
 from recassay.shown import Displayable
 
@@ -56,14 +56,15 @@ class Stream(Displayable):
         """Return the alarms of the only copy."""
         return self.alarms_by_copy[self.copies.index(self.outcomes)] if self.alarms_by_copy else ()
 
-    def findings(self) -> list[Finding]:
+    @property
+    def findings(self) -> Findings:
         """Return findings on the alarms of each copy (V001) and on events left out (C014, C015)."""
         metric = self.copies[0].metrics[0]
         alarmed = zip(self.copies, self.alarms_by_copy, strict=True) if self.alarms_by_copy else ()
         watched = [
             found for copy, alarms in alarmed for found in diagnose(DriftFacts(copy.system, metric, len(copy), alarms))
         ]
-        return [found for copy in self.copies for found in diagnose(StreamFacts.of(copy))] + watched
+        return Findings([found for copy in self.copies for found in diagnose(StreamFacts.of(copy))] + watched)
 
     @property
     def counts(self) -> Mapping[str, int]:

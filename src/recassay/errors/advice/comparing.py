@@ -16,7 +16,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "U213": Advice(
         "Sudden Death needs the rank of each user's first relevant item. A study has it in its runs and `score -o` "
-        "keeps it; a table of scores lacks it, and so does a folder of `score --until`, of `score --ties expected` or "
+        "keeps it; a table of scores lacks it, and so does a folder of `score --within`, of `score --ties expected` or "
         "of an earlier version.",
         "Score again with `-o`, give the folder of `recassay run`, or call `ra.sudden_death(runs, truth)`.",
     ),
@@ -49,13 +49,13 @@ ADVICE: dict[str, Advice] = {
     "U221": Advice(
         "A random sample of users bounds the plain mean of values that lie between two bounds. This metric is a "
         "property of the whole catalogue, has no upper bound, or weighs users.",
-        "Score all users, without `until`; or leave the metric out.",
+        "Score all users, without `within`; or leave the metric out.",
     ),
     "U222": Advice(
         "With `memory`, files are read in chunks. The program itself, the ids of all users, the counts of all items "
         "and the values of all users for one metric stay in memory, as do item features and tables that were not "
         "given as paths. These exceed the budget.",
-        "Give the amount that the message names; or score a sample of the users with `until`.",
+        "Give the amount that the message names; or score a sample of the users with `within`.",
     ),
     "U223": Advice(
         "With `memory`, a run must be a file that can be read in chunks: Parquet, or text with a single character "

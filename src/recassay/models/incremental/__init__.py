@@ -30,3 +30,4 @@ __all__ = [
     "StreamPopular",
     "StreamRandom",
 ]
+__dir__ = __all__.copy  # what `dir` lists

@@ -34,7 +34,6 @@ def parse_any(text: str) -> Any:
 
 __all__ = [
     "CRF",
-    "REGISTRY",
     "MostPopular",
     "NGram",
     "NextProbabilities",
@@ -46,3 +45,4 @@ __all__ = [
     "parse",
     "parse_any",
 ]
+__dir__ = __all__.copy  # what `dir` lists

@@ -147,7 +147,7 @@ def test_groups_survive_json_and_show_themselves():
         ({"by_item": "genre"}, "U105", "--items FILE"),
         ({"users": COUNTRY, "by": "country", "smallest_group": 50}, "U217", "fewer than two groups of 50 users"),
         ({"users": COUNTRY, "by": "country", "smallest_group": 1}, "U102", "at least 2"),
-        ({"users": COUNTRY, "by": "country", "until": 0.5}, "U217", "need a number of users that does not"),
+        ({"users": COUNTRY, "by": "country", "within": 0.5}, "U217", "need a number of users that does not"),
     ],
 )
 def test_groups_that_cannot_be_made(options, code, words):

@@ -40,8 +40,8 @@ def judged(tables, metrics=METRICS, **options):
 
 @pytest.mark.parametrize("strata", [1, 4])
 def test_drawing_stops_early_and_the_means_are_accurate(tables, strata):
-    found, whole = judged(tables, until=0.02, strata=strata), judged(tables, interval=None)
-    how = found.settings["until"]
+    found, whole = judged(tables, within=0.02, strata=strata), judged(tables, interval=None)
+    how = found.settings["within"]
     assert how["users"] < how["of"] == int((~np.isnan(whole.values("mine", "hit@10"))).sum())
     for metric in METRICS.split():
         row = found.row("mine", metric)
@@ -50,8 +50,8 @@ def test_drawing_stops_early_and_the_means_are_accurate(tables, strata):
 
 
 def test_a_tiny_width_draws_all_users_and_gives_exact_means(tables):
-    found, whole = judged(tables, until=1e-6), judged(tables, interval=None)
-    assert found.settings["until"]["users"] == found.settings["until"]["of"]
+    found, whole = judged(tables, within=1e-6), judged(tables, interval=None)
+    assert found.settings["within"]["users"] == found.settings["within"]["of"]
     for metric in METRICS.split():
         row = found.row("mine", metric)
         assert row.mean == whole.row("mine", metric).mean
@@ -62,28 +62,28 @@ def test_a_tiny_width_draws_all_users_and_gives_exact_means(tables):
 def test_with_more_strata_than_users_all_users_can_be_drawn(strata):
     truth = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
     lists = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 5, 3], "score": [1.0, 1.0, 1.0]})
-    found = ra.score({"mine": lists}, truth, "hit@1", until=1e-6, strata=strata)
-    assert (found.settings["until"]["users"], found.row("mine", "hit@1").mean) == (3, 2 / 3)
+    found = ra.score({"mine": lists}, truth, "hit@1", within=1e-6, strata=strata)
+    assert (found.settings["within"]["users"], found.row("mine", "hit@1").mean) == (3, 2 / 3)
 
 
 def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tables):
     lists, truth = tables
-    one = judged(tables, until=0.02, threads=1)
-    other = judged((lists.reverse(), truth.sample(fraction=1, shuffle=True, seed=1)), until=0.02, threads=3)
+    one = judged(tables, within=0.02, threads=1)
+    other = judged((lists.reverse(), truth.sample(fraction=1, shuffle=True, seed=1)), within=0.02, threads=3)
     assert one.units.to_list() == other.units.to_list()
     assert one.rows == other.rows
-    assert judged(tables, until=0.02, seed=1).units.to_list() != one.units.to_list()
+    assert judged(tables, within=0.02, seed=1).units.to_list() != one.units.to_list()
 
 
 def test_strata_use_the_training_log_if_there_is_one(tables):
     _, truth = tables
     train = truth.select("user_id", "item_id").filter(pl.col("user_id") % 3 == 0)
-    found = judged(tables, until=0.02, strata=3, train=train)
-    assert found.units.to_list() != judged(tables, until=0.02, strata=3).units.to_list()
+    found = judged(tables, within=0.02, strata=3, train=train)
+    assert found.units.to_list() != judged(tables, within=0.02, strata=3).units.to_list()
 
 
 def test_metrics_with_undefined_values_are_bounded_as_a_quotient(tables):
-    found = judged(tables, "recall(missing='skip')@10", until=0.03)
+    found = judged(tables, "recall(missing='skip')@10", within=0.03)
     whole = judged(tables, "recall(missing='skip')@10", interval=None)
     row = found.row("mine", "recall(missing='skip')@10")
     assert row.low <= whole.row("mine", "recall(missing='skip')@10").mean <= row.high
@@ -93,11 +93,11 @@ def test_metrics_with_undefined_values_are_bounded_as_a_quotient(tables):
 @pytest.mark.parametrize("metric", ["coverage(catalogue='truth')@10", "hit(form='count')@10", "rmse"])
 def test_unbounded_metrics_are_refused(tables, metric):
     with pytest.raises(ra.UsageError) as caught:
-        judged(tables, metric, until=0.01)
+        judged(tables, metric, within=0.01)
     assert caught.value.code == "U221"
 
 
-@pytest.mark.parametrize("options", [{"until": 0.0}, {"until": 1.0}, {"until": 0.1, "strata": 0}])
+@pytest.mark.parametrize("options", [{"within": 0.0}, {"within": 1.0}, {"within": 0.1, "strata": 0}])
 def test_invalid_options_are_refused(tables, options):
     with pytest.raises(ra.UsageError) as caught:
         judged(tables, **options)

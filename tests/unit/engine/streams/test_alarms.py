@@ -39,7 +39,7 @@ class TestAlarms:
         assert noted.counts["renewed"] == noted.counts["forgotten"] == 0
         assert silent.alarms == ()
         assert "alarms" not in silent.counts
-        assert silent.findings() == []
+        assert silent.findings == ()
 
     @pytest.mark.parametrize("options", [{"on_alarm": "reset"}, {"on_alarm": "refit", "keep": 300}])
     def test_a_reset_model_is_better_after_a_change(self, changing, options):
@@ -55,7 +55,7 @@ class TestAlarms:
         stream = ra.play(StreamPopular(), changing, Prequential(detector=LATE, on_alarm="reset"), metrics="recall@10")
         curve = stream.over_time("recall@10", window=500)
         assert [event for event, _ in curve.marks] == [alarm.event for alarm in stream.alarms]
-        [found] = stream.findings()
+        [found] = stream.findings
         assert found.code == "V001"
         assert found.severity == "warning"
         assert found.system == "StreamPopular"
