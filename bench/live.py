@@ -37,7 +37,7 @@ from recassay.live.results import Watched
 from recassay.live.server import Server
 from recassay.live.settings import WatchSettings
 from recassay.live.simulate import lines
-from recassay.live.sources.base import BATCH, Arrival
+from recassay.live.sources.base import BATCH, Arrival, Source
 from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
 from tools import help_if_asked, write_section
@@ -217,7 +217,7 @@ def with_river(events: int = 20_000) -> str | None:
     return text_of(events, begin, used)
 
 
-class Generated:
+class Generated(Source):
     """A source that generates each batch when it is read, so that nothing but the live judge fills memory."""
 
     follow = False
@@ -237,15 +237,6 @@ class Generated:
 
     def ended(self) -> list[str]:
         return ["generated"] if self.number >= self.parts else []
-
-    def behind(self) -> None:
-        return None
-
-    def acknowledge(self) -> None:
-        return None
-
-    def close(self) -> None:
-        return None
 
 
 def resident() -> float:

@@ -58,3 +58,23 @@ def test_an_unregistered_code_is_rejected():
 
 def test_exit_codes():
     assert (InputError.exit_code, UsageError.exit_code, InternalError.exit_code) == (2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("redis://user:hush@[::1]:6379/0?stream=a&group=g", "redis://[::1]:6379/0?stream=a&group=g"),
+        (
+            "kafka://h:1,i:2/t?sasl.username=me&sasl.password=hush",
+            "kafka://h:1,i:2/t?sasl.username=***&sasl.password=***",
+        ),
+        ("redis://:hu?sh@h/0?stream=a", "redis://***?***"),
+        ("s3a://key:hush@bucket/path is gone", "s3a://bucket/path is gone"),
+        ("redis://:hu/sh#@h/0", "redis://h/0"),
+        ("there is no source ftp://.", "there is no source ftp://."),
+    ],
+)
+def test_secrets_in_addresses_are_not_shown(text, shown):
+    error = UsageError("U254", text, where=text)
+    assert (error.what, error.where) == (shown.rstrip("."), shown)
+    assert "hu" not in f"{error!r} {error}"

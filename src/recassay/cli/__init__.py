@@ -150,8 +150,8 @@ def _fail(error: RecassayError) -> NoReturn:
 
 
 def _report_bug() -> NoReturn:
-    from recassay.errors import printable
+    from recassay.errors import masked, printable
 
-    typer.echo(printable(traceback.format_exc(), keep="\n"), err=True)
+    typer.echo(printable(masked(traceback.format_exc()), keep="\n"), err=True)
     typer.echo("This is a bug in recassay. Please report it with the lines above.", err=True)
     sys.exit(3)

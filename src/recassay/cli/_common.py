@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from recassay.cli._progress import progress
-from recassay.errors import printable
+from recassay.errors import masked, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,8 +48,8 @@ def print_json(document: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line to standard error; control characters in names are shown as escapes."""
-    print(printable(text, keep="\n"), file=sys.stderr)
+    """Print a line to standard error, without secrets of addresses; control characters in names become escapes."""
+    print(printable(masked(text), keep="\n"), file=sys.stderr)
 
 
 def say_remarks(log: Interactions) -> None:
@@ -59,11 +59,11 @@ def say_remarks(log: Interactions) -> None:
 
 
 def command_line() -> str:
-    """Return the command line as it was typed; an empty string if the program is not ``recassay``."""
+    """Return the command line without secrets of addresses; an empty string if the program is not ``recassay``."""
     import shlex
     from pathlib import Path
 
-    return shlex.join(["recassay", *sys.argv[1:]]) if Path(sys.argv[0]).stem == "recassay" else ""
+    return shlex.join(["recassay", *map(masked, sys.argv[1:])]) if Path(sys.argv[0]).stem == "recassay" else ""
 
 
 def refuse_unknown_baseline(baseline: str | None, systems: Collection[str]) -> None:

@@ -17,6 +17,8 @@ Codes are permanent: a code never changes its meaning. Each has an entry in ``do
 
 from __future__ import annotations
 
+import re
+
 CODES: dict[str, str] = {
     # input files
     "I101": "file not found",
@@ -211,6 +213,10 @@ CODES: dict[str, str] = {
 }
 
 
+ADDRESS = re.compile(r"(?<=://)\S+")
+SETTING = re.compile(r"^(?!(?:stream|group|consumer)=)([\w.]+=)?.+")  # in an address, if it may be a secret
+
+
 class RecassayError(Exception):
     """Base of every error that recassay raises on purpose.
 
@@ -222,6 +228,7 @@ class RecassayError(Exception):
     def __init__(self, code: str, what: str, *, where: str = "", hint: str = "") -> None:
         if code not in CODES:
             raise KeyError(f"error code {code} is not registered in recassay.errors.CODES")
+        what, where = masked(what), masked(where)
         super().__init__(code, what, where, hint)
         self.code = code
         self.what = what.rstrip(".")
@@ -242,6 +249,25 @@ class RecassayError(Exception):
 
 def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: str) -> RecassayError:
     return kind(code, what, where=where, hint=hint)
+
+
+def masked(text: str) -> str:
+    """Return a text without the secrets in addresses: users, passwords, and settings after a question mark.
+
+    Names of streams and of consumer groups are no secrets.
+
+    >>> masked("amqp://user:secret@host/queue and kafka://host/topic?sasl.password=secret")
+    'amqp://host/queue and kafka://host/topic?sasl.password=***'
+    """
+    return ADDRESS.sub(_masked_address, text)
+
+
+def _masked_address(found: re.Match[str]) -> str:
+    place, mark, settings = found[0].partition("?")
+    shown = "&".join(SETTING.sub(r"\1***", pair) for pair in settings.split("&"))
+    # an @ behind a question mark may end a password that has a question mark in it
+    place = "***" if "@" in settings and "@" not in place else place.rpartition("@")[2]
+    return f"{place}{mark}{shown}"
 
 
 def printable(text: str, keep: str = "") -> str:

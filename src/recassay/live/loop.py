@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from recassay.live.events.durations import SECOND
 from recassay.live.sources.base import Arrival, Source
 from recassay.live.watcher import Watcher
 
@@ -17,13 +19,19 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
+def say(text: str) -> None:
+    """Print a line to standard error."""
+    print(text, file=sys.stderr)
+
+
 @dataclass
 class Loop:
     """The main loop: it reads events from sources and passes them to a watcher, which evaluates them.
 
     ``on_commit`` is called after each commit, and returns True to end the loop. With ``once`` the loop ends when no new
     events have come; with ``finish`` every feedback window is closed at its end. ``interval`` is the time in seconds
-    between commits, and ``clock`` returns the wall time.
+    between commits, and ``clock`` returns the wall time. ``say`` gets a line of text when a source cannot be read, or
+    can be read again.
     """
 
     watcher: Watcher
@@ -34,16 +42,19 @@ class Loop:
     interval: float = 0.5
     clock: Callable[[], int] = wall_clock
     stopped: bool = False
+    say: Callable[[str], None] = say
     names: dict[str, Source] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)  # by source, as far as they were said
 
     def run(self) -> None:
         """Evaluate events until the sources end, ``on_commit`` returns True, or :meth:`stop` is called."""
         watcher = self.watcher
-        watcher.live = any(getattr(source, "follow", True) for source in self.sources)
+        watcher.sources = self.sources
         try:
             for source in self.sources:
+                source.answered = self.clock()
                 for name in source.start(watcher.positions):
-                    watcher.clock.expect(name, self.clock())
+                    watcher.clock.expect(name, source.answered)
                     self.names[name] = source
             self._loop()
         finally:
@@ -62,6 +73,7 @@ class Loop:
                 batch = arrival.read(watcher.settings.segments, watcher.settings.max_items, watcher.attached.names)
                 watcher.take(arrival.partition, batch, self.clock(), position=arrival.position)
                 taken += batch.received
+                self.names[arrival.partition].heard = self.clock()
             for name in {name for source in self.sources for name in source.ended()}:
                 watcher.clock.end(name)
             over = ended or (self.once and not arrivals) or self.stopped
@@ -86,7 +98,7 @@ class Loop:
         live = [source for source in self.sources if not set(source.ended())]
         if not live:
             return [], True
-        finite = [source for source in live if getattr(source, "follow", True) is False]
+        finite = [source for source in live if not source.follow]
         if len(finite) == len(live) and len(live) > 1:
             newest = {name: one.newest for name, one in self.watcher.clock.partitions.items() if name not in ended}
             known = [name for name in newest if name in self.names]
@@ -96,4 +108,17 @@ class Loop:
         if not found and timeout > 0:
             share = timeout / len(live)
             found = [arrival for source in live for arrival in source.poll(share)]
+        self._report(live)
         return found, not found and all(set(source.ended()) for source in self.sources)
+
+    def _report(self, polled: list[Source]) -> None:
+        """Note that sources were read, and say which cannot be read, and which can again."""
+        now = self.clock()
+        for source in polled:
+            before, self.problems[source.name] = self.problems.get(source.name, ""), source.problem
+            if source.problem and source.problem != before:
+                self.say(f"Waiting for {source.name}: {source.problem}")
+            elif before and not source.problem:
+                self.say(f"{source.name} can be read again, after {(now - source.answered) / SECOND:,.0f} s")
+            if not source.problem:
+                source.answered = now

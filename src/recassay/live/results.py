@@ -99,6 +99,7 @@ class Watched:
         """Return the counts and numbers about the events that the checks examine."""
         watcher, tally = self.watcher, self.watcher.tally
         newest = max(tally.last.values(), default=0)
+        live = any(source.follow for source in watcher.sources)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
         return LiveFacts(
             watcher.bins(),
@@ -108,7 +109,7 @@ class Watched:
             tally.evidence.mismatch_p,
             {arm: self._inverse_propensity(arm) for arm in self.arms if self._weights(arm)},
             {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
-            behind if watcher.live and watcher.clock.newest > BEGINNING else None,
+            behind if live and watcher.clock.newest > BEGINNING else None,
             tuple((*alarm,) for alarm in tally.alarms),
             (watcher.to_relearn, watcher.attached.unstored),
         )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND, microseconds
+from recassay.live.sources.base import BATCH, Arrival, Source
 from recassay.portable.draws import normals, uniforms
 from recassay.portable.elementary import exp, log, power
 from recassay.rng import derive
@@ -216,7 +217,7 @@ def lines(batch: pl.DataFrame) -> list[bytes]:
     ]
 
 
-class SimulatedSource:
+class SimulatedSource(Source):
     """A source of simulated events, with one partition, as fast as it is read or at ``rate`` events a second."""
 
     name = "simulation"
@@ -250,8 +251,6 @@ class SimulatedSource:
         """Return the next events, as many as the rate allows; wait up to ``timeout`` seconds if it allows none."""
         import time
 
-        from recassay.live.sources.base import BATCH, Arrival
-
         limit = BATCH
         if self.rate:
             limit = int((time.monotonic() - self.begun) * self.rate) - (self.row - self.first)
@@ -270,13 +269,3 @@ class SimulatedSource:
     def ended(self) -> list[str]:
         """Return the name of the partition if all events were read, else an empty list."""
         return [self.name] if self.at_end else []
-
-    def behind(self) -> int | None:
-        """Return None, because the number of remaining events is not known."""
-        return None
-
-    def acknowledge(self) -> None:
-        """Do nothing, because a simulation needs no acknowledgement."""
-
-    def close(self) -> None:
-        """Do nothing, because nothing is open."""

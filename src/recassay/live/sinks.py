@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from recassay.errors import UsageError
 from recassay.live.simulate import Simulation, lines
+from recassay.live.sources.opening import parse_kafka, parse_redis
 from recassay.optional import need
 
 AT_ONCE = 1000
@@ -55,19 +55,20 @@ def _open(sink: str) -> tuple[Write, Callable[[], None]]:
 
 
 def _redis(sink: str) -> tuple[Write, Callable[[], None]]:
-    redis = need("redis", for_="a sink redis://")
-    streams = parse_qs(urlsplit(sink).query).get("stream")
-    if not streams:
-        raise UsageError(
-            "U254", "a Redis sink needs a stream", where=sink.rpartition("@")[2], hint="redis://HOST:6379/0?stream=NAME"
-        )
-    client = redis.Redis.from_url(sink.partition("?")[0])
+    from recassay.live.sources.redis_streams import open_client
+
+    server, streams, *_ = parse_redis(sink)
+    client = open_client(server)
 
     def write(part: list[bytes]) -> None:
         pipe = client.pipeline(transaction=False)
         for line in part:
             pipe.xadd(streams[-1], {"event": line})
-        pipe.execute()
+        try:
+            pipe.execute()
+        except need("redis", for_="redis://").exceptions.RedisError as error:
+            what = f"Redis does not answer as it should: {error}"
+            raise UsageError("U254", what, where=sink, hint="check the server, and write to a new stream") from None
 
     return write, client.close
 
@@ -77,9 +78,11 @@ def _kafka(sink: str) -> tuple[Write, Callable[[], None]]:
 
     All events of a user go to the same partition of the topic.
     """
-    kafka = need("confluent_kafka", for_="a sink kafka://")
-    servers, _, topic = sink.removeprefix("kafka://").partition("/")
-    producer = kafka.Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0})
+    from recassay.live.sources.kafka import open_client
+
+    servers, topic, config = parse_kafka(sink)
+    settings = {"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0, **config}
+    producer = open_client("Producer", settings, sink)
     lost: list[str] = []  # why each event that was not delivered was not
 
     def delivered(error: Any, _message: Any) -> None:

@@ -20,6 +20,7 @@ from recassay.live.events.schema import EventBatch, shortened
 from recassay.live.join import Join
 from recassay.live.judging import ExposureJudge
 from recassay.live.settings import WatchSettings
+from recassay.live.sources.base import Source
 from recassay.live.state import StateFile
 from recassay.live.tally import Deltas, Tally, period_of
 from recassay.metrics.context import Context
@@ -63,7 +64,7 @@ class Watcher:
         self.positions: dict[str, Any] = {}
         self.journal = None if journal is None else {content: list(row) for content, row in journal.items()}
         self.finished = False
-        self.live = False  # whether the sources go on, so that the wall clock says how far behind the results are
+        self.sources: list[Source] = []  # that events are read from
         self.versions = 0  # commits so far
         self.next_snapshot = SMALL_LOG  # bytes of the log of learned interactions before models are stored
         self.to_relearn = 0  # interactions in that log

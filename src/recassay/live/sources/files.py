@@ -15,7 +15,7 @@ from recassay.data.io.parquet import scan_parquet
 from recassay.data.io.parquet_pages import impossible_page
 from recassay.errors import UsageError
 from recassay.live.events.schema import LARGEST_LINE
-from recassay.live.sources.base import BATCH, Arrival
+from recassay.live.sources.base import BATCH, Arrival, Source
 
 CHUNK = 8 << 20  # bytes read at once
 AHEAD = 4 * BATCH  # rows of a Parquet file read at once
@@ -56,7 +56,7 @@ class LineReader:
         return [line for line in lines if line.strip()]
 
 
-class FileSource:
+class FileSource(Source):
     """A source with one partition: a file, or the files of a folder or glob pattern, in ascending order of name.
 
     With ``follow`` the source waits for more events at the end; without it, the partition ends there. ``last_line``
@@ -155,6 +155,7 @@ class FileSource:
         until = time.monotonic() + timeout
         while True:
             found = self._read()
+            self.problem = "" if found is not None or self._files() else "there is no file yet"
             if found is not None:
                 return [found]
             if not self.follow:
@@ -227,15 +228,6 @@ class FileSource:
         """Return the name of the partition if it has been read to its end and no more is expected, else nothing."""
         return [self.name] if self.at_end else []
 
-    def behind(self) -> int | None:
-        """Return the number of unread bytes of the present file; None if it is not known."""
-        if self.file is None or self.reader is None or not self.file.is_file():
-            return None
-        return max(0, os.fstat(self.reader.handle.fileno()).st_size - self.reader.offset)
-
-    def acknowledge(self) -> None:
-        """Do nothing, because positions in files are stored in the state."""
-
     def close(self) -> None:
         """Close the file."""
         self._release()
@@ -269,17 +261,17 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
     )  # fmt: skip
 
 
-class StandardInput:
-    """A source of lines from standard input, which cannot be read again.
+class PipeSource(Source):
+    """A source of lines from standard input or the named pipe at ``path``, which cannot be read again.
 
     Events that were not committed are lost when the process dies.
     """
 
-    name = "stdin"
-
-    def __init__(self, handle: IO[bytes] | None = None) -> None:
-        self.reader = LineReader(handle or sys.stdin.buffer)
-        self.at_end = False
+    def __init__(self, path: str = "") -> None:
+        # a named pipe that nobody writes to would block when it is opened
+        handle = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") if path else sys.stdin.buffer
+        self.reader, self.name, self.at_end = LineReader(handle), path or "stdin", False
+        self.problem = "nothing has been written to the pipe yet" if path else ""
         os.set_blocking(self.reader.handle.fileno(), False)
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
@@ -293,6 +285,7 @@ class StandardInput:
         ready, _, _ = select.select([self.reader.handle], [], [], timeout)
         if not ready:
             return []
+        self.problem = ""
         data = os.read(self.reader.handle.fileno(), CHUNK)
         if not data:
             self.at_end = True
@@ -307,15 +300,10 @@ class StandardInput:
         return [Arrival(self.name, [line for line in lines if line.strip()], None)]
 
     def ended(self) -> list[str]:
-        """Return the name of the partition if the input has ended, else an empty list."""
+        """Return the name of the partition if its writers have closed it, else an empty list."""
         return [self.name] if self.at_end else []
 
-    def behind(self) -> int | None:
-        """Return None, because the number of unread events is not known."""
-        return None
-
-    def acknowledge(self) -> None:
-        """Do nothing, because standard input needs no acknowledgement."""
-
     def close(self) -> None:
-        """Do nothing, because other code may still read standard input."""
+        """Close a named pipe; other code may still read standard input."""
+        if self.name != "stdin":
+            self.reader.handle.close()

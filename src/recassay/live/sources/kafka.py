@@ -10,35 +10,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from recassay.errors import UsageError
-from recassay.live.sources.base import Arrival
+from recassay.live.sources.base import Arrival, Source
 from recassay.optional import need
 
 AT_ONCE = 20_000
 ANSWER_WITHIN = 10.0  # seconds
 
 
-class KafkaSource:
+class KafkaSource(Source):
     """A source that reads topics of a Kafka cluster: ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``.
 
     Each partition of a topic is a partition of the source. ``config`` are further settings of librdkafka, such as those
     of authentication.
     """
 
-    def __init__(self, servers: str, topics: list[str], config: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, servers: str, topics: str, config: Mapping[str, Any] | None = None) -> None:
         self.kafka = need("confluent_kafka", for_="a source kafka://")
-        self.where, self.topics = f"{servers}/{','.join(topics)}", topics
-        self.consumer = self.kafka.Consumer(
-            {
-                "bootstrap.servers": servers,
-                "group.id": "recassay",  # librdkafka wants a name; offsets are never committed to the server
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": False,
-                "log_level": 0,
-                **(config or {}),
-            }
-        )
+        self.name, self.topics = f"kafka://{servers}/{topics}", topics.split(",")
+        self.doubt = ""  # what librdkafka said of the servers since they last answered
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": "recassay",  # librdkafka wants a name; offsets are never committed to the server
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": False,
+            "log_level": 0,
+            **(config or {}),
+            "error_cb": self._doubt,
+        }
+        self.consumer = open_client("Consumer", settings, self.name)
         self.assigned: list[Any] = []
+
+    def _doubt(self, error: Any) -> None:
+        self.doubt = error.str()
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
         """Assign all partitions to this process, each from its stored position, and return their names.
@@ -51,11 +55,11 @@ class KafkaSource:
                 listed = self.consumer.list_topics(topic, timeout=ANSWER_WITHIN).topics.get(topic)
             except self.kafka.KafkaException as error:
                 raise UsageError(
-                    "U254", f"the servers do not answer: {error.args[0].str()}", where=self.where,
+                    "U254", f"the servers do not answer: {error.args[0].str()}", where=self.name,
                     hint="start them, or check the address",
                 ) from None  # fmt: skip
             if listed is None or listed.error is not None or not listed.partitions:
-                raise UsageError("U254", f"there is no topic '{topic}'", where=self.where, hint="create it first")
+                raise UsageError("U254", f"there is no topic '{topic}'", where=self.name, hint="create it first")
             for number in sorted(listed.partitions):
                 name = f"{topic}:{number}"
                 offset = positions.get(name, self.kafka.OFFSET_BEGINNING)
@@ -66,6 +70,8 @@ class KafkaSource:
 
     def poll(self, timeout: float) -> list[Arrival]:
         """Return new messages by partition, waiting up to ``timeout`` seconds; librdkafka handles network errors."""
+        if self.doubt and timeout:
+            self._ask(timeout)
         lines: dict[str, list[bytes]] = {}
         offsets: dict[str, int] = {}
         for message in self.consumer.consume(AT_ONCE, timeout):
@@ -75,7 +81,7 @@ class KafkaSource:
                     continue
                 if error.fatal() or not (error.retriable() or error.code() < 0):
                     raise UsageError(
-                        "U254", f"the servers refuse: {error.str()}", where=self.where, hint="see the message"
+                        "U254", f"the servers refuse: {error.str()}", where=self.name, hint="see the message"
                     )
                 continue
             name = f"{message.topic()}:{message.partition()}"
@@ -83,23 +89,26 @@ class KafkaSource:
             offsets[name] = message.offset() + 1
         return [Arrival(name, content, offsets[name]) for name, content in lines.items()]
 
-    def ended(self) -> list[str]:
-        """Return an empty list, because a topic does not end."""
-        return []
-
-    def behind(self) -> int | None:
-        """Return the number of unread messages that librdkafka knows of without a request; None if unknown."""
-        waiting = 0
-        for own, now in zip(self.assigned, self.consumer.position(self.assigned), strict=True):
-            _, high = self.consumer.get_watermark_offsets(own, cached=True)
-            if high < 0 or now.offset < 0:
-                return None
-            waiting += max(0, high - now.offset)
-        return waiting
-
-    def acknowledge(self) -> None:
-        """Do nothing, because positions are stored in the state."""
+    def _ask(self, timeout: float) -> None:
+        """Find out whether the servers answer within ``timeout`` seconds, and note it as the problem if not."""
+        try:
+            self.consumer.list_topics(self.topics[0], timeout=timeout)
+            self.problem = self.doubt = ""
+        except self.kafka.KafkaException:
+            self.problem = f"the servers do not answer: {self.doubt}"
 
     def close(self) -> None:
         """Close the connections to the servers."""
         self.consumer.close()
+
+
+def open_client(kind: str, settings: Mapping[str, Any], where: str) -> Any:
+    """Return a Kafka ``Consumer`` or ``Producer`` with settings; raise U254 if librdkafka refuses one of them."""
+    kafka = need("confluent_kafka", for_="kafka://")
+    try:
+        return getattr(kafka, kind)(settings)
+    except (kafka.KafkaException, TypeError, ValueError) as error:
+        what = error.args[0].str() if isinstance(error, kafka.KafkaException) else error
+        raise UsageError(
+            "U254", f"a setting is refused: {what}", where=where, hint="name settings as librdkafka does"
+        ) from None

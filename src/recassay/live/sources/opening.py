@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import polars as pl
 
 from recassay.errors import UsageError
 from recassay.live.sources.base import Source
-from recassay.live.sources.files import FileSource, StandardInput
+from recassay.live.sources.files import FileSource, PipeSource
 from recassay.live.sources.tables import TableSource
 
 SCHEMES = ("redis", "rediss", "kafka")
@@ -46,13 +46,17 @@ def _open(one: Any, place: int, follow: bool) -> Source:
         raise UsageError(
             "U254", f"events cannot be read from {type(one).__name__}", hint="give a table, a list of dicts, or a path"
         )
-    if one == "-":
-        return StandardInput()
+    if one == "-" or Path(one).is_fifo():
+        return PipeSource("" if one == "-" else one)
     scheme = one.partition("://")[0] if "://" in one else ""
     if scheme == "kafka":
-        return _kafka(one)
+        from recassay.live.sources.kafka import KafkaSource
+
+        return KafkaSource(*parse_kafka(one))
     if scheme in ("redis", "rediss"):
-        return _redis(one)
+        from recassay.live.sources.redis_streams import RedisSource
+
+        return RedisSource(*parse_redis(one))
     if scheme:
         raise UsageError(
             "U254", f"there is no source {scheme}://", where=one, hint="name a file, a folder, redis://, kafka:// or -"
@@ -71,27 +75,24 @@ def _table(given: Any) -> pl.DataFrame:
         ) from None  # fmt: skip
 
 
-def _kafka(url: str) -> Source:
-    from recassay.live.sources.kafka import KafkaSource
-
-    servers, _, path = url.removeprefix("kafka://").partition("/")
-    topics, _, query = path.partition("?")
-    if not servers or not topics:
-        raise UsageError("U254", "a Kafka source needs servers and a topic", where=url, hint="kafka://HOST:9092/TOPIC")
-    config = {name: values[-1] for name, values in parse_qs(query).items()}
-    return KafkaSource(servers, topics.split(","), config)
-
-
-def _redis(url: str) -> Source:
-    from recassay.live.sources.redis_streams import RedisSource
-
-    query = parse_qs(urlsplit(url).query)
-    streams = [name for value in query.get("stream", []) for name in value.split(",")]
-    if not streams:
+def parse_kafka(url: str) -> tuple[str, str, dict[str, str]]:
+    """Return servers, topics and settings of librdkafka from a URL; raise U254 if servers or topics are missing."""
+    place, _, query = url.removeprefix("kafka://").partition("?")
+    servers, _, topics = place.partition("/")
+    if not servers or not topics or "@" in servers:
         raise UsageError(
-            "U254", "a Redis source needs a stream", where=url.rpartition("@")[2],
-            hint="redis://HOST:6379/0?stream=NAME",
+            "U254", "a Kafka address needs servers and a topic, and users as settings", where=url,
+            hint="kafka://HOST:9092/TOPIC?sasl.username=...&sasl.password=...",
         )  # fmt: skip
-    server = url.partition("?")[0]
-    group, consumer = (query.get(name, ["recassay"])[-1] for name in ("group", "consumer"))
-    return RedisSource(server, streams, group, consumer)
+    return servers, topics, {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+
+
+def parse_redis(url: str) -> tuple[str, list[str], str, str]:
+    """Return the server, streams, group and consumer in a URL; raise U254 if no stream is named."""
+    server, _, query = url.partition("?")
+    settings = parse_qs(query)
+    streams = [name for value in settings.get("stream", []) for name in value.split(",")]
+    if not streams:
+        raise UsageError("U254", "a Redis address needs a stream", where=url, hint="redis://HOST:6379/0?stream=NAME")
+    group, consumer = (settings.get(name, ["recassay"])[-1] for name in ("group", "consumer"))
+    return server, streams, group, consumer

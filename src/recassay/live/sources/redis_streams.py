@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from recassay.errors import UsageError
-from recassay.live.sources.base import Arrival
+from recassay.errors import UsageError, masked
+from recassay.live.sources.base import Arrival, Source
 from recassay.optional import need
 
 FIELD = b"event"
 AT_ONCE = 5000  # entries of a read
+ANSWER_WITHIN = 10.0  # seconds
 
 
-class RedisSource:
+class RedisSource(Source):
     """A source that reads streams of a Redis server, each of which is a partition.
 
     Its URL is ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``.
@@ -26,21 +28,15 @@ class RedisSource:
 
     def __init__(self, url: str, streams: list[str], group: str, consumer: str) -> None:
         redis = need("redis", for_="a source redis://")
-        self.errors = (
-            redis.exceptions.ConnectionError,
-            redis.exceptions.TimeoutError,
-            redis.exceptions.BusyLoadingError,
-        )
-        self.response_error = redis.exceptions.ResponseError
-        self.client = redis.Redis.from_url(url, socket_timeout=30)
+        self.error = redis.exceptions.RedisError
+        self.name = masked(f"{url}?stream={','.join(streams)}")
+        self.client = open_client(url, socket_timeout=ANSWER_WITHIN)
         for command in ("XREADGROUP", "XAUTOCLAIM"):  # entries stay lists: a dict for each takes a third of the time
             self.client.set_response_callback(command, lambda answer, **_: answer)
-        self.where = url.rpartition("@")[2]
         self.streams, self.group, self.consumer = [name.encode() for name in streams], group, consumer
         self.last: dict[bytes, tuple[int, int]] = {}  # the latest entry of each stream that is in the state
         self.unacknowledged: dict[bytes, list[bytes]] = {}
-        self.recovering = True
-        self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
+        self._recover_later()
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
         """Create missing consumer groups, continue after the stored positions, and return the names of the streams."""
@@ -48,29 +44,39 @@ class RedisSource:
             self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
         try:
             self._create_groups()
-        except self.errors as error:
+        except self.error as error:
             raise UsageError(
-                "U254",
-                f"Redis does not answer: {error}",
-                where=self.where,
-                hint="start the server, or check the address",
-            ) from None
+                "U254", f"Redis does not answer as it should: {error}", where=self.name,
+                hint="start the server, or check the address and the stream",
+            ) from None  # fmt: skip
         return [stream.decode() for stream in self.streams]
 
     def _create_groups(self) -> None:
+        """Create the consumer groups that are missing, and note streams that were deleted since they were read.
+
+        A new stream may begin with ids below that of the latest entry that was read. Its entries are new all the same.
+        """
         for stream in self.streams:
             try:
                 self.client.xgroup_create(stream, self.group, id="0", mkstream=True)
-            except self.response_error as error:
+            except self.error as error:
                 if "BUSYGROUP" not in str(error):
-                    raise UsageError(
-                        "U254", f"Redis refuses the consumer group: {error}", where=self.where, hint="check the stream"
-                    ) from None
+                    raise
+                continue
+            if _id(self.client.xinfo_stream(stream)["last-generated-id"]) < self.last[stream]:
+                self.last[stream] = _id(b"0-0")
+                self.problem = f"the stream {stream.decode()} was deleted, and has no new entry yet"
+
+    def _recover_later(self) -> None:
+        """Begin the next poll with the entries that were not acknowledged."""
+        self.recovering = True
+        self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
 
     def poll(self, timeout: float) -> list[Arrival]:
         """Return new entries, waiting up to ``timeout`` seconds.
 
-        After a start or a lost connection, entries that were not acknowledged come first.
+        After a start or a lost connection, entries that were not acknowledged come first. While the server does not
+        answer, or a stream is deleted, the source waits.
         """
         try:
             if self.recovering:
@@ -79,24 +85,22 @@ class RedisSource:
             found = self.client.xreadgroup(
                 self.group, self.consumer, dict.fromkeys(self.streams, b">"), count=AT_ONCE, block=wait
             )
-        except self.errors:
-            self.recovering = True
-            self.cursors = dict.fromkeys(self.streams, b"0-0")
+        except self.error as error:
+            self.problem = f"Redis does not answer as it should: {error}"
+            self._recover_later()
             _pause(timeout)
             return []
-        except self.response_error as error:
-            if "NOGROUP" in str(error):  # the server lost its data: what it has now is read from the beginning
-                self._create_groups()
-                return []
-            raise
         return self._arrivals(found)
 
     def _recover(self) -> list[Arrival]:
         """Return entries that were handed out to any consumer and not acknowledged, in order, and take them over.
 
         The group belongs to this state, which only this process has locked, so the consumers that had them no longer
-        run.
+        run. A deleted stream, and its group, are created again.
         """
+        if self.problem:
+            self.problem = ""
+            self._create_groups()
         made: list[Arrival] = []
         for stream in [one for one in self.streams if one in self.cursors]:
             cursor, entries, *_ = self.client.xautoclaim(
@@ -124,7 +128,7 @@ class RedisSource:
             new = pairs if pairs and _id(pairs[0][0]) > last else [pair for pair in pairs if _id(pair[0]) > last]
             if not new:
                 continue
-            self.last[stream] = _id(new[-1][0])
+            self.last[stream], self.problem = _id(new[-1][0]), ""
             lines = [_event(pair[1]) for pair in new]
             made.append(Arrival(stream.decode(), lines, new[-1][0].decode()))
         return made
@@ -140,27 +144,25 @@ class RedisSource:
                 for begin in range(0, len(names), AT_ONCE):
                     pipe.xack(stream, self.group, *names[begin : begin + AT_ONCE])
             pipe.execute()
-        except (*self.errors, self.response_error):
-            self.recovering = True  # they come again, and are recognised
-            self.cursors = dict.fromkeys(self.streams, b"0-0")
+        except self.error:
+            self._recover_later()  # they come again, and are recognised
         self.unacknowledged = {}
-
-    def ended(self) -> list[str]:
-        """Return an empty list, because a stream does not end."""
-        return []
-
-    def behind(self) -> int | None:
-        """Return the number of unread entries; None if the server does not know."""
-        try:
-            groups = [row for stream in self.streams for row in self.client.xinfo_groups(stream)]
-        except (*self.errors, self.response_error):
-            return None
-        own = [row.get("lag") for row in groups if row.get("name") == self.group.encode()]
-        return None if not own or any(lag is None for lag in own) else sum(own)
 
     def close(self) -> None:
         """Close the connection."""
         self.client.close()
+
+
+def open_client(url: str, **options: Any) -> Any:
+    """Return a client of the Redis server at a URL; raise U254 for a URL that has no number as port or database."""
+    redis = need("redis", for_="redis://")
+    try:
+        int(urlsplit(url).path.strip("/") or 0)
+        return redis.Redis.from_url(url, **options)
+    except ValueError:
+        raise UsageError(
+            "U254", "this is not the address of a Redis server", where=url, hint="redis://HOST:6379/0?stream=NAME"
+        ) from None
 
 
 def _id(name: bytes) -> tuple[int, int]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from recassay.live.sources.base import BATCH, Arrival
+from recassay.live.sources.base import BATCH, Arrival, Source
 
 
-class TableSource:
+class TableSource(Source):
     """A source that reads a table, or a list of dicts, of events in the order in which they came."""
 
     def __init__(self, events: pl.DataFrame | Sequence[Mapping[str, Any]], name: str) -> None:
@@ -34,16 +34,6 @@ class TableSource:
     def ended(self) -> list[str]:
         """Return the name of the partition if all events were read, else an empty list."""
         return [self.name] if self.row >= len(self.events) else []
-
-    def behind(self) -> int | None:
-        """Return the number of events that have not been read."""
-        return len(self.events) - self.row
-
-    def acknowledge(self) -> None:
-        """Do nothing, because a table needs no acknowledgement."""
-
-    def close(self) -> None:
-        """Do nothing, because nothing is open."""
 
 
 def _line(event: Any) -> bytes:
