@@ -1,8 +1,9 @@
-"""``make flip``: bits flipped in results folders. No output may change without a word, no process may abort.
+"""``make flip``: bits flipped in results folders and states of a watch. No output may change without a word.
 
-A study is run once. Then a copy of its folder gets one flipped bit, which changes neither the size nor the times of the
-file. The study runs again, or the folder is read, or checked for changes, for a given time.
-Either every output has the bits of the first run, or an error with a code names a file.
+A study is run once, and a watch reads the first part of its events. Then a copy of its folder gets one flipped bit,
+which changes neither the size nor the times of the file. The study runs again, or the folder is read, or checked for
+changes, or the watch goes on, for a given time. Either every output has the bits of the first run, or an error with a
+code names a file. No process may abort.
 """
 
 from __future__ import annotations
@@ -72,9 +73,24 @@ def read_all(folder: Path) -> str:
     return tables(read_results(folder), "csv") + str(ra.decide(scores, resamples=50).to_dict())
 
 
-def flip(folder: Path, rng: random.Random) -> str:
-    """Flip one bit of a file of a folder, and return where."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+def watch(folder: Path, exposures: int) -> str:
+    """Go on with the watch of a folder up to a number of exposures, and return all its numbers."""
+    import recassay as ra
+
+    events: list[dict[str, Any]] = []
+    for n in range(exposures):
+        shown = {"user_id": f"u{n % 7}", "items": ["a", "b", "c"], "arm": "xy"[n % 7 % 2]}
+        events.append({"request_id": str(n), "time": 600 * n, **shown})
+        if n % 3 == 0:
+            events.append({"request_id": str(n), "time": 600 * n + 5, "item_id": "abc"[n % 5 % 3]})
+    times: dict[str, Any] = {"lateness": "1h", "idle": "1h", "user_window": "2h"}
+    found = ra.watch(events, "hit@1, ndcg@5", output=folder, finish=False, **times).to_dict()
+    return str({name: value for name, value in found.items() if name not in ("now", "lag", "commits")})
+
+
+def flip(folder: Path, rng: random.Random, names: str = "*") -> str:
+    """Flip one bit of a file of a folder with one of these names, and return where."""
+    files = [path for path in sorted(folder.rglob(names)) if path.is_file() and path.stat().st_size]
     path = rng.choice(files)
     data = bytearray(path.read_bytes())
     bit = rng.randrange(8 * len(data))
@@ -97,17 +113,23 @@ def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
             (home / f"{name}.yaml").write_text(text)
             document = ra.run_study(home / f"{name}.yaml", home / name).document()
             sound[name] = outputs(home / name), read_all(home / name), document
+        watch(home / "watch", 300)
+        shutil.copytree(home / "watch", home / "copy")
+        gone_on = watch(home / "copy", 400)
         number, until = first, time.time() + seconds
         while time.time() < until:
             rng = random.Random(f"{seed} {number}")
-            name, how = rng.choice(list(STUDIES)), rng.choice(("run", "read", "answer"))
+            name, how = rng.choice(list(STUDIES)), rng.choice(("run", "read", "answer", "state"))
+            name = "watch" if how == "state" else name
             copy = home / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(home / name, copy)
-            where = flip(copy, rng)
+            where = flip(copy, rng, "state.sqlite" if how == "state" else "*")
             pipe.send((number, f"{name} {how} {where}", None))
             try:
-                if how == "run":
+                if how == "state":
+                    same = watch(copy, 400) == gone_on
+                elif how == "run":
                     ra.run_study(home / f"{name}.yaml", copy)
                     same = outputs(copy) == sound[name][0]
                 elif how == "read":

@@ -13,6 +13,7 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.checks import LiveFacts, diagnose
+from recassay.errors import InternalError
 from recassay.live.buckets import Buckets
 from recassay.live.clock import BEGINNING, END
 from recassay.live.events.durations import DAY, HOUR, SECOND, duration_text
@@ -26,6 +27,7 @@ from recassay.stats.exact_sums import ExactSum
 from recassay.stats.group_sums import GroupSums
 
 WINDOWS = {"last hour": HOUR, "last day": DAY}
+ROUNDING = 1e-9  # how far a mean may be outside the range of its metric
 MOST_PROVISIONAL = 200_000  # pending exposures that are judged for provisional means
 
 
@@ -66,15 +68,22 @@ class Watched:
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
         """Return a row per metric for one arm: the mean over closed exposures, and the mean over units with its bounds.
 
-        The keys are ``arm``, ``metric``, ``mean``, ``exposures``, ``unit_mean``, ``low``, ``high`` and ``units``.
+        The keys are ``arm``, ``metric``, ``mean``, ``exposures``, ``unit_mean``, ``low``, ``high`` and ``units``. Raise
+        X101 if a mean is outside the range of its metric.
         """
         sums = self.watcher.tally.sums.select(arm=arm)
         rows = []
         for at, metric in enumerate(self.metrics):
             found = self.watcher.tally.evidence.mean(arm, metric)
+            mean, (low, high) = sums.mean(0, at), self.watcher.tally.limits[metric]
+            if mean < low - ROUNDING or mean > high + ROUNDING:
+                raise InternalError(
+                    "X101", f"the mean {metric} of {arm} is {mean:g}, outside its range {low:g} to {high:g}",
+                    where=self.watcher.state.path, hint="please report this; no result was written",
+                )  # fmt: skip
             rows.append(
                 {
-                    "arm": arm, "metric": metric, "mean": sums.mean(0, at), "exposures": int(sums.counts[0, at]),
+                    "arm": arm, "metric": metric, "mean": mean, "exposures": int(sums.counts[0, at]),
                     "unit_mean": found.estimate, "low": found.low, "high": found.high, "units": found.n,
                 }
             )  # fmt: skip

@@ -2,7 +2,8 @@
 
 Everything is written in one transaction per commit. So a process that is killed at any moment continues from its last
 commit, and reads the sources again from there. Events are stored as columns, a chunk per commit, and deleted when
-nothing needs them any more. The file is locked while it is open.
+nothing needs them any more. The file is locked while it is open. Every row has a checksum, and an open file is read
+whole once, so that a state that a disk has damaged is refused and never becomes a result.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import polars as pl
 from recassay.data.io import make_folder
 from recassay.errors import UsageError
 
-VERSION = 1  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
+VERSION = 2  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
 TABLES = """
 create table meta (name text primary key, value text not null);
 create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null);
@@ -30,12 +32,40 @@ create table blob (name text primary key, data blob not null);
 create table aside (content text primary key, reason text not null, n integer not null) without rowid;
 create table advance (wall integer not null, watermark integer not null);
 """
-MIGRATIONS: dict[int, str] = {}
+ROWS = {
+    "meta": "name, value",
+    "chunk": "id, log, newest, data",
+    "sums": "store, length, begin, arm, segment, data",
+    "blob": "name, data",
+    "aside": "content, reason, n",
+    "advance": "wall, watermark",
+}  # the columns of each table that the checksum of a row covers
+MIGRATIONS = {
+    1: "".join(
+        f"alter table {table} add column crc integer not null default 0; update {table} set crc = checksum({columns});"
+        for table, columns in ROWS.items()
+    )
+}
 PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the processor time
 CHECKPOINT = 4 << 20  # bytes of the write-ahead log after which it is copied to the file
 FILE, LETTERS = "state.sqlite", "dead-letters.jsonl"
 MOST_ADVANCES = 10_000  # of the watermark by the wall clock: the latest are kept
 MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are only counted
+IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+NEWER = "update recassay"
+DAMAGED = "put a copy of the file back, or read the events again into another folder with -o"
+
+
+def checksum(*row: str | bytes | float | None) -> int:
+    """Return the CRC-32 of the values of a row.
+
+    >>> checksum("a", 1) == checksum("a", 1) != checksum("a", 2)
+    True
+    """
+    crc = 0
+    for value in row:
+        crc = zlib.crc32(value if isinstance(value, bytes) else f"{value!r},".encode(), crc)
+    return crc
 
 
 class StateFile:
@@ -45,6 +75,7 @@ class StateFile:
         self.folder = None if folder is None else make_folder(folder)
         self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
         self.db = sqlite3.connect(self.path, isolation_level=None, timeout=0.2, check_same_thread=False)
+        self.db.create_function("checksum", -1, checksum)
         try:
             self.db.execute(f"pragma page_size = {PAGE}")  # of a new file; an old one keeps its own
             self.db.execute("pragma locking_mode = exclusive")
@@ -54,39 +85,47 @@ class StateFile:
             self.db.execute(f"pragma journal_size_limit = {CHECKPOINT}")  # a large transaction grew it for good
             self.db.execute("pragma auto_vacuum = incremental")
             self.db.execute("begin exclusive")
-        except sqlite3.OperationalError as error:
-            self.db.close()
-            raise UsageError(
-                "U252", f"the state cannot be opened: {error}", where=self.path,
-                hint="another recassay watch runs on this folder; stop it, or choose another folder with -o",
-            ) from None  # fmt: skip
+            self.begun = self._prepare()
+            self.db.execute("commit")
         except sqlite3.DatabaseError as error:
             self.db.close()
-            raise UsageError(
-                "U253",
-                f"the file is not a state of recassay: {error}",
-                where=self.path,
-                hint="choose another folder with -o",
-            ) from None
-        self.begun = self._prepare()
-        self.db.execute("commit")
+            if error.sqlite_errorcode & 0xFF in IN_USE:
+                raise UsageError(
+                    "U252", f"the state cannot be opened: {error}", where=self.path,
+                    hint="another recassay watch runs on this folder; stop it, or choose another folder with -o",
+                ) from None  # fmt: skip
+            raise self._unreadable(f"the file cannot be read as a state of recassay: {error}", DAMAGED) from None
+        except UsageError:
+            self.db.close()
+            raise
         self.letters = self._open_letters()
 
     def _prepare(self) -> bool:
-        """Create the tables, or convert those of an older version; return whether the file already had a state."""
+        """Create the tables, or convert those of an older version; return whether the file already had a state.
+
+        Raise U253 for a state of a newer version, and for one that is damaged.
+        """
         version = self.db.execute("pragma user_version").fetchone()[0]
         if version > VERSION:
-            self.db.close()
-            raise UsageError(
-                "U253", f"the state has version {version}, and this recassay reads up to {VERSION}", where=self.path,
-                hint="update recassay",
-            )  # fmt: skip
+            raise self._unreadable(f"the state has version {version}, and this recassay reads up to {VERSION}", NEWER)
         if version == 0:
             self._run(TABLES)
         for step in range(max(version, 1), VERSION):
             self._run(MIGRATIONS[step])
         self.db.execute(f"pragma user_version = {VERSION}")
+        (structure,) = self.db.execute("pragma integrity_check(1)").fetchone()
+        if structure != "ok":
+            raise self._unreadable(f"the file is damaged: {structure}", DAMAGED)
+        for table, columns in ROWS.items():
+            (n,) = self.db.execute(f"select count(*) from {table} where crc is not checksum({columns})").fetchone()
+            if n:
+                raise self._unreadable(
+                    f"{n:,} rows of its table {table} have another checksum than was stored", DAMAGED
+                )
         return bool(version)
+
+    def _unreadable(self, what: str, hint: str) -> UsageError:
+        return UsageError("U253", what, where=self.path, hint=hint)
 
     def _run(self, script: str) -> None:
         for statement in script.split(";"):
@@ -129,9 +168,16 @@ class StateFile:
         if self.letters is not None:
             self.letters.close()
 
+    def _store(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Store rows in a table, in place of rows with the same key, each with its checksum."""
+        marks = ", ".join("?" for _ in ROWS[table].split(","))
+        self.db.executemany(
+            f"insert or replace into {table} values ({marks}, ?)", ((*row, checksum(*row)) for row in rows)
+        )
+
     def write(self, name: str, value: Any) -> None:
         """Store a value under a name, as JSON."""
-        self.db.execute("insert or replace into meta values (?, ?)", (name, json.dumps(value)))
+        self._store("meta", [(name, json.dumps(value))])
 
     def read(self, name: str, default: Any = None) -> Any:
         """Return the value that :meth:`write` stored under a name, or ``default`` if there is none."""
@@ -140,7 +186,7 @@ class StateFile:
 
     def write_blob(self, name: str, data: bytes) -> None:
         """Store bytes under a name."""
-        self.db.execute("insert or replace into blob values (?, ?)", (name, data))
+        self._store("blob", [(name, data)])
 
     def blobs(self) -> dict[str, bytes]:
         """Return everything that :meth:`write_blob` stored, by name."""
@@ -154,7 +200,8 @@ class StateFile:
         if frame.height:
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
-            self.db.execute("insert into chunk (log, newest, data) values (?, ?, ?)", (log, newest, buffer.getvalue()))
+            (last,) = self.db.execute("select coalesce(max(id), 0) from chunk").fetchone()
+            self._store("chunk", [(last + 1, log, newest, buffer.getvalue())])
 
     def log(self, log: str) -> Iterator[pl.DataFrame]:
         """Yield the tables that were appended under the name ``log``, in order."""
@@ -173,7 +220,7 @@ class StateFile:
 
     def write_sums(self, store: str, rows: Iterable[tuple[int, int, str, str, bytes]]) -> None:
         """Store sums under the name ``store``; a row has length, begin, arm, segment, and the sums as bytes."""
-        self.db.executemany("insert or replace into sums values (?, ?, ?, ?, ?, ?)", ((store, *row) for row in rows))
+        self._store("sums", ((store, *row) for row in rows))
 
     def drop_sums(self, store: str, rows: Iterable[tuple[int, int, str, str]]) -> None:
         """Delete the sums of these periods (length, begin, arm, segment) under the name ``store``."""
@@ -191,15 +238,19 @@ class StateFile:
 
         ``rows`` are pairs of the event as text and the reason.
         """
-        self.db.executemany("insert into aside values (?, ?, 1) on conflict (content) do update set n = n + 1", rows)
+        self.db.executemany(
+            "insert into aside values (?1, ?2, 1, checksum(?1, ?2, 1)) "
+            "on conflict (content) do update set n = n + 1, crc = checksum(content, reason, n + 1)",
+            rows,
+        )
 
     def aside(self) -> dict[str, list[Any]]:
         """Return ``{excluded event as text: [reason, number of copies]}``, as :meth:`set_aside` recorded them."""
-        return {content: [reason, n] for content, reason, n in self.db.execute("select * from aside")}
+        return {content: [reason, n] for content, reason, n, _ in self.db.execute("select * from aside")}
 
     def record_advance(self, wall: int, watermark: int) -> None:
         """Record that the wall clock at time ``wall`` moved the watermark, both in microseconds."""
-        self.db.execute("insert into advance values (?, ?)", (wall, watermark))
+        self._store("advance", [(wall, watermark)])
         self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:

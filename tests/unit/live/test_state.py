@@ -1,7 +1,9 @@
 """The state of a watch: who may open it, and what it refuses."""
 
+import random
 import sqlite3
 
+import numpy as np
 import pytest
 
 import recassay as ra
@@ -38,6 +40,59 @@ def test_what_is_no_state_or_a_newer_one_is_refused(tmp_path):
         ra.watch(SHOWN, "hit@1", output=tmp_path)
     with pytest.raises(UsageError, match="U253"):
         ra.watch(SHOWN, "hit@1", journal=tmp_path / "nowhere")
+
+
+def test_a_flipped_bit_of_the_state_changes_no_number_in_silence(tmp_path):
+    ra.watch(SHOWN, "hit@1", output=tmp_path, finish=False)
+    path = tmp_path / "state.sqlite"
+    whole, said = path.read_bytes(), set()
+
+    def answer():
+        return {**ra.watch(SHOWN, "hit@1", output=tmp_path, finish=False).to_dict(), "now": 0, "commits": 0, "lag": 0}
+
+    sound = answer()
+    rng = random.Random(1)
+    for bit in [*range(8 * 16, 8 * 100, 7), *(rng.randrange(8 * len(whole)) for _ in range(100))]:
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            assert answer() == sound
+        except UsageError as error:
+            said.add(error.code)
+    assert said == {"U253"}
+
+
+@pytest.mark.parametrize(
+    "change", ["update sums set data = zeroblob(length(data))", "update meta set name = name || 'x'"]
+)
+def test_a_row_that_was_changed_is_refused(change, tmp_path):
+    ra.watch(SHOWN, "hit@1", output=tmp_path)
+    with sqlite3.connect(tmp_path / "state.sqlite") as db:
+        db.execute(change)
+    db.close()
+    with pytest.raises(UsageError, match=r"U253.*another checksum"):
+        ra.watch(SHOWN, "hit@1", output=tmp_path)
+
+
+def test_a_state_without_checksums_gets_them(tmp_path):
+    ra.watch(SHOWN, "hit@1", output=tmp_path)
+    with sqlite3.connect(tmp_path / "state.sqlite") as db:
+        for table in ("meta", "chunk", "sums", "blob", "aside", "advance"):
+            db.execute(f"alter table {table} drop column crc")
+        db.execute("pragma user_version = 1")
+    db.close()
+    for _ in range(2):
+        assert ra.watch(SHOWN, "hit@1", output=tmp_path).summary()["exposures"].to_list() == [1]
+
+
+def test_a_mean_outside_the_range_of_its_metric_stops_the_watch():
+    found = ra.watch(SHOWN, "hit@1")
+    (period,) = found.watcher.tally.sums.rows
+    row = np.array([found.watcher.tally.sums.rows[period]])
+    found.watcher.tally.sums.sums.limbs[row, 0, 0, 3] += 1 << 12
+    with pytest.raises(InternalError, match=r"X101.*hit@1 of all is .*, outside its range 0 to 1"):
+        found.summary()
 
 
 def test_counts_that_do_not_add_up_are_never_written(tmp_path):

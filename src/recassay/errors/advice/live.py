@@ -14,8 +14,10 @@ ADVICE: dict[str, Advice] = {
         "Stop the other `recassay watch`, or choose another folder with `-o`.",
     ),
     "U253": Advice(
-        "A file is not the state of a watch, or a newer recassay wrote it.",
-        "Give the folder that `recassay watch -o` wrote, or update recassay.",
+        "A file is not the state of a watch, a newer recassay wrote it, or a disk has changed it since: every row has "
+        "a checksum, and the file is checked before anything in it is believed.",
+        "Give the folder that `recassay watch -o` wrote, or update recassay. In place of a damaged file put a copy, or "
+        "read the events again into another folder.",
     ),
     "U254": Advice(
         "A source of events is missing, unknown, gone, or does not answer.",
