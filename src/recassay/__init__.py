@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from recassay.extension import register
     from recassay.live.watch import watch
     from recassay.metrics.base import Metric
+    from recassay.metrics.function import metric
     from recassay.metrics.registry import parse_metric
     from recassay.models.rerank.runs import Reranked, rerank
     from recassay.report.listing import explain
@@ -160,6 +161,7 @@ _HOMES = {
     "item_frequency": "engine.sequences.exhibits",
     "judge": "api.judge",
     "mapped_cutoff": "sampled.mapping",
+    "metric": "metrics.function",
     "models": "models",
     "order_agreement": "engine.finished.order_agreement",
     "over_folds": "comparison.over_time.folds",
@@ -267,6 +269,7 @@ __all__ = [
     "item_frequency",
     "judge",
     "mapped_cutoff",
+    "metric",
     "models",
     "order_agreement",
     "over_folds",

@@ -27,6 +27,14 @@ class Completed:
     def json(self):
         return json.loads(self.out)
 
+    @property
+    def rows(self):
+        """The rows of a JSON document of scores by system and metric."""
+        systems = {}
+        for row in self.json["rows"]:
+            systems.setdefault(row["system"], {})[row["metric"]] = row
+        return systems
+
 
 @pytest.fixture
 def recassay(monkeypatch, capfd):

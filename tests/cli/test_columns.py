@@ -8,7 +8,7 @@ from recassay.errors import UsageError
 
 
 def test_runs_with_different_columns_in_one_call(recassay, folder):
-    same = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", "--json").json
+    same = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", "--json")
     second = pl.read_csv("runs/second.csv")
     second.rename({"user_id": "Kunde", "item_id": "Artikel", "score": "Punkte"}).write_csv("runs/second.csv")
     refused = recassay("score", "truth.csv", "runs", "-m", "ndcg@2")
@@ -16,20 +16,20 @@ def test_runs_with_different_columns_in_one_call(recassay, folder):
     assert "I201" in refused.err
     columns = ("--columns", "second:user=Kunde,item=Artikel,score=Punkte")
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", *columns, "--json")
-    assert answer.json["systems"] == same["systems"]
+    assert answer.rows == same.rows
     chunks = recassay(
         "score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", *columns, "--memory", "8GB", "--json"
     )
-    assert chunks.json["systems"] == same["systems"]
+    assert chunks.rows == same.rows
 
 
 def test_columns_of_the_training_log(recassay, folder):
     own = ("score", "truth.csv", "runs", "-m", "epc@2", "--interval", "none", "--json", "--train")
-    same = recassay(*own, "log.csv").json
+    same = recassay(*own, "log.csv")
     pl.read_csv("log.csv").rename({"user_id": "w", "item_id": "x"}).write_csv("other.csv")
     refused = recassay(*own, "other.csv")
     assert "--train-columns user=w,item=x" in refused.err
-    assert recassay(*own, "other.csv", "--train-columns", "user=w,item=x").json["systems"] == same["systems"]
+    assert recassay(*own, "other.csv", "--train-columns", "user=w,item=x").rows == same.rows
 
 
 @pytest.mark.parametrize(

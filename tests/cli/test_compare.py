@@ -135,7 +135,7 @@ def test_sudden_death_has_the_settings_and_the_findings_of_the_scores(recassay, 
     pl.DataFrame(gains, ["user_id", "item_id", "rating"], orient="row").write_csv("truth.csv")
     runs = [f"{name}.run.csv" for name in ("one", "copy", "half")]
     scored = recassay("score", "truth.csv", *runs, "-m", "hit@2 hit@3", "--relevant-from", 4, "-o", "out", "--json")
-    hits = {name: {m: row["mean"] for m, row in of["metrics"].items()} for name, of in scored.json["systems"].items()}
+    hits = {name: {m: row["mean"] for m, row in of.items()} for name, of in scored.rows.items()}
     answer = recassay("compare", "out", "--sudden-death", 2, "--sudden-death", 3, "--json")
     shown = {(row["system"], row["at"]): row["hit"] for row in answer.json["sudden_death"]}
     names = {name: f"{name}.run" for name in ("one", "copy", "half")} if "one.run" in hits else {n: n for n in hits}

@@ -43,13 +43,11 @@ PARTS = {
     "comparisons": {"type": "array", "items": thing(COMPARISON)},
     "findings": {"type": "array", "items": thing(FINDING)},
 }
-SYSTEM = thing({"metrics": {"type": "object", "additionalProperties": thing(SUMMARY)}})
-DOCUMENT = thing(PARTS | {"systems": {"type": "object", "additionalProperties": SYSTEM}})
 IDENTITY = {
     **{name: {"type": "string"} for name in ("system", "dataset", "split", "protocol", "design", "metric")},
     "seed": {"type": ["integer", "null"]},
 }
-SUMMARY_FILE = thing(PARTS | {"rows": {"type": "array", "minItems": 1, "items": thing(IDENTITY | SUMMARY)}})
+DOCUMENT = thing(PARTS | {"rows": {"type": "array", "minItems": 1, "items": thing(IDENTITY | SUMMARY)}})
 
 
 def test_json_is_one_document_with_the_documented_schema(recassay, folder):
@@ -58,27 +56,29 @@ def test_json_is_one_document_with_the_documented_schema(recassay, folder):
     assert answer.err == ""
     jsonschema.validate(answer.json, DOCUMENT)
     assert answer.json["recassay"] == ra.__version__
-    assert list(answer.json["systems"]) == ["first", "second"]
-    for system in answer.json["systems"].values():
-        assert list(system["metrics"]) == ["ndcg@2", "recall@2", "precision@1"]
+    assert list(answer.rows) == ["first", "second"]
+    for system in answer.rows.values():
+        assert list(system) == ["ndcg@2", "recall@2", "precision@1"]
     assert {(row["a"], row["b"]) for row in answer.json["comparisons"]} == {("first", "second")}
     assert [row["metric"] for row in answer.json["comparisons"]] == ["ndcg@2", "recall@2", "precision@1"]
 
 
 def test_json_equals_the_result_of_the_library(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 rbp(p=0.9)", "--seed", "4", "--json").json
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 rbp(p=0.9)", "--seed", "4", "--json")
     scores = ra.score(ra.read_runs("runs"), "truth.csv", ["ndcg@2", "rbp(p=0.9)"], seed=4)
-    assert answer["systems"] == scores.to_dict()
-    assert answer["findings"] == [finding.to_dict() for finding in scores.findings]
-    assert answer["comparisons"] == ra.compare(scores, seed=4).to_dicts()
-    assert answer["systems"]["second"]["metrics"]["ndcg@2"]["mean"] == 1.0
+    place = {"dataset": "truth", "split": "given", "protocol": "given", "design": "given", "seed": None}
+    rows = [{"system": row.system, **place, "metric": row.metric, **row.to_dict()} for row in scores.rows]
+    assert answer.json["rows"] == rows
+    assert answer.json["findings"] == [finding.to_dict() for finding in scores.findings]
+    assert answer.json["comparisons"] == [{**place, **row} for row in ra.compare(scores, seed=4).to_dicts()]
+    assert answer.rows["second"]["ndcg@2"]["mean"] == 1.0
 
 
 def test_an_undefined_mean_is_null_in_json(recassay, folder):
     (folder / "none.csv").write_text("user_id,item_id,gain\n1,10,0\n2,10,0\n")
     answer = recassay("score", "none.csv", "runs", "-m", "ndcg@2", "--json")
     jsonschema.validate(answer.json, DOCUMENT)
-    row = answer.json["systems"]["first"]["metrics"]["ndcg@2"]
+    row = answer.rows["first"]["ndcg@2"]
     assert (row["mean"], row["low"], row["n"], row["undefined"]) == (None, None, 0, 2)
 
 
@@ -96,7 +96,7 @@ def test_text_names_systems_metrics_and_findings(recassay, folder):
 
 
 def test_default_metrics_are_scored(recassay, folder):
-    metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").json["systems"]["first"]["metrics"]
+    metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").rows["first"]
     assert list(metrics) == ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"]
 
 
@@ -138,7 +138,7 @@ def test_the_folder_holds_values_per_unit_a_summary_and_findings(recassay, folde
     assert frame["dataset"].unique().to_list() == ["truth"]
     assert frame.filter(system="second")["hit@1"].to_list() == [1.0, 1.0, 1.0, 1.0]
     summary = json.loads((folder / "out/deep/summary.json").read_text())
-    jsonschema.validate(summary, SUMMARY_FILE)
+    jsonschema.validate(summary, DOCUMENT)
     assert [(row["system"], row["metric"]) for row in summary["rows"]] == [
         ("first", "ndcg@2"), ("first", "hit@1"), ("second", "ndcg@2"), ("second", "hit@1")
     ]  # fmt: skip
@@ -177,19 +177,17 @@ def test_train_and_items_reach_the_metrics(recassay, folder):
     texts = "epc@2 ild@2 coverage@2 gini@2"
     answer = recassay("score", "truth.csv", "runs", "-m", texts, "--train", "log.csv", "--items", "items.csv", "--json")
     assert answer.code == 0
-    assert all(not math.isnan(row["mean"]) for row in answer.json["systems"]["first"]["metrics"].values())
+    assert all(not math.isnan(row["mean"]) for row in answer.rows["first"].values())
 
 
 def test_joined_genres_are_split_and_the_output_says_which_columns_became_features(recassay, folder):
     command = ("score", "truth.csv", "runs", "-m", "ild@2 eild@2 coverage@2 gini@2", "--train", "log.csv", "--items")
-    piped = recassay(*command, "items.csv", "--json").json["systems"]
+    piped = recassay(*command, "items.csv", "--json").rows
     genres = {10: "a, b", 11: "a", 12: "b", 13: "c", 99: "a, c"}
     rows = "".join(f'{item},"{of}"\n' for item, of in genres.items())
     (folder / "commas.csv").write_text(f"item_id,genres\n{rows}")
-    with_commas = recassay(*command, "commas.csv", "--json").json["systems"]
-    means = [
-        [row["mean"] for system in of.values() for row in system["metrics"].values()] for of in (piped, with_commas)
-    ]
+    with_commas = recassay(*command, "commas.csv", "--json").rows
+    means = [[row["mean"] for system in of.values() for row in system.values()] for of in (piped, with_commas)]
     assert means[0] == means[1]
     shown = " ".join(recassay(*command, "commas.csv").out.split())
     assert "Features of items for ild@2, eild@2: 3 in genres (split at ',')." in shown
@@ -199,8 +197,7 @@ def test_joined_genres_are_split_and_the_output_says_which_columns_became_featur
 def test_linear_gains_below_the_threshold_count_which_is_said(recassay, folder):
     command = ("score", "truth.csv", "runs", "-m")
     low, high = (
-        recassay(*command, "ndcg@2", "--relevant-from", level, "--json").json["systems"]["first"]["metrics"]["ndcg@2"]
-        for level in (1, 2)
+        recassay(*command, "ndcg@2", "--relevant-from", level, "--json").rows["first"]["ndcg@2"] for level in (1, 2)
     )
     assert low["mean"] == high["mean"]  # as in trec_eval, whose -l does not change ndcg
     said = "Linear gains of ndcg@2: those below relevant_from=2 count too, as with trec_eval's -l."
@@ -214,7 +211,7 @@ def test_columns_of_runs_and_truth_can_be_named(recassay, folder):
     (folder / "r.csv").write_text("a,b,c\n1,10,0.5\n2,12,0.4\n")
     columns = ("--columns", "user=a,item=b,score=c", "--truth-columns", "user=who,item=what")
     answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", *columns, "--json")
-    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == 0.5
+    assert answer.rows["r"]["recall@1"]["mean"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -230,7 +227,7 @@ def test_conventions_reach_the_metrics(recassay, folder, options, mean):
     (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,2\n2,10,1\n3,10,1\n4,10,0\n")
     (folder / "r.csv").write_text("user_id,item_id,score\n1,10,1\n2,10,1\n4,10,1\n")
     answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", *options, "--json")
-    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == pytest.approx(mean)
+    assert answer.rows["r"]["recall@1"]["mean"] == pytest.approx(mean)
 
 
 TIES = {"id": 1, "id_descending": 0, "trec": 0, "row": 0, "expected": 0.5, "optimistic": 1, "pessimistic": 0}
@@ -241,7 +238,7 @@ def test_tie_policies_change_the_mean(recassay, folder, ties, mean):
     (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
     (folder / "r.csv").write_text("user_id,item_id,score\n1,20,0.5\n1,10,0.5\n")
     answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--ties", ties, "--json")
-    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == mean
+    assert answer.rows["r"]["recall@1"]["mean"] == mean
     assert answer.json["settings"]["conventions"]["ties"] == ties
 
 
@@ -251,14 +248,14 @@ def test_order_by_score_ignores_ranks(recassay, folder):
     means = []
     for order in ("given", "score"):
         answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--order", order, "--json")
-        means.append(answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"])
+        means.append(answer.rows["r"]["recall@1"]["mean"])
     assert means == [0.0, 1.0]
 
 
 def test_nan_last_is_applied_and_a_finding(recassay, folder):
     (folder / "r.csv").write_text("user_id,item_id,score\n1,99,NaN\n1,10,-5\n")
     answer = recassay("score", "truth.csv", "r.csv", "-m", "hit@1", "--nan", "last", "--json")
-    assert answer.json["systems"]["r"]["metrics"]["hit@1"]["mean"] == 0.25
+    assert answer.rows["r"]["hit@1"]["mean"] == 0.25
     assert "C008" in [finding["code"] for finding in answer.json["findings"]]
 
 
@@ -266,14 +263,14 @@ def test_negative_gains_can_be_unjudged(recassay, folder):
     (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,-1\n1,11,1\n")
     answer = recassay("score", "t.csv", "runs/first.csv", "-m", "recall@2", "--negative", "unjudged", "--json")
     assert answer.code == 0
-    assert answer.json["systems"]["first"]["metrics"]["recall@2"]["mean"] == 0.0
+    assert answer.rows["first"]["recall@2"]["mean"] == 0.0
 
 
 def test_a_profile_changes_conventions_and_is_named(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--profile", "trec_eval", "--json")
     assert answer.json["settings"]["profile"] == "trec_eval"
     assert answer.json["settings"]["conventions"]["order"] == "score"
-    assert list(answer.json["systems"]["first"]["metrics"]) == ["ndcg@2"]
+    assert list(answer.rows["first"]) == ["ndcg@2"]
 
 
 def test_comparisons_with_a_baseline(recassay, folder):
@@ -289,15 +286,15 @@ def test_comparisons_with_a_baseline(recassay, folder):
 
 @pytest.mark.parametrize("interval", ["bootstrap", "bca", "percentile", "abc", "normal"])
 def test_interval_methods_give_bounds(recassay, folder, interval):
-    row = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", interval, "--json").json
-    row = row["systems"]["first"]["metrics"]["ndcg@2"]
+    row = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", interval, "--json")
+    row = row.rows["first"]["ndcg@2"]
     assert row["low"] <= row["mean"] <= row["high"]
     assert row["low"] < row["high"]
 
 
 def test_the_interval_none_gives_no_bounds(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", "none", "--json").json
-    assert answer["systems"]["first"]["metrics"]["ndcg@2"]["low"] is None
+    answer = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", "none", "--json")
+    assert answer.rows["first"]["ndcg@2"]["low"] is None
 
 
 @pytest.mark.parametrize(("severity", "code"), [("info", 1), ("warning", 1), ("error", 0)])
@@ -311,7 +308,7 @@ def test_the_option_fail_on_sets_the_exit_status(recassay, folder, severity, cod
 def test_globs_and_several_paths_are_read(recassay, folder):
     for paths in (["runs/*.csv"], ["runs/second.csv", "runs/first.csv"]):
         answer = recassay("score", "truth.csv", *paths, "-m", "ndcg@2", "--json")
-        assert set(answer.json["systems"]) == {"first", "second"}
+        assert set(answer.rows) == {"first", "second"}
 
 
 def test_another_process_writes_the_same_bytes(recassay, folder):
@@ -365,10 +362,24 @@ def test_known_users_alone_are_scored_and_every_output_says_so(recassay, folder)
     assert "U105" in refused.err
     assert "--train LOG" in refused.err
     answer = recassay(*command, "--train", "log.csv", "--json", "-o", "out")
-    assert answer.json["systems"]["mine"]["metrics"]["hit@1"]["mean"] == 0.5
+    assert answer.rows["mine"]["hit@1"]["mean"] == 0.5
     assert answer.json["settings"]["population"] == {"users": 2, "of": 3}
     assert json.loads((folder / "out/summary.json").read_text())["settings"]["population"] == {"users": 2, "of": 3}
     assert "users with training events: 2 of 3" in (folder / "out/report.html").read_text()
     for table in ("text", "markdown", "latex"):
         shown = recassay(*command, "--train", "log.csv", "--table", table).out
         assert "Means are over users with training events: 2 of 3." in shown
+
+
+def test_a_function_in_a_file_is_a_metric(recassay, folder):
+    text = (
+        "import recassay as ra\n\n@ra.metric\ndef top_is_relevant(items, truth):\n    return float(items[0] in truth)\n"
+    )
+    (folder / "mine.py").write_text(text)
+    command = "score", "truth.csv", "runs", "-m", "top_is_relevant", "-m", "precision@1", "--interval", "none", "--json"
+    rows = recassay("--plugin", "mine.py", *command).json["rows"]
+    by_metric = {
+        metric: [row["mean"] for row in rows if row["metric"] == metric]
+        for metric in ("top_is_relevant", "precision@1")
+    }
+    assert by_metric["top_is_relevant"] == by_metric["precision@1"] != []

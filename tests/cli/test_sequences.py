@@ -26,11 +26,7 @@ def split(recassay, folder):
 
 
 def means(answer):
-    return {
-        (system, name): metric["mean"]
-        for system, found in answer.json["systems"].items()
-        for name, metric in found["metrics"].items()
-    }
+    return {(system, name): metric["mean"] for system, found in answer.rows.items() for name, metric in found.items()}
 
 
 def test_a_fold_of_files_is_that_of_python(split):
@@ -57,7 +53,7 @@ def test_a_model_of_the_command_line_has_the_scores_of_python(recassay, split, s
     expected = ra.score_sequences(FOLD, made)
     answer = recassay("score", "st/0", "st/0/runs", "-m", METRICS, "--json")
     assert answer.code == 0, answer.err
-    found = answer.json["systems"]["ngram"]["metrics"]
+    found = answer.rows["ngram"]
     assert means(answer) == {("ngram", row.metric): row.mean for row in expected.rows}
     precision = expected.row("ngram", "seq_precision@3")
     assert (found["seq_precision@3"]["low"], found["seq_precision@3"]["high"]) == (precision.low, precision.high)
@@ -75,7 +71,7 @@ def test_another_program_reads_seeds_and_writes_rows_in_any_order(recassay, spli
     theirs = ra.Generated("theirs", codes, nothing, nothing[:, 0], 0)
     metrics = "seq_precision@2 seq_ndpm@2 seq_novelty@2 seq_confidence@2 seq_perplexity"
     answer = recassay("score", "st/0/truth.parquet", "theirs.csv", "-m", metrics, "--json")
-    found = answer.json["systems"]["theirs"]["metrics"]
+    found = answer.rows["theirs"]
     for row in ra.score_sequences(FOLD, theirs, metrics).rows:
         assert found[row.metric]["mean"] == (None if np.isnan(row.mean) else row.mean)
     assert (found["seq_confidence@2"]["n"], found["seq_perplexity"]["mean"]) == (0, None)
@@ -96,8 +92,8 @@ def test_a_file_that_is_cut_off_is_a_finding(recassay, split):
     lacking = len(FOLD.test) - 10
     assert finding["code"] == "G003"
     assert f"'cut' has no item for {lacking} of {len(FOLD.test)}" in finding["detail"]
-    found = answer.json["systems"]
-    counts = [found[name]["metrics"]["seq_precision@3"][count] for name in found for count in ("missing", "short")]
+    found = answer.rows
+    counts = [found[name]["seq_precision@3"][count] for name in found for count in ("missing", "short")]
     assert counts == [lacking, 0, 0, 0]
 
 

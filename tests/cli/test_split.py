@@ -38,7 +38,7 @@ def test_a_run_of_files_is_that_of_python(recassay, mine):
     assert ra.read_run("folds/0/runs/svd.parquet").frame()["item_id"].equals(played.frame()["item_id"])
     answer = recassay("score", "folds/0", "folds/0/runs", "-m", "ndcg@10 efd@10", "--json")
     expected = ra.score(played, fold, "ndcg@10 efd@10")
-    found = answer.json["systems"]["svd"]["metrics"]
+    found = answer.rows["svd"]
     assert {name: found[name]["mean"] for name in found} == {row.metric: row.mean for row in expected.rows}
 
 

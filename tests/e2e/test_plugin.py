@@ -86,8 +86,9 @@ def test_a_file_of_the_new_format_is_scored_with_the_new_metric_profile_and_chec
     (tmp_path / "run.arrows").write_text("y <- ann\nq <- ann\nx <- ann\nz <- bob\n")
     out = recassay(installed, "score", "truth.arrows", "run.arrows", "-m", "root_gain@2", "--json", cwd=tmp_path)
     found = json.loads(out)
+    (row,) = found["rows"]
     ann = 1 / (1 + 2**-0.5)  # y at rank 1; the best would have x at rank 2
-    assert found["systems"]["run"]["metrics"]["root_gain@2"]["mean"] == pytest.approx((ann + 1) / 2, abs=1e-12)
+    assert row["mean"] == pytest.approx((ann + 1) / 2, abs=1e-12)
     assert "EX001" in {one["code"] for one in found["findings"]}
     assert recassay(
         installed, "score", "truth.arrows", "run.arrows", "-m", "recall@2", "--profile", "in_house", cwd=tmp_path

@@ -240,7 +240,7 @@ def test_the_command_line_prints_the_same(lake, spark, tmp_path):
         json.loads(CliRunner().invoke(build_app(), [*words, "--json", "--engine", engine]).stdout)
         for engine in ("local", "spark")
     )
-    assert tasks["systems"] == local["systems"]
+    assert tasks["rows"] == local["rows"]
     assert tasks["comparisons"] == local["comparisons"]
     assert tasks["findings"] == local["findings"]
     done = CliRunner().invoke(build_app(), [*words, "--engine", "spark", "-o", str(tmp_path / "out")])

@@ -19,7 +19,7 @@ from recassay.results.finding import Severity
 Floats = NDArray[np.float64]
 
 REPEATED = 2.0  # draws of the heaviest tied candidates from which approximate ties are reported
-MEASURED_TIES = ((4.0, 0.03), (8.0, 0.11), (16.0, 0.33), (40.0, 0.96), (math.inf, math.inf))  # error up to these draws
+MEASURED_TIES = ((4.0, 0.04), (8.0, 0.16), (16.0, 0.48), (40.0, 1.53), (math.inf, math.inf))  # error up to these draws
 SMALL = 0.001  # effect on a mean, relative to it, that is information only
 
 

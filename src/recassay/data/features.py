@@ -6,6 +6,7 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from recassay.columnar.identity import id_keys
 from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.errors import InputError
+from recassay.naming.grammar import suggest
 from recassay.shown import Displayable
 
 SEPARATOR = "|"
@@ -31,7 +33,7 @@ class Features(Displayable):
 
     Items ascend by id. Item i has the features ``codes[offsets[i]:offsets[i + 1]]``, which are positions in ``names``;
     names are distinct and ascend. They come from ``columns``; ``separators`` are those at which texts were split, by
-    column.
+    column. ``numbers`` has the numeric columns that are not features, such as prices, for metrics of one's own.
 
     >>> items = pl.DataFrame({"item_id": [7, 3, 5], "genres": ["Drama|War", "War", None]})
     >>> features = Features.from_frame(items)
@@ -46,6 +48,7 @@ class Features(Displayable):
     columns: tuple[str, ...]
     origin: str = field(default="", repr=False)
     separators: Mapping[str, str] = field(default_factory=dict, repr=False)
+    numbers: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, columns: Sequence[str] | None = None, origin: str = "") -> Features:
@@ -58,21 +61,52 @@ class Features(Displayable):
         Without ``columns``, the first of these that exists is used: all list columns; all text columns of lists; all
         text columns that give some item several values in several rows; all text columns whose values recur (at most
         half as many values as rows, which excludes titles); columns that are called category, genre, tag or the like,
-        except those of decimal numbers. Other columns are used only if ``columns`` lists them.
+        except those of decimal numbers. Other columns are used only if ``columns`` lists them. A table may have numeric
+        columns alone; what needs features then raises I201.
         """
         chosen = tuple(columns) if columns else feature_columns(frame)
-        _check_usable(frame, chosen, origin)
+        numeric = [
+            name for name, kind in frame.schema.items() if name not in ("item_id", *chosen) and kind.is_numeric()
+        ]
+        if columns or not numeric:
+            _check_usable(frame, chosen, origin)
         vocabulary, items = Vocabulary.dense(frame["item_id"])
         separators = {name: separator for name in chosen if (separator := list_separator(frame[name]))}
         columns_of_pairs = [
             _pairs(items, frame[name], separators.get(name, ""), f"{name}=" if len(chosen) > 1 else "")
             for name in chosen
         ]
-        pairs = pl.concat(columns_of_pairs).unique().sort("item", "feature")
+        schema = {"item": pl.Int32, "feature": pl.String}
+        pairs = pl.concat([pl.DataFrame(schema=schema), *columns_of_pairs]).unique().sort("item", "feature")
         names, codes = Vocabulary.dense(pairs["feature"])
         offsets = np.searchsorted(pairs["item"].to_numpy(), np.arange(vocabulary.size + 1))
         assert names.ids is not None
-        return cls(vocabulary, offsets, codes, names.ids, chosen, origin, separators)
+        numbers = frame.select("item_id", *(pl.col(name).cast(pl.Float64) for name in numeric))
+        return cls(vocabulary, offsets, codes, names.ids, chosen, origin, separators, numbers)
+
+    def required(self) -> Features:
+        """Return the features; raise I201 if the table has numeric columns alone."""
+        if not self.columns:
+            _check_usable(self.numbers, (), self.origin)
+        return self
+
+    def numbers_of(self, column: str) -> dict[Any, float]:
+        """Return the number that each item has in a numeric column, where it has one.
+
+        Raise I201 if there is no such column, or if an item has several numbers.
+        """
+        if column not in self.numbers.columns[1:]:
+            what = f"the items have no numeric column '{column}' beside their features"
+            hint = (
+                suggest(column, self.numbers.columns[1:]) if self.numbers.width > 1 else "add it to the table of items"
+            )
+            raise InputError("I201", what, where=self.origin, hint=hint)
+        pairs = self.numbers.select("item_id", column).drop_nulls().unique(maintain_order=True)
+        if (repeated := pairs["item_id"].is_duplicated()).any():
+            item = pairs.filter(repeated)["item_id"][0]
+            what = f"item {item!r} has several numbers in '{column}'"
+            raise InputError("I201", what, where=self.origin, hint="give one row per item, or the same number in each")
+        return dict(pairs.iter_rows())
 
     @property
     def sources(self) -> str:
@@ -97,10 +131,11 @@ class Features(Displayable):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Return a digest of which item has which features."""
+        """Return a digest of which item has which features and numbers."""
         arrays = (id_keys(self.items), self.offsets, self.codes)
         digests = [hashlib.blake2b(array.tobytes()).hexdigest() for array in arrays]
-        text = f"{self.vocabulary.kind} {self.names.to_list()} {digests}"
+        numbers = self.numbers.sort(self.numbers.columns).write_csv() if self.numbers.width > 1 else ""
+        text = f"{self.vocabulary.kind} {self.names.to_list()} {digests}{numbers}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @functools.cached_property

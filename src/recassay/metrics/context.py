@@ -77,7 +77,7 @@ class ContextLookup:
     def features(self) -> Features:
         """Return the features of items."""
         assert self.context.items is not None, "a metric that uses item features must name them in `needs`"
-        return self.context.items
+        return self.context.items.required()
 
     @property
     def judged_items(self) -> pl.Series:

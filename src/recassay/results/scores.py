@@ -177,13 +177,6 @@ class Scores(Displayable):
             return [pl.Series(WEIGHT, first)]
         return [pl.Series(weight_of(metric), one) for metric, one in weighted.items()]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary rows by system and metric, ready for JSON."""
-        return {
-            system: {"metrics": {row.metric: row.to_dict() for row in self.rows if row.system == system}}
-            for system in self.systems
-        }
-
     def plot(self, metric: str | None = None) -> Picture:
         """Return a picture of the means and intervals of all systems under one metric, by default the first."""
         return renderer().plot(self, metric=metric)

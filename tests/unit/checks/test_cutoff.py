@@ -48,7 +48,7 @@ def test_results_name_the_number_of_positions():
     scores = ra.score({"a": SHORT}, TRUTH, "mrr mrr@5 rprec", interval=None)
     assert [row.parameters.get("places") for row in scores.rows] == [10, None, None]
     assert scores.metrics == ("mrr", "mrr@5", "rprec")
-    written = scores.to_dict()["a"]["metrics"]["mrr"]["parameters"]
+    written = scores.row("a", "mrr").to_dict()["parameters"]
     assert written["places"] == 10
     assert "mrr is computed over the first 10 ranks, the longest list of the run." in to_markdown(scores)
     assert "places" not in to_markdown(ra.score({"a": SHORT}, TRUTH, "mrr@5", interval=None))

@@ -76,10 +76,10 @@ def test_the_frame_has_identity_unit_and_metrics(scores):
 
 
 def test_json_has_no_nan(scores):
-    found = scores.to_dict()["a"]["metrics"]["coverage(catalogue='truth')@2"]
+    found = scores.row("a", "coverage(catalogue='truth')@2").to_dict()
     assert found["low"] is None
     assert found["parameters"] == {"catalogue": "truth", "catalogue_items": 3}
-    assert scores.to_dict()["a"]["metrics"]["recall@2"]["parameters"]["missing"] == "zero"
+    assert scores.row("a", "recall@2").parameters["missing"] == "zero"
 
 
 def test_more_findings(scores):

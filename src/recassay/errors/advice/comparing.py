@@ -143,6 +143,11 @@ ADVICE: dict[str, Advice] = {
         "Another version of recassay wrote the folder, in a layout that this one does not know.",
         "Read it with that version, or choose a new folder.",
     ),
+    "U243": Advice(
+        "A function behind `@ra.metric` raised an error for a list, or its first two parameters are not `items` and "
+        "`truth`.",
+        "Correct the function: it gets the ids of a list in order, and a dict from relevant item to gain.",
+    ),
     "U261": Advice(
         "No file of that name is in the folder `reproductions` of the working directory or of the sources.",
         "`recassay reproduce --list` has the names; the path of a YAML file is taken too.",

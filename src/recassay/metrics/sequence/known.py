@@ -60,7 +60,7 @@ class SequenceContext:
     @functools.cached_property
     def _features(self) -> Similarity:
         assert self.features is not None, "a metric that uses features requires them in ready()"
-        return of_features(self.fold, self.features)
+        return of_features(self.fold, self.features.required())
 
     @functools.cached_property
     def _given(self) -> Similarity:

@@ -48,7 +48,7 @@ class RerankContext:
     @property
     def features(self) -> Features:
         """Return the features of items."""
-        return self._needed("items", self.items)
+        return self._needed("items", self.items).required()
 
     @property
     def log(self) -> Interactions:

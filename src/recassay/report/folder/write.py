@@ -29,18 +29,21 @@ Identity = dict[str, Any]
 
 
 def document(scores: Scores, comparison: Comparison | None = None, where: Identity | None = None) -> dict[str, Any]:
-    """Return the results as one JSON document: verdict, systems, comparisons, findings and settings.
+    """Return the results as one JSON document, that of ``summary.json``: verdict, rows, comparisons and findings.
 
     ``where`` names the data set, split, protocol, design and seed, as far as known.
     """
+    names, known = ("dataset", "split", "protocol", "design"), where or {}
+    place = {**{name: known.get(name) or "given" for name in names}, "seed": known.get("seed")}
     return {
         "recassay": __version__,
         "verdict": verdict_document(verdict_of_scores(scores, comparison, where)),
-        "systems": scores.to_dict(),
-        "comparisons": comparison.to_dicts() if comparison else [],
+        "rows": [{"system": row.system, **place, "metric": row.metric, **row.to_dict()} for row in scores.rows],
+        "comparisons": [{**place, **row} for row in comparison.to_dicts()] if comparison else [],
         "findings": [finding.to_dict() for finding in scores.findings],
-        **({"groups": [groups.to_dict() for groups in scores.groups]} if scores.groups else {}),
+        **({"groups": [{**place, **groups.to_dict()} for groups in scores.groups]} if scores.groups else {}),
         "settings": dict(scores.settings),
+        **({"compare": _testing(comparison)} if comparison else {}),
     }
 
 
@@ -85,7 +88,8 @@ def write_results(
         else:
             scores.first_hits.write(target)
         write_groups(scores.groups, target)
-        write_json(_summary(scores, comparison, identity, command), target / SUMMARY)
+        made_by = {"command": command} if command else {}
+        write_json(document(scores, comparison, identity) | made_by, target / SUMMARY)
         write_text("".join(json_text(one.to_dict()) + "\n" for one in scores.findings), target / FINDINGS)
         manifest.write()
         write_page(read_results(target))
@@ -124,21 +128,3 @@ def _testing(comparison: Comparison) -> dict[str, Any]:
     row = comparison.rows[0]
     tested = {"baseline": comparison.baseline, "test": row.test, "correction": row.correction}
     return {**tested, "level": comparison.level, "seed": comparison.seed}
-
-
-def _summary(scores: Scores, comparison: Comparison | None, identity: Identity, command: str) -> dict[str, Any]:
-    names = ("dataset", "split", "protocol", "design")
-    where = {**{name: identity.get(name) or "given" for name in names}, "seed": identity.get("seed")}
-    content = document(scores, comparison, identity)
-    rows = [{"system": row.system, **where, "metric": row.metric, **row.to_dict()} for row in scores.rows]
-    return {
-        "recassay": content["recassay"],
-        "verdict": content["verdict"],
-        "rows": rows,
-        "comparisons": [{**where, **row} for row in content["comparisons"]],
-        "findings": content["findings"],
-        **({"groups": [{**where, **groups} for groups in content["groups"]]} if scores.groups else {}),
-        "settings": content["settings"],
-        **({"compare": _testing(comparison)} if comparison else {}),
-        **({"command": command} if command else {}),
-    }
