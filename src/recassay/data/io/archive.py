@@ -23,26 +23,25 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
+from recassay.data.io.archive_checks import check_arrays
 from recassay.data.io.write import atomic
 from recassay.errors import UsageError
 
 STATE = "state"  # the member with the JSON document
-PACKAGES = tuple(
-    f"recassay.{name}"
-    for name in (
-        "columnar",
-        "data",
-        "designs",
-        "drift",
-        "engine",
-        "metrics",
-        "models",
-        "protocols",
-        "results",
-        "split",
-        "stats",
-    )
-)  # classes outside these packages are not stored
+ROOTS = [
+    "columnar",
+    "data",
+    "designs",
+    "drift",
+    "engine",
+    "metrics",
+    "models",
+    "protocols",
+    "results",
+    "split",
+    "stats",
+]
+PACKAGES = tuple(f"recassay.{root}" for root in ROOTS)  # classes outside these packages are not stored
 NEVER = ("recassay.data.io", "recassay.models.base.files")  # they open files, and one of them runs Python files
 BUILT_ON = (tuple, list, dict, set, frozenset, str, bytes, int, float, np.ndarray, BaseException, type)
 SPARSE = frozenset(f"{form}_{kind}" for form in ("csr", "csc") for kind in ("matrix", "array"))  # kinds of SciPy
@@ -134,11 +133,16 @@ def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
 def read_archive(file: IO[bytes], shared: Mapping[str, object] | None = None) -> Any:
     """Return the value in an open archive; no code in the file runs, whatever it holds.
 
+    Raise ValueError if its arrays do not belong together, such as a sparse matrix with a column beyond its width.
     ``shared`` has, by name, the objects that were left out of the file.
     """
     with np.load(file, allow_pickle=False) as members:
         document = json.loads(bytes(members[STATE]))
-        return _Decoder(document["objects"], members, shared or {}).decode(document["root"])
+        decoder = _Decoder(document["objects"], members, shared or {})
+        value = decoder.decode(document["root"])
+    for made in decoder.made.values():
+        check_arrays(made)
+    return value
 
 
 def save_pickle(path: Path, value: object, shared: Mapping[str, object] | None = None) -> None:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from recassay.data.io.archive import load_archive
 from recassay.errors import UsageError
+from recassay.models.base.model import ScoringModel
 
 SUFFIX = ".npz"  # of files with fitted models
 
 
 def load_fitted(path: Path) -> tuple[str, Any]:
-    """Return the name and parameters of the model in a file, and the fitted model; raise U123 if there is none."""
+    """Return the name and parameters of the model in a file, and the fitted model; raise U123 if there is none.
+
+    The file may be anybody's: it is refused if its arrays do not belong together, or if it cannot recommend an item.
+    """
     try:
         found = load_archive(path)
-        return found["model"], found["fitted"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        model, fitted = found["model"], found["fitted"]
+        if isinstance(fitted, ScoringModel):
+            fitted.recommend(np.arange(min(1, fitted.log.n_users), dtype=np.int32), 1)
+        return model, fitted
+    except (Exception, pl.exceptions.PanicException) as error:  # of any kind: a library meets what a stranger wrote
         what = f"no fitted model can be read: {error}"
         raise UsageError("U123", what, where=str(path), hint="recassay fit MODEL FOLD -o FILE writes one") from None

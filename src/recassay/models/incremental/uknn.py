@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -82,7 +83,6 @@ class LearningUKNN:
         self.common = GrowingCoCounts(LEAST_ROWS)
         self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
         self.threshold = np.zeros(0)
-        self.last = self._no_sums()
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; their ratings (``values``) are ignored."""
@@ -114,10 +114,11 @@ class LearningUKNN:
         self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)
         self.kept[known:] = NONE
         if (known, self.last.sums.shape[1]) != (self.threshold.size, self.common.owners.length.size):
-            self.last = self._no_sums()
+            del self.last
 
-    def _no_sums(self) -> WeightSums:
-        """Return memory for the sums of weights of cached users, which have no sums yet."""
+    @functools.cached_property
+    def last(self) -> WeightSums:
+        """Return the sums of weights at the last query of each cached user; at first nobody has any."""
         rows, items = self.common.entity_of.size, self.common.owners.length.size
         width = min(self.model.neighbours, self.threshold.size)
         return WeightSums(

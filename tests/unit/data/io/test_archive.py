@@ -1,5 +1,6 @@
 """Archives hold what recassay makes, come back with the same bits, and run no code when they are read."""
 
+import copy
 import functools
 import json
 import os
@@ -13,11 +14,14 @@ import pytest
 from scipy import sparse
 
 import recassay as ra
+from recassay import models
 from recassay.data.interactions import Interactions
 from recassay.data.io import archive
 from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
+from recassay.models.base.model import FittedFactors
 from recassay.models.base.registry import REGISTRY
+from recassay.models.base.stored import load_fitted
 from recassay.models.incremental._lists import GrowingLists
 
 LOG = log(users=30, items=20, events=300, seed=4)
@@ -167,3 +171,65 @@ def test_the_checkpoint_of_a_stream_runs_no_code_without_trust(tmp_path):
     with pytest.raises(UsageError, match="U236"):
         ra.play(ra.models.incremental.ISGD(), LOG, ra.protocols.prequential(), checkpoint=path)
     assert not trap.exists()
+
+
+def of_matrix(fitted):
+    fitted.similarity.indices[0] = 1 << 30
+
+
+def of_descending_rows(fitted):
+    fitted.matrix.indptr[1] = -5
+
+
+def of_a_log(fitted):
+    fitted.log.items[-1] = 1 << 30
+
+
+def of_lists(fitted):
+    fitted.learner.common.owners.values[0] = 1 << 30
+
+
+def of_a_cache(fitted):
+    fitted.learner.common.hand[0] = 1 << 30
+
+
+def of_a_queue(fitted):
+    fitted.learner.queue[0, 1] = 1 << 30
+
+
+def of_factors(fitted):
+    fitted.learner.items = fitted.learner.items[:, :-2]
+
+
+def of_profiles(fitted):
+    fitted.learner.profiles.start[0] = 1 << 40
+
+
+def of_totals(fitted):
+    fitted.learner.state.totals[3] = 1e9
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        ("ItemKNN", of_matrix), ("ItemKNN", of_descending_rows), ("Popular", of_a_log), ("UKNN", of_lists),
+        ("StreamItemKNN", of_a_cache), ("ISGD(negatives=2)", of_a_queue), ("BPRMF", of_factors),
+        ("BPRMF", of_profiles), ("StreamBiasedMF", of_totals),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)  # fmt: skip
+def test_arrays_that_lead_outside_of_other_arrays_are_refused_before_a_compiled_loop_sees_them(model, change, tmp_path):
+    fitted = copy.deepcopy(models.parse(model).fit(RATED))
+    archive.save_archive(tmp_path / "sound.npz", {"model": "m", "fitted": fitted})
+    load_fitted(tmp_path / "sound.npz")
+    change(fitted)
+    archive.save_archive(tmp_path / "crafted.npz", {"model": "m", "fitted": fitted})
+    with pytest.raises(UsageError, match=r"U123.*no fitted model can be read"):
+        load_fitted(tmp_path / "crafted.npz")
+
+
+def test_the_file_of_a_model_that_cannot_recommend_is_refused(tmp_path):
+    fitted = FittedFactors(LOG, np.zeros((LOG.n_users, 2), np.float32), np.zeros((LOG.n_items, 3), np.float32))
+    archive.save_archive(tmp_path / "crafted.npz", {"model": "m", "fitted": fitted})
+    with pytest.raises(UsageError, match="U123"):
+        load_fitted(tmp_path / "crafted.npz")
