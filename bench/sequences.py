@@ -89,7 +89,7 @@ def pipeline(path: Path) -> tuple[dict[str, float], dict[str, int], dict[str, li
     means = {}
     for name, model in MODELS.items():
         generated = timed(f"generate {name}", lambda model=model: generate(model, fold, Sequence(k=K)))
-        scores = timed(f"evaluate {name}", lambda made=generated: ra.score_sequences(fold, made))
+        scores = timed(f"evaluate {name}", lambda made=generated: ra.sequences.score_sequences(fold, made))
         means[name] = [row.mean for row in scores.rows]
     sizes = {"ratings": len(log), "sequences": len(sequences), "test": len(fold.test)}
     return seconds, sizes, means

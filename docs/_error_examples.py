@@ -235,12 +235,12 @@ EXAMPLES: dict[str, str] = {
 
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         mine = SimpleNamespace(next_probabilities=lambda histories: np.full((len(histories), fold.n_items), 0.5))
-        ra.generate(mine, fold, name="mine")
+        ra.sequences.generate(mine, fold, name="mine")
         """,
     "I355": """
         from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
-        ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, uniforms: uniforms)
+        ra.sequences.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, uniforms: uniforms)
         """,
     "I356": """
         import polars as pl
@@ -251,7 +251,7 @@ EXAMPLES: dict[str, str] = {
     "I357": """
         from recassay.data.synthetic.tastes import log
         made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
-        ra.generate(ra.models.sequence.NGram(), made, seeds=["unheard of"])
+        ra.sequences.generate(ra.models.sequence.NGram(), made, seeds=["unheard of"])
         """,
     "I361": """
         from recassay.data.generated import Generated
@@ -262,7 +262,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[7]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine)
+        ra.sequences.score_sequences(fold, mine)
         """,
     "I362": """
         from recassay.data.generated import Generated
@@ -273,7 +273,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine, "seq_diversity(similarity='given')@1", similarities=np.eye(2))
+        ra.sequences.score_sequences(fold, mine, "seq_diversity(similarity='given')@1", similarities=np.eye(2))
         """,
     "I363": """
         from recassay.data.generated import Generated
@@ -284,7 +284,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=["item-1"])
+        ra.sequences.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=["item-1"])
         """,
     "I364": """
         from recassay.data.generated import Generated
@@ -295,7 +295,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=[])
+        ra.sequences.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=[])
         """,
     "I324": """
         from recassay.engine.lists.score_sets import read_all
@@ -455,16 +455,16 @@ EXAMPLES: dict[str, str] = {
         ra.models.FactorTable(users, users).fit(ra.read_interactions({"ann": ["x"], "bob": ["y"]}))
         """,
     "U101": """
-        ra.parse_metric("ndgc@10")
+        ra.metrics.parse_metric("ndgc@10")
         """,
     "U102": """
-        ra.parse_metric("ndcg(gain='exp')@10")
+        ra.metrics.parse_metric("ndcg(gain='exp')@10")
         """,
     "U103": """
-        ra.parse_metric("precision@0")
+        ra.metrics.parse_metric("precision@0")
         """,
     "U104": """
-        ra.parse_metric("rbp(p=0.9")
+        ra.metrics.parse_metric("rbp(p=0.9")
         """,
     "U105": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage@10")
@@ -535,16 +535,16 @@ EXAMPLES: dict[str, str] = {
     "U172": """
         from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
-        ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
+        ra.sequences.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
         """,
     "U173": """
         from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
-        ra.generate(ra.models.Popular(), fold)
+        ra.sequences.generate(ra.models.Popular(), fold)
         """,
     "U174": """
         import numpy as np
-        mine = ra.Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        mine = ra.sequences.Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
         mine.frame()
         """,
     "U181": """
@@ -559,7 +559,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine, "seq_precision@5")
+        ra.sequences.score_sequences(fold, mine, "seq_precision@5")
         """,
     "U118": """
         from recassay import designs
@@ -706,7 +706,7 @@ EXAMPLES: dict[str, str] = {
         ra.drift.PageHinkley(threshold=5).start(state)
         """,
     "U211": """
-        ra.across(ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]}))
+        ra.overall.across(ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]}))
         """,
     "U212": """
         scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
@@ -722,7 +722,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U215": """
         scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "mrr", interval=None)
-        ra.consistency(scores, along="design")
+        ra.overall.consistency(scores, along="design")
         """,
     "U216": """
         scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
@@ -811,7 +811,7 @@ EXAMPLES: dict[str, str] = {
         made = Sequences.from_frame(pl.DataFrame(rows))
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
-        ra.score_sequences(fold, mine, "seq_serendipity@1", primitive=["item-1"])
+        ra.sequences.score_sequences(fold, mine, "seq_serendipity@1", primitive=["item-1"])
         """,
     "U124": """
         log = ra.read_interactions({"ann": ["x", "y"], "bob": ["y", "z"]})

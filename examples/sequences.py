@@ -28,13 +28,13 @@ models = {
     "bigram": ra.models.sequence.NGram(),
 }
 ask = ra.protocols.sequence(k=5, seeds=3)
-generated = {name: ra.generate(model, fold, ask, name=name) for name, model in models.items()}
+generated = {name: ra.sequences.generate(model, fold, ask, name=name) for name, model in models.items()}
 
 # %% [markdown]
 # Sequeval's eight metrics, each with an interval over test sequences:
 
 # %%
-scores = ra.score_sequences(fold, generated, ra.sequeval(5))
+scores = ra.sequences.score_sequences(fold, generated, ra.sequences.sequeval(5))
 print(scores.summary().pivot("system", index="metric", values="mean"))
 
 # %% [markdown]

@@ -28,7 +28,7 @@ them. A code never changes its meaning.
 `recassay check FOLDER` runs every check on a folder of results and prints its outcome: a finding, fine, or not
 applicable with the reason ([check a study](../howto/check-a-study.md)). `--fail-on warning` ends a command with status 1 if a finding is at least that severe
 ([judge in CI](../howto/judge-in-ci.md)). Findings of group B come from `ra.judge`; those of group S from `ra.correct`, `ra.judge` and `ra.sampling_curve`; those
-of group G from `ra.score_sequences`. All are in the `findings` of the result. A check does not apply if it needs data
+of group G from `ra.sequences.score_sequences`. All are in the `findings` of the result. A check does not apply if it needs data
 that was not given, such as a training log.
 """
 
@@ -322,9 +322,9 @@ EXAMPLES = {
         import polars as pl
 
         frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": ["a", "b", "a", "b", "new"], "timestamp": range(5)})
-        lists = ra.Sequences.from_frame(frame)
+        lists = ra.sequences.Sequences.from_frame(frame)
         fold = ra.split.latest_sequences(test=0.5)(lists)[0]
-        scores = ra.score_sequences(fold, ra.generate(ra.models.sequence.Unigram(), fold), interval=None)
+        scores = ra.sequences.score_sequences(fold, ra.sequences.generate(ra.models.sequence.Unigram(), fold), interval=None)
         """,
     ),
     "G002": Example(
@@ -334,11 +334,11 @@ EXAMPLES = {
         import polars as pl
 
         frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": ["a", "b", "c", "a", "b"], "timestamp": range(5)})
-        fold = ra.split.latest_sequences(test=0.5)(ra.Sequences.from_frame(frame))[0]
+        fold = ra.split.latest_sequences(test=0.5)(ra.sequences.Sequences.from_frame(frame))[0]
         one = pl.DataFrame({"item_id": ["a"], "other_id": ["b"], "similarity": [0.5]})
         given = "seq_diversity(similarity='given')@3"
-        generated = ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=3))
-        scores = ra.score_sequences(fold, generated, given, similarities=one, interval=None)
+        generated = ra.sequences.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=3))
+        scores = ra.sequences.score_sequences(fold, generated, given, similarities=one, interval=None)
         """,
     ),
     "G003": Example(
@@ -348,9 +348,9 @@ EXAMPLES = {
         import polars as pl
 
         frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 3, 3], "item_id": [*"ababba"], "timestamp": range(6)})
-        fold = ra.split.latest_sequences(test=0.7)(ra.Sequences.from_frame(frame))[0]
+        fold = ra.split.latest_sequences(test=0.7)(ra.sequences.Sequences.from_frame(frame))[0]
         rows = pl.DataFrame({"sequence_id": [0], "position": [1], "item_id": ["b"]})
-        scores = ra.score_sequences(fold, {"mine": rows}, "seq_precision@1", interval=None)
+        scores = ra.sequences.score_sequences(fold, {"mine": rows}, "seq_precision@1", interval=None)
         """,
     ),
     "L003": Example(

@@ -24,7 +24,7 @@ FAMILIES = {
     "sequence": (
         "Generated sequences",
         "What a system lets follow the first item of a sequence, beside what really followed: "
-        "`ra.score_sequences`. These names begin with `seq_`.",
+        "`ra.sequences.score_sequences`. These names begin with `seq_`.",
     ),
     "rating": ("Predicted ratings", "How far are predicted numbers from the given ones?"),
 }

@@ -26,7 +26,8 @@ KINDS = {
     "Verbs": "What is done: from nouns, or anything that can be read as one, to other nouns.",
     "Nouns": "What is worked on. They are frozen: a method gives another one.",
     "Errors": "Each has a code, what is wrong, where, and what to try: see [errors](errors.md).",
-    "Modules": "Families of things that are named in texts too. `recassay explain NAME` tells each one's parameters.",
+    "Modules": "Families of things that are named in texts too (`recassay explain NAME` tells each one's parameters), and"
+    " what is needed less often.",
 }
 
 ROLE = re.compile(r":[a-z]+:`~?([^`]*)`")
@@ -60,10 +61,11 @@ def _entry(name: str, one: Any) -> str:
     title = f"### ra.{name}"
     if isinstance(one, ModuleType):
         members = {key: getattr(one, key) for key in one.__all__}
+        family = hasattr(one, "parse") or "." in name  # its members have texts, and pages of their own
         inner = [
             _entry(f"{name}.{key}", member)
             for key, member in members.items()
-            if isinstance(member, ModuleType) and hasattr(member, "__all__")
+            if (hasattr(member, "__all__") if isinstance(member, ModuleType) else not family)
         ]
         return "\n\n".join([title, _prose(one.__doc__), _members(one), *inner])
     if inspect.isclass(one):

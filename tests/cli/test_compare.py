@@ -61,7 +61,7 @@ def test_baseline_test_and_power_options_are_used(recassay, scores):
 def test_systems_are_ranked_across_data_sets(recassay, scores):
     answer = recassay("compare", "ml-1m.csv", "steam.csv", "yelp.csv", "-m", "ndcg@10", "--details")
     assert answer.code == 0
-    found = ra.across(
+    found = ra.overall.across(
         {name: next(iter(ra.read_scores(f"{name}.csv").sheets.values())) for name in ("ml-1m", "steam", "yelp")},
         metrics=["ndcg@10"],
     ).rankings[0]

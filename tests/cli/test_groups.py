@@ -67,7 +67,7 @@ def test_the_folder_has_groups_as_parquet_csv_and_json(recassay, shop):
     assert gaps.filter(system="als", metric="hit@1").select("worst", "best").row(0) == ("de", "fr")
     (stored,) = json.loads((shop / "out" / "summary.json").read_text())["groups"]
     assert (stored["dataset"], stored["by"], stored["hidden"]) == ("truth", "country", 1)
-    assert ra.GroupScores.from_dict(stored).frame().equals(rows)
+    assert ra.types.GroupScores.from_dict(stored).frame().equals(rows)
     by_country(recassay, "-o", "again")
     assert (shop / "again" / "groups.parquet").read_bytes() == (shop / "out" / "groups.parquet").read_bytes()
 

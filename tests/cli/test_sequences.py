@@ -49,8 +49,8 @@ def test_the_columns_are_those_that_the_documentation_names(split):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "tsv"])
 def test_a_model_of_the_command_line_has_the_scores_of_python(recassay, split, suffix):
     assert recassay("recommend", "NGram", "st/0", "-k", 3, "-o", f"st/0/runs/ngram.{suffix}").code == 0
-    made = ra.generate(NGram(), FOLD, ra.protocols.sequence(k=3), name="ngram")
-    expected = ra.score_sequences(FOLD, made)
+    made = ra.sequences.generate(NGram(), FOLD, ra.protocols.sequence(k=3), name="ngram")
+    expected = ra.sequences.score_sequences(FOLD, made)
     answer = recassay("score", "st/0", "st/0/runs", "-m", METRICS, "--json")
     assert answer.code == 0, answer.err
     found = answer.rows["ngram"]
@@ -68,15 +68,15 @@ def test_another_program_reads_seeds_and_writes_rows_in_any_order(recassay, spli
     items = np.stack([3 + np.arange(seeds.height) % 2, seeds["item_id"].to_numpy()], axis=1)
     codes = np.searchsorted(FOLD.test.item_vocabulary.ids.to_numpy(), items).astype(np.int32)
     nothing = np.full(codes.shape, np.nan)
-    theirs = ra.Generated("theirs", codes, nothing, nothing[:, 0], 0)
+    theirs = ra.sequences.Generated("theirs", codes, nothing, nothing[:, 0], 0)
     metrics = "seq_precision@2 seq_ndpm@2 seq_novelty@2 seq_confidence@2 seq_perplexity"
     answer = recassay("score", "st/0/truth.parquet", "theirs.csv", "-m", metrics, "--json")
     found = answer.rows["theirs"]
-    for row in ra.score_sequences(FOLD, theirs, metrics).rows:
+    for row in ra.sequences.score_sequences(FOLD, theirs, metrics).rows:
         assert found[row.metric]["mean"] == (None if np.isnan(row.mean) else row.mean)
     assert (found["seq_confidence@2"]["n"], found["seq_perplexity"]["mean"]) == (0, None)
-    by_path = ra.score_sequences(FOLD, {"theirs": "theirs.csv"}, metrics)
-    by_frame = ra.score_sequences(FOLD, {"theirs": pl.read_csv("theirs.csv")}, metrics)
+    by_path = ra.sequences.score_sequences(FOLD, {"theirs": "theirs.csv"}, metrics)
+    by_frame = ra.sequences.score_sequences(FOLD, {"theirs": pl.read_csv("theirs.csv")}, metrics)
     assert by_path.rows[0] == by_frame.rows[0]
     assert found["seq_precision@2"]["mean"] == by_path.rows[0].mean
 
@@ -107,10 +107,10 @@ def test_seeds_that_are_genres_in_any_order_are_scored_by_their_sequence(recassa
     answer = recassay("recommend", "UserNGram", "st/0", *options, "--seeds", "shuffled.csv", "-o", "own.csv")
     assert answer.code == 0, answer.err
     scores = recassay("score", "st/0", "own.csv", "-m", "seq_precision@3", "--json")
-    made = ra.generate(
+    made = ra.sequences.generate(
         ra.models.sequence.UserNGram(), FOLD, ra.protocols.sequence(k=3, how="argmax"), seeds=given, items=genres
     )
-    expected = ra.score_sequences(FOLD, made, "seq_precision@3").rows[0].mean
+    expected = ra.sequences.score_sequences(FOLD, made, "seq_precision@3").rows[0].mean
     assert means(scores)["own", "seq_precision@3"] == expected
 
 

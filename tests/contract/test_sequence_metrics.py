@@ -38,8 +38,8 @@ def world(seed=4):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(2, 8, 2 * N)
     rows = {"sequence_id": np.repeat(np.arange(2 * N), lengths), "item_id": rng.integers(0, ITEMS, lengths.sum())}
-    made = ra.Sequences.from_frame(pl.DataFrame(rows))
-    fold = ra.SequenceFold(made.take(np.arange(N)), made.take(np.arange(N, 2 * N)))
+    made = ra.sequences.Sequences.from_frame(pl.DataFrame(rows))
+    fold = ra.sequences.SequenceFold(made.take(np.arange(N)), made.take(np.arange(N, 2 * N)))
     items = rng.integers(0, made.n_items, (N, K)).astype(np.int32)
     items[::9, 2:] = -1
     similar = rng.uniform(-1, 1, (made.n_items, made.n_items))
@@ -50,7 +50,7 @@ def world(seed=4):
         "items": pl.DataFrame({"item_id": np.arange(ITEMS), "tags": tags}),
     }
     chances = np.where(items < 0, np.nan, rng.random((N, K)))
-    return fold, ra.Generated("x", items, chances, rng.exponential(3, N), 0), beside
+    return fold, ra.sequences.Generated("x", items, chances, rng.exponential(3, N), 0), beside
 
 
 FOLD, MADE, BESIDE = world()
@@ -66,12 +66,12 @@ def asked_for(text):
 
 @pytest.fixture(scope="module")
 def scores():
-    return ra.score_sequences(FOLD, MADE, ALL, resamples=200, **BESIDE)
+    return ra.sequences.score_sequences(FOLD, MADE, ALL, resamples=200, **BESIDE)
 
 
 @pytest.mark.parametrize("text", ALL)
 def test_values_are_in_bounds_and_all_sequences_are_accounted_for(scores, text):
-    row, (low, high) = scores.row("x", text), ra.parse_metric(text).bounds
+    row, (low, high) = scores.row("x", text), ra.metrics.parse_metric(text).bounds
     assert low <= row.mean <= high
     assert row.n + row.undefined == N
     assert row.short == (0 if text in ("seq_surprise", "seq_perplexity") else len(range(0, N, 9)))
@@ -84,7 +84,7 @@ def test_values_are_in_bounds_and_all_sequences_are_accounted_for(scores, text):
 
 @pytest.mark.parametrize("text", ALL)
 def test_a_metric_does_not_depend_on_those_beside_it(scores, text):
-    alone = ra.score_sequences(FOLD, MADE, text, resamples=200, **asked_for(text))
+    alone = ra.sequences.score_sequences(FOLD, MADE, text, resamples=200, **asked_for(text))
     assert repr(alone.row("x", text)) == repr(scores.row("x", text))
 
 
@@ -93,7 +93,7 @@ def test_what_comes_after_the_cutoff_does_not_matter(scores, text):
     more = np.where(MADE.items[:, -1:] < 0, -1, 0)
     chances = np.column_stack([MADE.chances, np.full(N, 0.5)])
     other = dataclasses.replace(MADE, items=np.column_stack([MADE.items, more]), chances=chances)
-    longer = ra.score_sequences(FOLD, other, text, resamples=200, **asked_for(text))
+    longer = ra.sequences.score_sequences(FOLD, other, text, resamples=200, **asked_for(text))
     assert repr(longer.row("x", text)) == repr(scores.row("x", text))
 
 

@@ -7,6 +7,7 @@ import recassay as ra
 
 SOURCE = Path(ra.__file__).parent
 MOST = 10
+PUBLIC = {*ra.__all__, *ra.overall.__all__, *ra.sequences.__all__, *ra.sampled.__all__}
 COMMANDS = "cli"  # every option of a command is a parameter of its function
 
 
@@ -30,7 +31,7 @@ def is_kernel(function):
 
 
 def is_public_verb(function, owner):
-    return owner is None and function.name in ra.__all__
+    return owner is None and function.name in PUBLIC
 
 
 def long_signatures():

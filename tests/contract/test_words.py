@@ -58,9 +58,7 @@ def parts(kind=Discovered):
 
 
 def options():
-    return [
-        getattr(ra, name) for name in ra.__all__ if name.endswith("Options") or name in {"Execution", "Uncertainty"}
-    ]
+    return [getattr(ra.options, name) for name in ra.options.__all__]
 
 
 FUNCTIONS = [

@@ -247,15 +247,15 @@ def sequences() -> Iterator[Any]:
 
     rows = np.arange(9_000)
     frame = pl.DataFrame({"sequence_id": rows // 9, "item_id": (rows * rows // 7 + rows % 9 * 3) % 40})
-    fold = ra.split.random_sequences(test=0.3, seed=1)(ra.Sequences.from_frame(frame))[0]
+    fold = ra.split.random_sequences(test=0.3, seed=1)(ra.sequences.Sequences.from_frame(frame))[0]
     systems = {"popular": sequence.MostPopular(), "bigram": sequence.NGram(order=2)}
-    made = [one for name, system in systems.items() for one in ra.generate(system, fold, name=name)]
-    found = ra.score_sequences(
+    made = [one for name, system in systems.items() for one in ra.sequences.generate(system, fold, name=name)]
+    found = ra.sequences.score_sequences(
         fold, made, "seq_precision@5 seq_ndcg@5 seq_novelty@5 seq_surprise seq_perplexity", resamples=1_000
     )
     for row in found.rows:
         yield [row.mean, row.low, row.high]
-    yield ra.perplexity_by_position(fold, systems).table["perplexity"].to_numpy()
+    yield ra.sequences.perplexity_by_position(fold, systems).table["perplexity"].to_numpy()
 
 
 @section

@@ -31,7 +31,7 @@ def test_wrong_arguments_of_other_functions_have_codes(tmp_path):
     scores = ra.score({"a": RUN, "b": RUN}, TRUTH, "recall@1", interval=None)
     calls = [
         lambda: ra.compare(scores, baseline=3), lambda: ra.compare(scores, level="x"), lambda: ra.explain(3),
-        lambda: ra.read_run(RUN, columns=3), lambda: ra.read_truth(TRUTH, format=3), lambda: ra.parse_metric(3),
+        lambda: ra.read_run(RUN, columns=3), lambda: ra.read_truth(TRUTH, format=3), lambda: ra.metrics.parse_metric(3),
         lambda: ra.run_study(tmp_path / "s.yaml", tmp_path / "out", values=3), lambda: ra.run_study(3, tmp_path),
     ]  # fmt: skip
     for call in calls:
@@ -47,9 +47,11 @@ def test_values_of_another_kind_have_codes(wrong):
     lists = ra.split.ready_made()(log(users=9, items=20, events=60))
     (fold,) = ra.split.latest_sequences(test=0.3)(lists)
     calls = [
-        lambda: ra.pareto(wrong), lambda: ra.by_position(wrong, {}), lambda: ra.by_position(fold, wrong),
-        lambda: ra.score_sequences(wrong, {}), lambda: ra.score_sequences(fold, wrong),
-        lambda: ra.sequence_sizes(wrong), lambda: ra.item_counts(fold, wrong), lambda: ra.compare(wrong),
+        lambda: ra.overall.pareto(wrong),
+        lambda: ra.sequences.by_position(wrong, {}), lambda: ra.sequences.by_position(fold, wrong),
+        lambda: ra.sequences.score_sequences(wrong, {}), lambda: ra.sequences.score_sequences(fold, wrong),
+        lambda: ra.sequences.sequence_sizes(wrong), lambda: ra.sequences.item_counts(fold, wrong),
+        lambda: ra.compare(wrong),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(RecassayError, match="U124"):

@@ -108,6 +108,10 @@ def test_every_verb_has_a_signature_and_a_help_of_its_own():
     assert pydoc.render_doc(recassay.evaluate).count("Fit models on a part of a log") == 1
 
 
+def test_the_top_level_is_short():
+    assert len(dir(recassay)) <= 60
+
+
 def test_the_names_that_are_not_imported_yet_are_those_of_all():
     assert set(recassay._HOMES) == set(recassay.__all__) - {"__version__"}
 

@@ -70,9 +70,9 @@ def compare(
     units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with
     (blocks done, blocks in total) in each round of resampling.
 
-    A table of finished scores (a path, a frame, or what :func:`~recassay.read_finished` returns: a mean per system and
-    data set) has no values of users, so that no pair can be tested within a data set. The result is then that of
-    :func:`~recassay.conclude`: what the means allow, and what cannot be said; only ``level``, ``seed`` and
+    A table of finished scores (a path, a frame, or what :func:`~recassay.overall.read_finished` returns: a mean per
+    system and data set) has no values of users, so no pair can be tested within a data set. The result is then that of
+    :func:`~recassay.overall.conclude`: what the means allow, and what cannot be said; only ``level``, ``seed`` and
     ``resamples`` apply, and another option is an error (U105).
 
     ``testing`` and ``execution`` hold these keywords in groups, for callers that pass them on.

@@ -45,7 +45,7 @@ class MeansTable:
 
 @runtime_checkable
 class FinishedMeans(Protocol):
-    """Means of systems on data sets without values per unit, as ``ra.read_finished`` returns them.
+    """Means of systems on data sets without values per unit, as ``ra.overall.read_finished`` returns them.
 
     ``higher`` says for each metric whether more is better; None for metrics that only describe.
     """
@@ -197,12 +197,12 @@ def across(
 ) -> Across:
     """Rank systems over data sets with Friedman's test, Nemenyi's test, and a Bayesian signed-rank test for every pair.
 
-    ``scores`` come from ``ra.read_scores``, from ``ra.read_finished`` (a table of means), or are a mapping from data
-    set to scores. Means that differ by at most ``rope`` count as practically equal; choose it for your metric. Systems
-    that are missing on a data set are left out and named. ``over`` may be another coordinate, but designs, splits and
-    seeds of one data set are not independent blocks: read the ranks then, and ignore the tests. ``level`` is the
-    confidence of Nemenyi's test, and ``samples`` the number of draws of the Bayesian test. Raise U211 if there are no
-    two data sets with the same systems and metrics.
+    ``scores`` come from ``ra.read_scores``, from ``ra.overall.read_finished`` (a table of means), or are a mapping from
+    data set to scores. Means that differ by at most ``rope`` count as practically equal; choose it for your metric.
+    Systems that are missing on a data set are left out and named. ``over`` may be another coordinate, but designs,
+    splits and seeds of one data set are not independent blocks: read the ranks then, and ignore the tests. ``level`` is
+    the confidence of Nemenyi's test, and ``samples`` the number of draws of the Bayesian test. Raise U211 if there are
+    no two data sets with the same systems and metrics.
 
     >>> from recassay.results.scores import Summary
     >>> def one(a, b, c):
@@ -267,7 +267,9 @@ def _of_means(
                 )
     if not found:
         what = "a ranking over data sets needs two of them with the same systems, by a metric with a better direction"
-        raise UsageError("U211", what, hint="ra.read_finished(..., larger=[...]) says that more of a metric is better")
+        raise UsageError(
+            "U211", what, hint="ra.overall.read_finished(..., larger=[...]) says that more of a metric is better"
+        )
     return tuple(found)
 
 

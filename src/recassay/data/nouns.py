@@ -90,7 +90,7 @@ ELSE: dict[Noun, str] = {
     "scores": SCORE,
     "played run": PLAY,
     "fold of sequences": "fold = ra.split.latest_sequences(test=0.2)(ra.split.sessions(gap=3600)(log))[0]",
-    "generated sequences": "let a model generate: generated = ra.generate(ra.models.sequence.Markov(), fold)",
+    "generated sequences": "let a model generate: generated = ra.sequences.generate(ra.models.sequence.Markov(), fold)",
     "played stream": "play a model on a log: stream = ra.play(model, log, ra.protocols.prequential())",
 }
 

@@ -31,7 +31,7 @@ class Made(ConfigSection):
 
 
 class AgreementSource(ConfigSection):
-    """Kendall's tau between the orders of systems under each two values of a setting, by ``ra.order_agreement``.
+    """Kendall's tau between the orders of systems under two values of a setting, by ``ra.overall.order_agreement``.
 
     ``of`` names the table of means, and ``along`` the column of the setting.
     """
@@ -42,7 +42,7 @@ class AgreementSource(ConfigSection):
 
 
 class Conclusions(ConfigSection):
-    """The order of systems under each rule that combines data sets, such as mean rank, by ``ra.conclude``.
+    """The order of systems under each rule that combines data sets, such as mean rank, by ``ra.overall.conclude``.
 
     ``of`` names the table of means.
     """

@@ -18,13 +18,13 @@ class OnCluster(Remote):
 @pytest.mark.parametrize(
     ("inputs", "execution", "name"),
     [
-        (({"ann": ["x"]}, "run.csv"), ra.Execution(), "local"),
-        ((OnCluster(),), ra.Execution(), "spark"),
-        (({"mine": OnCluster()},), ra.Execution(), "spark"),
-        ((["run.csv", OnCluster()],), ra.Execution(), "spark"),
-        (("run.csv",), ra.Execution(engine="spark"), "spark"),
-        (("run.csv",), ra.Execution(memory="1GB"), "out of core"),
-        ((OnCluster(),), ra.Execution(engine="local"), "local"),
+        (({"ann": ["x"]}, "run.csv"), ra.options.Execution(), "local"),
+        ((OnCluster(),), ra.options.Execution(), "spark"),
+        (({"mine": OnCluster()},), ra.options.Execution(), "spark"),
+        ((["run.csv", OnCluster()],), ra.options.Execution(), "spark"),
+        (("run.csv",), ra.options.Execution(engine="spark"), "spark"),
+        (("run.csv",), ra.options.Execution(memory="1GB"), "out of core"),
+        ((OnCluster(),), ra.options.Execution(engine="local"), "local"),
     ],
 )
 def test_inputs_and_execution_decide_on_the_back_end(inputs, execution, name):
@@ -37,9 +37,9 @@ def test_options_as_values_give_the_numbers_of_the_keywords():
         RUNS,
         TRUTH,
         "ndcg@2 mrr",
-        conventions=ra.ConventionOptions(ties="id_descending"),
-        uncertainty=ra.Uncertainty(level=0.9, seed=3),
-        execution=ra.Execution(threads=1),
+        conventions=ra.options.ConventionOptions(ties="id_descending"),
+        uncertainty=ra.options.Uncertainty(level=0.9, seed=3),
+        execution=ra.options.Execution(threads=1),
     )
     assert repr(values.rows) == repr(keywords.rows)
     assert values.settings == keywords.settings
@@ -48,16 +48,18 @@ def test_options_as_values_give_the_numbers_of_the_keywords():
 def test_compare_takes_its_tests_as_one_value():
     scores = ra.score(RUNS, TRUTH, "ndcg@2", interval=None)
     keywords = ra.compare(scores, test="t", correction="none")
-    assert repr(ra.compare(scores, testing=ra.SignificanceOptions(test="t", correction="none"))) == repr(keywords)
+    assert repr(ra.compare(scores, testing=ra.options.SignificanceOptions(test="t", correction="none"))) == repr(
+        keywords
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "given", "keywords", "said"),
     [
-        ("uncertainty", ra.Uncertainty(), ra.Uncertainty(level=0.9), "level= and uncertainty="),
-        ("uncertainty", ra.Uncertainty(), ra.Uncertainty(method=None), "interval= and uncertainty="),
-        ("execution", ra.Execution(), ra.Execution(threads=2), "threads= and execution="),
-        ("reading", ra.ReadOptions(), ra.ReadOptions(nan="last"), "nan= and reading="),
+        ("uncertainty", ra.options.Uncertainty(), ra.options.Uncertainty(level=0.9), "level= and uncertainty="),
+        ("uncertainty", ra.options.Uncertainty(), ra.options.Uncertainty(method=None), "interval= and uncertainty="),
+        ("execution", ra.options.Execution(), ra.options.Execution(threads=2), "threads= and execution="),
+        ("reading", ra.options.ReadOptions(), ra.options.ReadOptions(nan="last"), "nan= and reading="),
     ],
 )
 def test_an_option_given_twice_is_refused(name, given, keywords, said):
@@ -68,13 +70,13 @@ def test_an_option_given_twice_is_refused(name, given, keywords, said):
 @pytest.mark.parametrize(
     ("make", "code"),
     [
-        (lambda: ra.Execution(threads=0), "U102"),
-        (lambda: ra.Execution(engine="sparks"), "U107"),
-        (lambda: ra.ReadOptions(nan="lats"), "U107"),
-        (lambda: ra.ReadOptions(negative="unjugded"), "U107"),
-        (lambda: ra.ConventionOptions(ties="expekted"), "U107"),
-        (lambda: ra.ConventionOptions(order="allow"), "U107"),
-        (lambda: ra.DesignOptions(method="exat"), "U107"),
+        (lambda: ra.options.Execution(threads=0), "U102"),
+        (lambda: ra.options.Execution(engine="sparks"), "U107"),
+        (lambda: ra.options.ReadOptions(nan="lats"), "U107"),
+        (lambda: ra.options.ReadOptions(negative="unjugded"), "U107"),
+        (lambda: ra.options.ConventionOptions(ties="expekted"), "U107"),
+        (lambda: ra.options.ConventionOptions(order="allow"), "U107"),
+        (lambda: ra.options.DesignOptions(method="exat"), "U107"),
     ],
 )
 def test_options_are_checked_when_they_are_made(make, code):
@@ -84,6 +86,6 @@ def test_options_are_checked_when_they_are_made(make, code):
 
 
 def test_a_memory_budget_is_for_scoring_only():
-    budget = ra.Execution(memory="1GB")
+    budget = ra.options.Execution(memory="1GB")
     with pytest.raises(ra.UsageError, match="does not support a memory budget"):
         ra.judge([], "TI-AR-AN", "recall@5", execution=budget)

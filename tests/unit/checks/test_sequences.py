@@ -12,9 +12,9 @@ from recassay.models.sequence import Unigram
 
 def scored(lists, test):
     rows = [(number, item, number) for number, items in enumerate(lists) for item in items]
-    made = ra.Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id", "timestamp"], orient="row"))
+    made = ra.sequences.Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id", "timestamp"], orient="row"))
     (fold,) = ra.split.latest_sequences(test=test)(made)
-    return ra.score_sequences(fold, ra.generate(Unigram(), fold), interval=None)
+    return ra.sequences.score_sequences(fold, ra.sequences.generate(Unigram(), fold), interval=None)
 
 
 def test_test_items_without_training_are_counted():
@@ -32,10 +32,10 @@ def test_the_first_item_of_a_sequence_is_not_counted():
 
 def diverse(similarities):
     frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abcab"], "timestamp": range(5)})
-    (fold,) = ra.split.latest_sequences(test=0.5)(ra.Sequences.from_frame(frame))
+    (fold,) = ra.split.latest_sequences(test=0.5)(ra.sequences.Sequences.from_frame(frame))
     lists = Generated("mine", np.array([[0, 1, 2]]), np.full((1, 3), 0.5), np.array([1.0]), seed=0)
     metric = "seq_diversity(similarity='given')@3"
-    return ra.score_sequences(fold, lists, metric, similarities=similarities, interval=None).findings
+    return ra.sequences.score_sequences(fold, lists, metric, similarities=similarities, interval=None).findings
 
 
 @pytest.mark.parametrize(("pairs", "severity", "said"), [("ab", "warning", "1 of 3"), ("ab bc", "info", "2 of 3")])

@@ -34,7 +34,7 @@ THREE = scores(
 
 
 def test_the_score_is_the_sum_of_its_parts():
-    table = ra.global_score(THREE, {"precision": 1, "ndpm": 1, "perplexity": 2})
+    table = ra.overall.global_score(THREE, {"precision": 1, "ndpm": 1, "perplexity": 2})
     assert table.columns == ["system", "score", "0.25 precision", "0.25 ndpm", "0.5 perplexity"]
     assert table.rows() == [
         ("good", pytest.approx(0.25 * 2 / 3 + 0.25 + 0.5), pytest.approx(0.25 * 2 / 3), 0.25, 0.5),
@@ -47,35 +47,35 @@ def test_the_score_is_the_sum_of_its_parts():
 @pytest.mark.parametrize("mean", [0.2, math.inf])
 def test_equal_systems_are_all_best(mean):
     same = scores(a={"perplexity": mean}, b={"perplexity": mean})
-    assert ra.global_score(same, {"perplexity": 5})["score"].to_list() == [1.0, 1.0]
+    assert ra.overall.global_score(same, {"perplexity": 5})["score"].to_list() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("weights", [{}, {"precision": 0}, {"precision": -1}, {"precision": math.nan}])
 def test_weights_that_make_no_sense(weights):
     with pytest.raises(UsageError, match="weight") as caught:
-        ra.global_score(THREE, weights)
+        ra.overall.global_score(THREE, weights)
     assert caught.value.code == "U102"
 
 
 def test_metrics_that_were_not_scored_or_cannot_say():
     with pytest.raises(UsageError, match="was not scored") as caught:
-        ra.global_score(THREE, {"precison": 1})
+        ra.overall.global_score(THREE, {"precison": 1})
     assert (caught.value.code, caught.value.hint) == ("U101", "did you mean 'precision'?")
     with pytest.raises(UsageError, match="neither direction is better"):
-        ra.pareto(scores(a={"rbp_residual": 0.1}), ["rbp_residual"])
+        ra.overall.pareto(scores(a={"rbp_residual": 0.1}), ["rbp_residual"])
     with pytest.raises(UsageError, match="undefined for 'a'"):
-        ra.pareto(scores(a={"ndpm": math.nan}))
+        ra.overall.pareto(scores(a={"ndpm": math.nan}))
 
 
 def test_fronts():
-    assert ra.pareto(THREE).rows() == [("good", 1, []), ("fixed", 1, []), ("bad", 2, ["good"])]
-    assert ra.pareto(THREE, ["ndpm"]).rows() == [("good", 1, []), ("bad", 2, ["good"]), ("fixed", 2, ["good"])]
+    assert ra.overall.pareto(THREE).rows() == [("good", 1, []), ("fixed", 1, []), ("bad", 2, ["good"])]
+    assert ra.overall.pareto(THREE, ["ndpm"]).rows() == [("good", 1, []), ("bad", 2, ["good"]), ("fixed", 2, ["good"])]
     undirected = scores(a={"precision": 0.1, "rbp_residual": 0.3}, b={"precision": 0.2, "rbp_residual": 0.1})
-    assert ra.pareto(undirected).rows() == [("b", 1, []), ("a", 2, ["b"])]
+    assert ra.overall.pareto(undirected).rows() == [("b", 1, []), ("a", 2, ["b"])]
 
 
 def test_equal_systems_do_not_dominate_each_other():
-    assert ra.pareto(scores(a={"ndpm": 0.1}, b={"ndpm": 0.1}))["front"].to_list() == [1, 1]
+    assert ra.overall.pareto(scores(a={"ndpm": 0.1}, b={"ndpm": 0.1}))["front"].to_list() == [1, 1]
 
 
 def test_means_that_differ_by_rounding_are_equal():

@@ -16,7 +16,7 @@ FRAME = pl.DataFrame(ROWS, ["sequence_id", "user_id", "item_id", "timestamp"], o
 
 
 def fold_of(frame):
-    made = ra.Sequences.from_frame(frame)
+    made = ra.sequences.Sequences.from_frame(frame)
     return SequenceFold(
         made.take(np.array([0])), made.take(np.array([2])), {"split": "by hand", "test": 0.2}, {"x": 2}, 3
     )
@@ -60,5 +60,5 @@ def test_probabilities_and_surprise_reach_the_metrics():
     fold = fold_of(FRAME)
     metrics = "seq_confidence@2 seq_perplexity seq_ndpm@2"
     with_bits = pl.DataFrame({**rows, "surprise": [4.0, 4.0]})
-    scores = ra.score_sequences(fold, {"mine": with_bits}, metrics, interval=None)
+    scores = ra.sequences.score_sequences(fold, {"mine": with_bits}, metrics, interval=None)
     assert [row.mean for row in scores.rows] == [0.375, 4.0, 0.0]

@@ -34,7 +34,7 @@ def test_a_metric_of_this_process_clashes_with_one_that_was_not_imported():
         "import recassay as ra\n"
         "from recassay.metrics.base import Accuracy\n"
         "class Mine(Accuracy):\n    name = 'gini'\n"
-        "try:\n    ra.parse_metric('ndcg@10')\nexcept ra.UsageError as error:\n    print(error.code)\n"
+        "try:\n    ra.metrics.parse_metric('ndcg@10')\nexcept ra.UsageError as error:\n    print(error.code)\n"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed == "U240\n"

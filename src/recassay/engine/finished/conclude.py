@@ -198,8 +198,8 @@ def conclude(
 
     With two or more data sets, there are the winner under each rule of :mod:`recassay.stats.aggregation` (mean rank,
     mean, ...), in how large a share of resamples of the data sets it stays first, which single data set decides, and
-    the tests of ``ra.across``. Within one data set no difference can be tested, because the values of users are not
-    there. ``rope`` is the largest difference that does not matter. Raise U101 for an unknown metric, and U211 if no
+    the tests of ``ra.overall.across``. Within one data set no difference can be tested, because the values of users are
+    not there. ``rope`` is the largest difference that does not matter. Raise U101 for an unknown metric, and U211 if no
     metric has two systems with values on the same data sets.
 
     >>> from recassay.engine.finished.read import read_finished

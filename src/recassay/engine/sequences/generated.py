@@ -35,7 +35,7 @@ def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, lis
         runs.append(_checked(fold, name, run))
     if not found:
         what = f"there are no generated sequences for the {len(fold.test):,} test sequences"
-        raise InputError("I361", what, hint="such as ra.score_sequences(fold, [generated, ...])")
+        raise InputError("I361", what, hint="such as ra.sequences.score_sequences(fold, [generated, ...])")
     return found
 
 

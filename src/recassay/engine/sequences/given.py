@@ -120,7 +120,7 @@ def _unusable(why: str) -> InputError:
     return InputError(
         "I364",
         f"the primitive recommender cannot be used: {why}",
-        hint="give a list of item ids, the most obvious first; a model of sequences; or what ra.generate returned",
+        hint="give a list of item ids, most obvious first; a sequence model; or what ra.sequences.generate returned",
     )
 
 

@@ -179,7 +179,7 @@ ADVICE: dict[str, Advice] = {
         "The primitive recommender, which says what is obvious, is neither a list of ids nor a recommender, or it "
         "generates too few items.",
         "Give a list of item ids, the most obvious first; a model of sequences, such as "
-        "`ra.models.sequence.MostPopular()`; or what `ra.generate` returned for the same fold.",
+        "`ra.models.sequence.MostPopular()`; or what `ra.sequences.generate` returned for the same fold.",
     ),
     "I371": Advice(
         "An event of a stream is earlier than the one before it. Rows of one table are sorted unless `order='error'` "

@@ -175,12 +175,13 @@ ADVICE: dict[str, Advice] = {
     ),
     "U174": Advice(
         "Ids of generated sequences were requested, but it is unknown which sequences they continue.",
-        "Make them with `ra.generate`, or say it: `Generated(..., begun=fold.test)`.",
+        "Make them with `ra.sequences.generate`, or say it: `Generated(..., begun=fold.test)`.",
     ),
     "U181": Advice(
         "Metrics that begin with `seq_` evaluate generated sequences; all others evaluate ranked lists against a "
         "truth.",
-        "Use `ra.score_sequences` for the first and `ra.score` for the others; `recassay list metrics` has the names.",
+        "Use `ra.sequences.score_sequences` for the first and `ra.score` for the others; `recassay list metrics` has "
+        "the names.",
     ),
     "U182": Advice(
         "The cut-off of a metric is larger than the shortest generated sequence.",

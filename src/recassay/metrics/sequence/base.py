@@ -54,7 +54,7 @@ class SequenceMetric(Metric):
             "U181",
             f"{self} evaluates generated sequences, not ranked lists against a truth",
             where=str(self),
-            hint="ra.score_sequences(fold, generated, ...), or recassay score with the folder of a fold of sequences",
+            hint="ra.sequences.score_sequences(...), or recassay score with the folder of a fold of sequences",
         )
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:

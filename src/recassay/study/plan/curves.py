@@ -36,7 +36,9 @@ def playable(reader: Reader, protocol: BaseProtocol, key: Key) -> Prequential:
         )
     if protocol.folds != "none":
         what = f"a study plays every system once, and {protocol} plays several copies"
-        raise reader.error(key, what, "remove folds; ra.play plays copies, and ra.over_folds shows their curves")
+        raise reader.error(
+            key, what, "remove folds; ra.play plays copies, and ra.overall.over_folds shows their curves"
+        )
     return protocol
 
 

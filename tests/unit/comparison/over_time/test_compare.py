@@ -181,7 +181,7 @@ def test_comparisons_declared_together_are_one_family():
         name: two((rng.random(300) < 0.35) * 1.0, (rng.random(300) < 0.2) * 1.0, alpha=0.05)
         for name in ("first", "second", "third", "fourth")
     }
-    table = ra.declared(found)
+    table = ra.overall.declared(found)
     assert table["stream"].to_list() == list(found)
     assert table["p_adjusted"].min() == pytest.approx(4 * table["p"].min())
     assert (table["significant"] == (table["p_adjusted"] < 0.05)).all()

@@ -133,7 +133,7 @@ def test_scores_in_chunks_have_the_same_groups_of_users(tmp_path):
 
 def test_groups_survive_json_and_show_themselves():
     groups = only(scored(users=COUNTRY, by="country"))
-    again = ra.GroupScores.from_dict(groups.to_dict())
+    again = ra.types.GroupScores.from_dict(groups.to_dict())
     assert again.frame().equals(groups.frame())
     assert again.gaps_frame().equals(groups.gaps_frame())
     assert "By country (users)" in repr(groups)

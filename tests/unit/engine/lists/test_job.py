@@ -168,7 +168,7 @@ class TestInputs:
         assert [row.mean for row in scores.rows] == [0.25, 0.75]
 
     def test_metrics_as_text_as_values_and_mixed(self):
-        one = ra.parse_metric("recall@1")
+        one = ra.metrics.parse_metric("recall@1")
         for metrics in ("recall@1", one, ["recall@1"], [one], ["R@1", one]):
             assert ra.score({"m": LISTS}, TRUTH, metrics, interval=None).metrics == ("recall@1",)
         assert ra.score({"m": LISTS}, TRUTH, ["mrr recall@1", one], interval=None).metrics == ("mrr", "recall@1")

@@ -17,13 +17,13 @@ POPULAR, SVD = (
 
 def test_the_metric_of_the_ranks_is_what_judging_the_same_draw_gives():
     for design in ("AI-1R-NN(20)", "AI-1R-NN(20, by='popularity')", "AI-1R-NN(20, by='mixed')"):
-        ranks = ra.sampled_ranks(POPULAR, design=design, seed=3)["rank"].to_numpy()
+        ranks = ra.sampled.sampled_ranks(POPULAR, design=design, seed=3)["rank"].to_numpy()
         judged = ra.judge(POPULAR, design, "hit@5 mrr", method="sample", draws=1, seed=3, interval=None)
         assert [row.mean for row in judged.rows] == pytest.approx([(ranks <= 5).mean(), (1 / ranks).mean()])
 
 
 def test_users_items_and_pools_are_those_of_the_test_part():
-    table = ra.sampled_ranks(SVD, 20)
+    table = ra.sampled.sampled_ranks(SVD, 20)
     test = FOLD.test.frame().select("user_id", "item_id").sort("user_id")
     assert table.select("user_id", "item_id").sort("user_id").equals(test)
     assert table["pool"].to_list() == SVD.standings.pool["AI"].tolist()
@@ -32,7 +32,7 @@ def test_users_items_and_pools_are_those_of_the_test_part():
 
 def test_all_candidates_give_the_full_rank():
     least = int(SVD.standings.pool["AI"].min())
-    table = ra.sampled_ranks(SVD, least).filter(pl.col("pool") == least)
+    table = ra.sampled.sampled_ranks(SVD, least).filter(pl.col("pool") == least)
     full = pl.DataFrame(
         {"user_id": SVD.standings.queries, "full": SVD.standings.above["AI"] + 1, "tied": SVD.standings.tied["AI"]}
     )
@@ -42,14 +42,14 @@ def test_all_candidates_give_the_full_rank():
 
 
 def test_a_seed_gives_other_candidates_and_rows_and_threads_do_not():
-    first = ra.sampled_ranks(POPULAR, 20)
-    assert not first.equals(ra.sampled_ranks(POPULAR, 20, seed=1))
-    assert first.equals(ra.sampled_ranks(POPULAR, 20, threads=1))
+    first = ra.sampled.sampled_ranks(POPULAR, 20)
+    assert not first.equals(ra.sampled.sampled_ranks(POPULAR, 20, seed=1))
+    assert first.equals(ra.sampled.sampled_ranks(POPULAR, 20, threads=1))
 
 
 def test_runs_are_corrected_by_drawing_their_ranks():
     runs = {"popular": POPULAR, "svd": SVD}
-    drawn = {name: ra.sampled_ranks(run, 20, seed=2) for name, run in runs.items()}
+    drawn = {name: ra.sampled.sampled_ranks(run, 20, seed=2) for name, run in runs.items()}
     by_runs = ra.correct(runs, sample=20, metrics="hit@5", resamples=20, seed=2)
     assert by_runs.means.equals(ra.correct(drawn, sample=20, metrics="hit@5", resamples=20, seed=2).means)
     assert ra.correct([POPULAR, SVD], sample=20, metrics="hit@5", resamples=20, seed=2).systems == ("popular", "svd")
@@ -62,7 +62,7 @@ def test_runs_are_corrected_by_drawing_their_ranks():
 @pytest.mark.parametrize("value", [FOLD, 5, [POPULAR, SVD]])
 def test_only_a_played_run_has_ranks(value):
     with pytest.raises(UsageError, match=r"U124.* a run with standings is needed"):
-        ra.sampled_ranks(value, 5)
+        ra.sampled.sampled_ranks(value, 5)
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_only_a_played_run_has_ranks(value):
 )
 def test_what_cannot_be_drawn(arguments, code):
     with pytest.raises(UsageError) as caught:
-        ra.sampled_ranks(POPULAR, **arguments)
+        ra.sampled.sampled_ranks(POPULAR, **arguments)
     assert caught.value.code == code

@@ -86,7 +86,7 @@ def test_a_user_without_scores_gets_no_credit_in_any_design_exact_or_sampled():
             for metric in judged.metrics:
                 value = scores.values(run.name, metric)[scores.units.to_list().index(5)]
                 assert value == 0, (design, metric, options)
-    ranks = ra.sampled_ranks(run, 3)
+    ranks = ra.sampled.sampled_ranks(run, 3)
     assert ranks.filter(user_id=5)["rank"].to_list() == [4]
 
 

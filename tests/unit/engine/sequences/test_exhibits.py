@@ -39,7 +39,7 @@ def places(exhibit, metric, column="mean"):
 
 class TestByPosition:
     def test_values_by_position_match_hand_computed_ones(self):
-        shown = ra.by_position(FOLD, mine(), interval=None)
+        shown = ra.sequences.by_position(FOLD, mine(), interval=None)
         assert places(shown, "seq_precision@3") == pytest.approx({1: 1.0, 2: 2 / 3, 3: 1 / 2})
         assert places(shown, "seq_serendipity@3") == pytest.approx({1: 0, 2: 2 / 3, 3: 1 / 2})
         assert places(shown, "seq_coverage@3") == pytest.approx({1: 2 / 5, 2: 3 / 5, 3: 1 / 5})
@@ -53,7 +53,7 @@ class TestByPosition:
 
     def test_positions_of_full_lists_average_to_the_metric(self):
         whole = mine(np.where(ITEMS < 0, 0, ITEMS))
-        shown, scores = ra.by_position(FOLD, whole), ra.score_sequences(FOLD, whole)
+        shown, scores = ra.sequences.by_position(FOLD, whole), ra.sequences.score_sequences(FOLD, whole)
         mean = np.mean(list(places(shown, "seq_novelty@3").values()))
         assert mean == pytest.approx(scores.row("mine", "seq_novelty@3").mean)
         at = places(shown, "seq_diversity@3")
@@ -61,8 +61,11 @@ class TestByPosition:
 
     def test_intervals_contain_the_mean_and_seeds_are_averaged(self):
         other = mine(np.array([[1, 2, 3], [0, 3, 1], [4, 1, -1]], np.int32), seed=1)
-        both = ra.by_position(FOLD, [mine(), other], "seq_precision@3")
-        alone = [places(ra.by_position(FOLD, made, "seq_precision@3"), "seq_precision@3") for made in (mine(), other)]
+        both = ra.sequences.by_position(FOLD, [mine(), other], "seq_precision@3")
+        alone = [
+            places(ra.sequences.by_position(FOLD, made, "seq_precision@3"), "seq_precision@3")
+            for made in (mine(), other)
+        ]
         found = places(both, "seq_precision@3")
         assert found == pytest.approx({place: (alone[0][place] + alone[1][place]) / 2 for place in found})
         assert both.table.filter((pl.col("low") > pl.col("mean")) | (pl.col("high") < pl.col("mean"))).is_empty()
@@ -70,13 +73,13 @@ class TestByPosition:
 
     def test_a_metric_of_whole_sequences_is_refused(self):
         with pytest.raises(UsageError, match="none per position") as caught:
-            ra.by_position(FOLD, mine(), "seq_lcs@3")
+            ra.sequences.by_position(FOLD, mine(), "seq_lcs@3")
         assert caught.value.code == "U181"
 
 
 class TestItemFrequency:
     def test_shares_by_rank_match_hand_computed_ones(self):
-        shown = ra.item_frequency(FOLD, {"mine": mine(), "one": mine(np.full((3, 3), 2, np.int32))})
+        shown = ra.sequences.item_frequency(FOLD, {"mine": mine(), "one": mine(np.full((3, 3), 2, np.int32))})
         rows = {
             name[0]: dict(zip(part["rank"], part["share"], strict=True))
             for name, part in shown.table.group_by("system", maintain_order=True)
@@ -94,7 +97,7 @@ class TestItemFrequency:
         made = Sequences.from_frame(frame)
         fold = SequenceFold(made, made.take(np.array([0])))
         nothing = Generated("none", np.array([[-1]], np.int32), np.array([[np.nan]]), np.array([np.nan]), 0)
-        ranks = ra.item_frequency(fold, nothing).table["rank"]
+        ranks = ra.sequences.item_frequency(fold, nothing).table["rank"]
         assert (ranks.min(), ranks.max()) == (1, 2 * n)
         assert len(ranks) <= 200
 
@@ -102,7 +105,7 @@ class TestItemFrequency:
 class TestCounts:
     def test_counts_of_items_match_hand_computed_ones(self):
         two = [mine(), mine(np.full((3, 3), 2, np.int32), seed=1)]
-        shown = ra.item_counts(FOLD, two)
+        shown = ra.sequences.item_counts(FOLD, two)
         every = "".join(ROWS.values())
         ids = sorted(set(every), key=lambda item: (-every.count(item), item))
         original = shown.table.filter(pl.col("of") == "original")
@@ -115,7 +118,7 @@ class TestCounts:
         assert {"original", "mine"} <= set(labels(panel.svg))
 
     def test_sizes_of_training_test_and_both(self):
-        table = ra.sequence_sizes(FOLD).table
+        table = ra.sequences.sequence_sizes(FOLD).table
         assert table.select("part", "sequences", "users", "items", "rows").rows() == [
             ("training", 3, 3, 4, 8),
             ("test", 3, 3, 5, 11),
@@ -125,7 +128,7 @@ class TestCounts:
         bits = [table["entropy (bits)"][0], 0.5 * 2 + 3 / 8 * math.log2(8 / 3) + 3 / 8]
         assert bits[0] == pytest.approx(bits[1])
         assert table["entropy (nats)"][0] == pytest.approx(bits[1] * math.log(2))
-        assert len(panels(ra.sequence_sizes(FOLD))) == 1
+        assert len(panels(ra.sequences.sequence_sizes(FOLD))) == 1
 
 
 def test_the_parallel_view_puts_the_best_at_one():
@@ -136,8 +139,8 @@ def test_the_parallel_view_puts_the_best_at_one():
     rows += [row("a", "q", 4.0, False), row("b", "q", math.inf, False), row("c", "q", 5.0, False)]
     rows += [row(name, "r", 0.5, None) for name in "abc"]
     scores = Scores(pl.Series([1]), ("a", "b", "c"), ("p", "q", "r"), {}, rows=tuple(rows))
-    shown = ra.parallel_view(scores)
+    shown = ra.sequences.parallel_view(scores)
     assert shown.table["standing"].to_list() == pytest.approx([0, 1, 0.5, 1, 0, 0, 1, 1, 1])
-    assert ra.parallel_view(scores, ["q"]).table["mean"].to_list() == [4.0, math.inf, 5.0]
+    assert ra.sequences.parallel_view(scores, ["q"]).table["mean"].to_list() == [4.0, math.inf, 5.0]
     [panel] = panels(shown)
     assert [label for label in labels(panel.svg) if label in "pqr"] == ["p", "q", "r"]

@@ -75,8 +75,8 @@ def loop(fitted, fold, lots, how):
 )
 def test_generation_equals_the_plain_loop_for_both_predictors(model, how, fold):
     fitted, protocol = model.fit(fold.train), sequence(k=4, how=how, seed=3)
-    (short,) = ra.generate(model, fold, protocol)
-    (rows,) = ra.generate(Rows(fitted), fold, protocol, name="rows")
+    (short,) = ra.sequences.generate(model, fold, protocol)
+    (rows,) = ra.sequences.generate(Rows(fitted), fold, protocol, name="rows")
     items, chances = loop(fitted, fold, uniform_draws(fold.test, protocol, 3), how)
     for found in (short, rows):
         assert (found.items == items).all()
@@ -94,9 +94,9 @@ def test_surprise_of_the_worked_example(example):
     ):
         fitted = model.fit(example.train)
         for system in (model, Rows(fitted)):
-            (made,) = ra.generate(system, example, sequence(k=2))
+            (made,) = ra.sequences.generate(system, example, sequence(k=2))
             assert 2 ** (made.surprise.sum() / 8) == pytest.approx(perplexity, abs=1e-6)
-    (made,) = ra.generate(MostPopular(), example, sequence(k=3))
+    (made,) = ra.sequences.generate(MostPopular(), example, sequence(k=3))
     assert made.items.tolist() == [[1, 0, 2]] * 3
     assert (made.chances == 1).all()
     assert made.surprise.tolist() == [np.inf] * 3
@@ -104,7 +104,7 @@ def test_surprise_of_the_worked_example(example):
 
 def test_draws_follow_the_probabilities_of_the_model(example):
     seeds = sequence(k=1, seeds=4000)
-    drawn = np.concatenate([one.items[:1, 0] for one in ra.generate(NGram(), example, seeds)])
+    drawn = np.concatenate([one.items[:1, 0] for one in ra.sequences.generate(NGram(), example, seeds)])
     shares = np.bincount(drawn, minlength=5) / drawn.size
     assert shares == pytest.approx(np.array([1, 2, 2, 1, 1]) / 7, abs=0.03)
 
@@ -120,10 +120,10 @@ def test_order_threads_and_block_sizes_change_no_bit(system, how, fold, monkeypa
     if model is None:
         pytest.importorskip("torch")
         model = fitted_network(fold)
-    (one,) = ra.generate(model, fold, protocol, threads=1)
+    (one,) = ra.sequences.generate(model, fold, protocol, threads=1)
     order = derive(1, "order").permutation(len(fold.test))
     shuffled = SequenceFold(fold.train, fold.test.take(order), fold.how)
-    (other,) = ra.generate(model, shuffled, protocol, threads=3)
+    (other,) = ra.sequences.generate(model, shuffled, protocol, threads=3)
     assert (other.items == one.items[order]).all()
     assert (other.chances == one.chances[order]).all()
     assert (other.surprise == one.surprise[order]).all()
@@ -131,7 +131,7 @@ def test_order_threads_and_block_sizes_change_no_bit(system, how, fold, monkeypa
         monkeypatch.setattr(predictors, "NUMBERS", 100)
         monkeypatch.setattr(predictors, "HISTORIES", 7)
         monkeypatch.setattr(beam, "NUMBERS", 100)
-        (blocks,) = ra.generate(model, fold, protocol, threads=3)
+        (blocks,) = ra.sequences.generate(model, fold, protocol, threads=3)
         assert (blocks.items == one.items).all()
         assert (blocks.chances == one.chances).all()
 
@@ -148,8 +148,8 @@ def fitted_network(fold):
 
 
 def test_seeds_give_different_sequences_and_one_seed_always_the_same(fold):
-    one, two = ra.generate(NGram(), fold, sequence(seed=5, seeds=2))
-    (again,) = ra.generate(NGram(), fold, sequence(seed=6))
+    one, two = ra.sequences.generate(NGram(), fold, sequence(seed=5, seeds=2))
+    (again,) = ra.sequences.generate(NGram(), fold, sequence(seed=6))
     assert (one.seed, two.seed) == (5, 6)
     assert (two.items == again.items).all()
     assert (one.items != two.items).any()
@@ -160,12 +160,12 @@ def test_sequences_that_begin_alike_differ_unless_cached_by_seed():
     frame = pl.DataFrame({"sequence_id": [*range(40)] * 2, "user_id": [1] * 80, "item_id": [0] * 40 + [*range(40)]})
     made = Sequences.from_frame(frame)
     fold = SequenceFold(made, made)
-    (apart,) = ra.generate(Uniform(), fold, sequence(k=3))
+    (apart,) = ra.sequences.generate(Uniform(), fold, sequence(k=3))
     assert len({*map(tuple, apart.items.tolist())}) > 30
-    (shared,) = ra.generate(Uniform(), fold, sequence(k=3, cache_by_seed=True))
+    (shared,) = ra.sequences.generate(Uniform(), fold, sequence(k=3, cache_by_seed=True))
     assert len({*map(tuple, shared.items.tolist())}) == 1
     timed = Sequences.from_frame(frame.with_columns(timestamp=pl.Series([*range(40), *range(100, 140)])))
-    (later,) = ra.generate(Uniform(), SequenceFold(timed, timed), sequence(k=3, cache_by_seed=True))
+    (later,) = ra.sequences.generate(Uniform(), SequenceFold(timed, timed), sequence(k=3, cache_by_seed=True))
     assert len({*map(tuple, later.items.tolist())}) > 30
 
 
@@ -174,36 +174,36 @@ def test_sequences_that_begin_alike_differ_unless_cached_by_seed():
 
 def test_a_wide_beam_finds_the_most_probable_sequence(example):
     fitted = NGram(smoothing=0.1).fit(example.train)
-    (found,) = ra.generate(fitted, example, sequence(k=2, how="beam", beam=25), name="mine")
+    (found,) = ra.sequences.generate(fitted, example, sequence(k=2, how="beam", beam=25), name="mine")
     for row, seed in enumerate(example.test.seeds.tolist()):
         first = fitted.next_probabilities(Histories(np.array([0, 1]), np.array([seed], np.int32)))[0]
         second = fitted.next_probabilities(Histories(np.arange(6), np.arange(5, dtype=np.int32)))
         both = first[:, None] * second
         assert found.chances[row].prod() == pytest.approx(both.max())
-    (narrow,) = ra.generate(fitted, example, sequence(k=2, how="beam", beam=1), name="mine")
-    (greedy,) = ra.generate(fitted, example, sequence(k=2, how="argmax"), name="mine")
+    (narrow,) = ra.sequences.generate(fitted, example, sequence(k=2, how="beam", beam=1), name="mine")
+    (greedy,) = ra.sequences.generate(fitted, example, sequence(k=2, how="argmax"), name="mine")
     assert (narrow.items == greedy.items).all()
     assert (found.chances.prod(axis=1) >= narrow.chances.prod(axis=1) - 1e-12).all()
 
 
 def test_sampling_without_repeats_never_repeats_and_ends_when_no_item_is_left(example):
-    (made,) = ra.generate(NGram(), example, sequence(k=4, how="sample_without_repeats"))
+    (made,) = ra.sequences.generate(NGram(), example, sequence(k=4, how="sample_without_repeats"))
     for seed, row in zip(example.test.seeds.tolist(), made.items.tolist(), strict=True):
         assert len({seed, *row}) == 5
     plain = NGram(smoothing=0)
     with pytest.raises(ra.UsageError, match=r"gives all remaining items probability 0 for") as caught:
-        ra.generate(plain, example, sequence(k=4, how="sample_without_repeats"))
+        ra.sequences.generate(plain, example, sequence(k=4, how="sample_without_repeats"))
     assert caught.value.code == "U172"
     with pytest.raises(ra.UsageError, match=r"k=5 distinct items.*\n.*\n.*k of at most 4"):
-        ra.generate(plain, example, sequence(k=5, how="sample_without_repeats"))
-    (short,) = ra.generate(plain, example, sequence(k=5, how="sample_without_repeats", allow_short=True))
+        ra.sequences.generate(plain, example, sequence(k=5, how="sample_without_repeats"))
+    (short,) = ra.sequences.generate(plain, example, sequence(k=5, how="sample_without_repeats", allow_short=True))
     assert (short.lengths < 5).all()
     assert (np.isnan(short.chances) == (short.items == -1)).all()
     with pytest.raises(ra.UsageError, match="k=6 distinct items are impossible") as caught:
-        ra.generate(NGram(), example, sequence(k=6, how="sample_without_repeats", allow_short=True))
+        ra.sequences.generate(NGram(), example, sequence(k=6, how="sample_without_repeats", allow_short=True))
     assert caught.value.code == "U172"
     with pytest.raises(ra.UsageError, match="U172"):
-        ra.generate(MostPopular(), example, sequence(k=6))
+        ra.sequences.generate(MostPopular(), example, sequence(k=6))
 
 
 def test_a_custom_generator_replaces_the_protocol(example):
@@ -211,14 +211,14 @@ def test_a_custom_generator_replaces_the_protocol(example):
         assert lots.shape == (3, k)
         return (histories.items[:, None] + 1 + np.arange(k)) % 5
 
-    (made,) = ra.generate(Unigram(), example, sequence(k=3), generator=rising)
+    (made,) = ra.sequences.generate(Unigram(), example, sequence(k=3), generator=rising)
     assert made.items.tolist() == [[1, 2, 3], [3, 4, 0], [4, 0, 1]]
     assert made.chances[0] == pytest.approx(np.array([4, 3, 2]) / 13)
-    (blind,) = ra.generate(SimpleNamespace(), example, sequence(k=3), generator=rising, name="blind")
+    (blind,) = ra.sequences.generate(SimpleNamespace(), example, sequence(k=3), generator=rising, name="blind")
     assert (blind.items == made.items).all()
     assert np.isnan(blind.chances).all()
     assert np.isnan(blind.surprise).all()
-    (short,) = ra.generate(Unigram(), example, sequence(k=2), generator=lambda *args: np.array([[1, -1]] * 3))
+    (short,) = ra.sequences.generate(Unigram(), example, sequence(k=2), generator=lambda *args: np.array([[1, -1]] * 3))
     assert np.isnan(short.chances[:, 1]).all()
     assert short.lengths.tolist() == [1, 1, 1]
 
@@ -228,22 +228,22 @@ def test_a_custom_generator_replaces_the_protocol(example):
 )
 def test_a_generator_that_returns_no_table_of_items_is_refused(items, example):
     with pytest.raises(ra.InputError, match="I355"):
-        ra.generate(Unigram(), example, sequence(k=2), generator=lambda *args: items)
+        ra.sequences.generate(Unigram(), example, sequence(k=2), generator=lambda *args: items)
 
 
 def test_models_for_logs_are_fitted_on_a_log_with_a_user_per_sequence(fold):
-    (made,) = ra.generate(ra.models.Markov(smoothing=1), fold, sequence(k=2))
+    (made,) = ra.sequences.generate(ra.models.Markov(smoothing=1), fold, sequence(k=2))
     assert made.name == "Markov"
     assert np.isfinite(made.surprise).all()
     pytest.importorskip("torch")
-    (made,) = ra.generate(fitted_network(fold), fold, sequence(k=2), name="rnn")
+    (made,) = ra.sequences.generate(fitted_network(fold), fold, sequence(k=2), name="rnn")
     assert ((made.chances > 0) & (made.chances < 1)).all()
 
 
 def test_equal_histories_are_queried_once(fold):
     rows = Rows(Unigram().fit(fold.train))
     transitions = int((fold.test.lengths - 1).sum())
-    ra.generate(rows, fold, sequence(k=1), name="mine")
+    ra.sequences.generate(rows, fold, sequence(k=1), name="mine")
     assert rows.n_queries == transitions + np.unique(fold.test.seeds).size
 
 
@@ -261,7 +261,7 @@ def test_equal_histories_are_queried_once(fold):
 def test_invalid_probabilities_are_refused_with_model_and_history(row, why, example):
     mine = SimpleNamespace(next_probabilities=lambda histories: np.tile(row, (len(histories), 1)))
     with pytest.raises(ra.InputError, match=why) as caught:
-        ra.generate(mine, SequenceFold(example.train, example.test.take(np.array([0, 2]))), name="mine")
+        ra.sequences.generate(mine, SequenceFold(example.train, example.test.take(np.array([0, 2]))), name="mine")
     assert caught.value.code == "I354"
     assert "mine" in caught.value.what
 
@@ -275,24 +275,24 @@ def test_the_error_shows_the_ids_of_the_history(example):
     with pytest.raises(
         ra.InputError, match=r"mine gave no probabilities in 1 of 8 rows .* after \['d', 'e'\] they sum to 5"
     ):
-        ra.generate(SimpleNamespace(next_probabilities=wrong), example, name="mine")
+        ra.sequences.generate(SimpleNamespace(next_probabilities=wrong), example, name="mine")
 
 
 def test_a_deviation_of_a_millionth_is_accepted(example):
     mine = SimpleNamespace(next_probabilities=lambda histories: np.full((len(histories), 5), 0.2 + 1.5e-7))
-    (made,) = ra.generate(mine, example, sequence(k=2), name="mine")
+    (made,) = ra.sequences.generate(mine, example, sequence(k=2), name="mine")
     assert (made.items >= 0).all()
 
 
 def test_a_system_without_probabilities_needs_a_generator(example):
     with pytest.raises(ra.UsageError, match="next_probabilities") as caught:
-        ra.generate(ra.models.Popular(), example)
+        ra.sequences.generate(ra.models.Popular(), example)
     assert caught.value.code == "U173"
 
 
 def test_a_fold_without_test_sequences_is_refused(example):
     with pytest.raises(ra.InputError, match="I352"):
-        ra.generate(Uniform(), SequenceFold(example.train, example.test.take(np.arange(0))))
+        ra.sequences.generate(Uniform(), SequenceFold(example.train, example.test.take(np.arange(0))))
 
 
 @pytest.mark.parametrize("parameter", ["k", "beam", "seeds"])
@@ -303,5 +303,5 @@ def test_parameters_that_count_must_be_positive_whole_numbers(parameter):
 
 def test_progress_counts_every_test_sequence(fold):
     heard = []
-    ra.generate(Uniform(), fold, sequence(seeds=2), progress=heard.append)
+    ra.sequences.generate(Uniform(), fold, sequence(seeds=2), progress=heard.append)
     assert heard == [len(fold.test)] * 2

@@ -14,7 +14,7 @@ SYSTEMS = {"order": NGram(order=3), "field": CRF(iterations=5), "after": ra.mode
 
 
 def test_perplexity_by_position_equals_a_plain_loop():
-    table = ra.perplexity_by_position(FOLD, SYSTEMS, positions=4).table
+    table = ra.sequences.perplexity_by_position(FOLD, SYSTEMS, positions=4).table
     assert table["position"].to_list() == [1, 2, 3, 4] * 3
     assert table["system"].unique(maintain_order=True).to_list() == list(SYSTEMS)
     for name, model in SYSTEMS.items():
@@ -31,9 +31,9 @@ def test_perplexity_by_position_equals_a_plain_loop():
 
 
 def test_positions_together_give_seq_perplexity():
-    table = ra.perplexity_by_position(FOLD, SYSTEMS, positions=1000).table
-    scores = ra.score_sequences(
-        FOLD, {name: ra.generate(one, FOLD) for name, one in SYSTEMS.items()}, "seq_perplexity", interval=None
+    table = ra.sequences.perplexity_by_position(FOLD, SYSTEMS, positions=1000).table
+    scores = ra.sequences.score_sequences(
+        FOLD, {name: ra.sequences.generate(one, FOLD) for name, one in SYSTEMS.items()}, "seq_perplexity", interval=None
     )
     for name in SYSTEMS:
         own = table.filter(system=name)
@@ -42,11 +42,11 @@ def test_positions_together_give_seq_perplexity():
 
 
 def test_an_item_of_probability_zero_gives_infinite_perplexity():
-    shown = ra.perplexity_by_position(FOLD, {"popular": MostPopular()}, positions=3)
+    shown = ra.sequences.perplexity_by_position(FOLD, {"popular": MostPopular()}, positions=3)
     assert shown.table["perplexity"].is_infinite().all()
 
 
 def test_a_system_without_probabilities_is_refused():
     with pytest.raises(ra.UsageError, match="mine has no next_probabilities") as caught:
-        ra.perplexity_by_position(FOLD, {"mine": object()})
+        ra.sequences.perplexity_by_position(FOLD, {"mine": object()})
     assert caught.value.code == "U173"

@@ -54,7 +54,7 @@ def by_hand(times=True):
 def test_users_and_times_of_seeds_reach_the_model_and_items_get_its_times(how):
     fold = by_hand()
     assert fold.n_items == N_ITEMS
-    (made,) = ra.generate(Shifts(N_ITEMS), fold, sequence(k=3, how=how, beam=2), name="shifts")
+    (made,) = ra.sequences.generate(Shifts(N_ITEMS), fold, sequence(k=3, how=how, beam=2), name="shifts")
     # ann is 0, bob 1; all begin with a (0); shifts of 0 + 3, 1 + 3 and 0 + 4
     assert made.items.tolist() == [[3, 1, 4], [4, 3, 2], [4, 3, 2]]
     assert made.times.tolist() == [[13, 23, 33], [13, 23, 33], [14, 24, 34]]
@@ -73,11 +73,11 @@ def test_users_reach_generators_and_items_get_times_without_a_model_that_gives_a
         seen.append((histories.users.tolist(), histories.times.tolist()))
         return np.tile(histories.users[:, None], (1, k))
 
-    (made,) = ra.generate(object(), by_hand(), sequence(k=2), name="own", generator=generator)
+    (made,) = ra.sequences.generate(object(), by_hand(), sequence(k=2), name="own", generator=generator)
     assert seen == [([0, 1, 0], [3, 3, 4])]
     assert made.items.tolist() == [[0, 0], [1, 1], [0, 0]]
     assert made.times.tolist() == [[4, 5], [4, 5], [5, 6]]
-    (untimed,) = ra.generate(NGram(), by_hand(times=False), sequence(k=2))
+    (untimed,) = ra.sequences.generate(NGram(), by_hand(times=False), sequence(k=2))
     assert untimed.times is None
     assert "timestamp" not in untimed.frame().columns
 
@@ -85,7 +85,7 @@ def test_users_reach_generators_and_items_get_times_without_a_model_that_gives_a
 def test_probabilities_of_equal_items_of_different_users_are_not_shared(fold):
     """Generation with a model that reads users equals the plain loop, one sequence after the other."""
     fitted = UserNGram(order=3, prior=0.5).fit(fold.train)
-    (made,) = ra.generate(fitted, fold, sequence(k=4, seed=3), name="own")
+    (made,) = ra.sequences.generate(fitted, fold, sequence(k=4, seed=3), name="own")
     for row, uniforms in enumerate(uniform_draws(fold.test, sequence(k=4, seed=3), 3)):
         said = [int(fold.test.seeds[row])]
         for place, draw in enumerate(uniforms):
@@ -153,7 +153,7 @@ class TestSeeds:
         ids=["ids", "with users", "with times", "dict", "frame"],
     )
     def test_what_may_be_continued(self, seeds, users):
-        (made,) = ra.generate(NGram(), self.TRAIN, sequence(k=2), seeds=seeds)
+        (made,) = ra.sequences.generate(NGram(), self.TRAIN, sequence(k=2), seeds=seeds)
         table = made.frame()
         assert table.height == 4
         assert table["seed_item_id"].to_list() == ["a", "a", "c", "c"]
@@ -161,15 +161,15 @@ class TestSeeds:
         assert np.isnan(made.surprise).all()
 
     def test_one_seed_is_continued_as_its_user_would(self):
-        shifted = ra.generate(Shifts(N_ITEMS), self.TRAIN, sequence(k=1), name="s", seeds=[("a", "bob", 3)])
+        shifted = ra.sequences.generate(Shifts(N_ITEMS), self.TRAIN, sequence(k=1), name="s", seeds=[("a", "bob", 3)])
         assert shifted[0].frame()["item_id"].to_list() == ["e"]
-        (single,) = ra.generate(NGram(), self.TRAIN, sequence(k=2), seeds="a")
+        (single,) = ra.sequences.generate(NGram(), self.TRAIN, sequence(k=2), seeds="a")
         assert len(single) == 1
 
     @pytest.mark.parametrize(("seeds", "why"), [(["a", "zz"], "1 of 2 seeds"), ([], "no seeds")])
     def test_seeds_that_cannot_be_continued(self, seeds, why):
         with pytest.raises(InputError, match=why) as caught:
-            ra.generate(NGram(), self.TRAIN, sequence(k=2), seeds=seeds)
+            ra.sequences.generate(NGram(), self.TRAIN, sequence(k=2), seeds=seeds)
         assert caught.value.code == "I357"
 
     def test_sequences_that_were_not_generated_here_have_no_ids(self):
@@ -195,7 +195,7 @@ class TestSeedsThatAreNoItems:
     @pytest.mark.parametrize("how", ["sample", "argmax", "sample_without_repeats"])
     def test_a_genre_is_the_mean_over_its_items(self, model, how):
         train, seeds = by_hand().train, {"genre": ["Jazz", "Jazz"], "user_id": ["ann", "bob"], "timestamp": [3, 4]}
-        (made,) = ra.generate(model, train, sequence(k=3, how=how), seeds=seeds, items=self.ITEMS)
+        (made,) = ra.sequences.generate(model, train, sequence(k=3, how=how), seeds=seeds, items=self.ITEMS)
         fitted = model.fit(train)
         for row, user in enumerate([0, 1]):
             for place in range(3):
@@ -211,7 +211,7 @@ class TestSeedsThatAreNoItems:
 
     def test_a_user_and_a_time_alone_are_the_mean_over_all_items(self):
         train = by_hand().train
-        (made,) = ra.generate(UserNGram(), train, sequence(k=2), seeds={"user_id": ["ann"], "timestamp": [3]})
+        (made,) = ra.sequences.generate(UserNGram(), train, sequence(k=2), seeds={"user_id": ["ann"], "timestamp": [3]})
         fitted = UserNGram().fit(train)
         first = self.expected(fitted, range(N_ITEMS), [], np.array([0], np.int32))
         assert made.chances[0, 0] == pytest.approx(first[made.items[0, 0]])
@@ -220,15 +220,19 @@ class TestSeedsThatAreNoItems:
     def test_several_columns_are_met_together_and_one_item_is_a_seed_as_any_other(self):
         train = by_hand().train
         seeds = {"genre": ["Jazz"], "mood": ["y"], "user_id": ["ann"]}  # b alone
-        (both,) = ra.generate(NGram(), train, sequence(k=3), seeds=seeds, items=self.ITEMS)
-        (item,) = ra.generate(NGram(), train, sequence(k=3), seeds=[("b", "ann")])
+        (both,) = ra.sequences.generate(NGram(), train, sequence(k=3), seeds=seeds, items=self.ITEMS)
+        (item,) = ra.sequences.generate(NGram(), train, sequence(k=3), seeds=[("b", "ann")])
         assert both.items.tolist() == item.items.tolist()
 
     def test_draws_do_not_depend_on_the_other_seeds(self):
         train, protocol = by_hand().train, sequence(k=4, seed=3)
         rows = {"item_id": ["a", None, None], "genre": [None, "Pop", None], "user_id": ["ann", "bob", "eve"]}
         all_items = {
-            tuple(ra.generate(NGram(), train, protocol, seeds=pl.DataFrame(rows)[order], items=self.ITEMS)[0].items[at])
+            tuple(
+                ra.sequences.generate(NGram(), train, protocol, seeds=pl.DataFrame(rows)[order], items=self.ITEMS)[
+                    0
+                ].items[at]
+            )
             for order in ([0, 1, 2], [2, 1, 0], [1])
             for at in [order.index(1)]
         }
@@ -239,7 +243,7 @@ class TestSeedsThatAreNoItems:
         train = Sequences.from_frame(frame)
         (tmp_path / "items.csv").write_text("item_id,artist\n10,Ann\n20,Ann\n30,Bob\n")
         (tmp_path / "seeds.csv").write_text("sequence_id,artist,item_id\n7,Ann,\n9,,30\n")
-        (made,) = ra.generate(
+        (made,) = ra.sequences.generate(
             NGram(order=2), train, sequence(k=2), seeds=tmp_path / "seeds.csv", items=tmp_path / "items.csv"
         )
         table = made.frame()
@@ -259,25 +263,25 @@ class TestSeedsThatAreNoItems:
     )
     def test_seeds_that_no_item_fits(self, seeds, why):
         with pytest.raises(InputError, match=why) as caught:
-            ra.generate(NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS)
+            ra.sequences.generate(NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS)
         assert caught.value.code == "I357"
 
     def test_what_cannot_begin_with_several_items_is_refused(self):
         seeds = {"genre": ["Jazz"]}
         with pytest.raises(UsageError, match="stand for several items"):
-            ra.generate(
+            ra.sequences.generate(
                 NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS, generator=lambda *given: None
             )
         with pytest.raises(UsageError, match="features of items are for seeds"):
-            ra.generate(NGram(), by_hand(), sequence(k=2), items=self.ITEMS)
+            ra.sequences.generate(NGram(), by_hand(), sequence(k=2), items=self.ITEMS)
         with pytest.raises(InputError, match="no column for item_id"):
-            ra.generate(NGram(), by_hand().train, sequence(k=2), seeds={"iten": ["a"]})
+            ra.sequences.generate(NGram(), by_hand().train, sequence(k=2), seeds={"iten": ["a"]})
 
     def test_sequences_of_genres_are_scored_against_what_followed(self):
         fold = by_hand()
         seeds = {"genre": ["Jazz"] * len(fold.test)}
-        (made,) = ra.generate(NGram(), fold, sequence(k=2), seeds=seeds, items=self.ITEMS)
-        assert ra.score_sequences(fold, made, "seq_precision@2", interval=None).rows[0].n == 3
+        (made,) = ra.sequences.generate(NGram(), fold, sequence(k=2), seeds=seeds, items=self.ITEMS)
+        assert ra.sequences.score_sequences(fold, made, "seq_precision@2", interval=None).rows[0].n == 3
 
 
 def test_a_study_with_a_model_that_reads_users_stores_and_resumes_it(tmp_path):

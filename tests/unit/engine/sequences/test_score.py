@@ -147,7 +147,7 @@ class TestRefused:
 
     def test_a_primitive_list_must_have_an_obvious_item(self):
         with pytest.raises(UsageError, match="k_p=0"):
-            ra.parse_metric("seq_serendipity(k_p=0)@3")
+            ra.metrics.parse_metric("seq_serendipity(k_p=0)@3")
 
     @pytest.mark.parametrize(
         ("matrix", "why"),

@@ -49,7 +49,7 @@ def test_a_study_shows_groups_at_every_place(home):
     place = Place(*(results.groups[0][axis] for axis in Place._fields))
     values = scores.sheets[place].values("Popular", "recall@5")
     own = pl.DataFrame({"user": scores.sheets[place].units, "value": values}).filter(pl.col("user") % 2 == 1)
-    found = ra.GroupScores.from_dict(results.groups[0]).row("Popular", "recall@5", "de")
+    found = ra.types.GroupScores.from_dict(results.groups[0]).row("Popular", "recall@5", "de")
     assert found.n == own.height
     assert found.low <= found.mean <= found.high
 
@@ -98,7 +98,7 @@ def genres(home):
 
 def test_a_study_shows_groups_of_items_as_score_does(genres):
     results = ra.run_study(genres / "study.yaml", genres / "out")
-    (pooled, last) = map(ra.GroupScores.from_dict, results.groups)
+    (pooled, last) = map(ra.types.GroupScores.from_dict, results.groups)
     assert (last.kind, last.groups, list(last.left_out)) == ("items", ("noir", "war"), ["precision@5"])
     assert 'id="groups"' in (genres / "out" / "report.html").read_text()
     assert "by_item" in (genres / "out" / "study.lock.yaml").read_text()

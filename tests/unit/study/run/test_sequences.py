@@ -84,8 +84,8 @@ def test_the_rows_of_a_fold_are_those_of_score_sequences(write, tmp_path):
     models = {"chance": Uniform(), "common": Unigram(), "chain": NGram(order=2)}
     metrics = "seq_coverage@3 seq_precision@3 seq_novelty@2 seq_perplexity seq_surprise"
     for number, fold in enumerate(by_hand()):
-        made = {name: ra.generate(model, fold, protocol, name=name) for name, model in models.items()}
-        scores = ra.score_sequences(fold, made, metrics, resamples=200)
+        made = {name: ra.sequences.generate(model, fold, protocol, name=name) for name, model in models.items()}
+        scores = ra.sequences.score_sequences(fold, made, metrics, resamples=200)
         for row in scores.rows:
             row_values = rows[number, row.system, row.metric]
             assert {name: row_values[name] for name in row.to_dict()} == row.to_dict()
@@ -122,7 +122,7 @@ def test_a_run_is_a_table_of_lists(write, tmp_path):
     assert table["seed"].unique().to_list() == [0, 1]
     begin = len(first.test)
     assert table.filter(pl.col("seed") == 1)["sequence"].to_list() == list(range(begin, begin + len(second.test)))
-    made = ra.generate(Unigram(), second, ra.protocols.sequence(k=3, seeds=2))[1]
+    made = ra.sequences.generate(Unigram(), second, ra.protocols.sequence(k=3, seeds=2))[1]
     found = table.filter(pl.col("seed") == 1)
     assert found["items"].explode().to_list() == second.test.item_vocabulary.decode(made.items.ravel()).to_list()
     assert found["surprise"].to_list() == made.surprise.tolist()
@@ -323,8 +323,8 @@ def test_features_similarities_and_a_primitive_of_a_study_are_those_of_the_funct
     text = text.replace(text.splitlines()[5], f"metrics: {json.dumps(metrics)}")
     results = ra.run_study(study(text), tmp_path / "out")
     fold = ra.split.latest_sequences()(ra.split.sessions(gap=4_000_000)(made))[0]
-    generated = ra.generate(NGram(), fold, ra.protocols.sequence(k=3), name="chain")
-    scores = ra.score_sequences(
+    generated = ra.sequences.generate(NGram(), fold, ra.protocols.sequence(k=3), name="chain")
+    scores = ra.sequences.score_sequences(
         fold, generated, metrics, items=tmp_path / "cats.csv", similarities=pairs, primitive=NGram(), interval=None
     )
     found = {row["metric"]: row["mean"] for row in results.rows if row["system"] == "chain" and row["fold"] == 0}

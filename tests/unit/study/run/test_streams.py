@@ -151,7 +151,7 @@ def test_final_tests_of_several_streams_are_one_family(study, tmp_path):
         )
         for seed, name in enumerate("ab")
     }
-    family = {(row["stream"], row["a"]): row["p_adjusted"] for row in ra.declared(compared).to_dicts()}
+    family = {(row["stream"], row["a"]): row["p_adjusted"] for row in ra.overall.declared(compared).to_dicts()}
     rows = [row for row in results.comparisons if row["metric"] == "recall@5"]
     assert {(row["dataset"], row["a"]): row["p_adjusted"] for row in rows} == family
 

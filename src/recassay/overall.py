@@ -1,0 +1,31 @@
+"""Conclusions over several data sets, folds, streams or metrics, and from published tables of means."""
+
+from __future__ import annotations
+
+from recassay.comparison.across import Across, across
+from recassay.comparison.consistency import Consistency, consistency
+from recassay.comparison.over_time.compare import declared
+from recassay.comparison.over_time.folds import FoldCurves, compare_folds, over_folds
+from recassay.comparison.overall import global_score, pareto
+from recassay.engine.finished.conclude import FinishedConclusions, conclude
+from recassay.engine.finished.order_agreement import order_agreement
+from recassay.engine.finished.read import FinishedScores, read_finished
+
+__all__ = [
+    "Across",
+    "Consistency",
+    "FinishedConclusions",
+    "FinishedScores",
+    "FoldCurves",
+    "across",
+    "compare_folds",
+    "conclude",
+    "consistency",
+    "declared",
+    "global_score",
+    "order_agreement",
+    "over_folds",
+    "pareto",
+    "read_finished",
+]
+__dir__ = __all__.copy  # what `dir` lists
