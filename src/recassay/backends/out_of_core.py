@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import re
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -101,13 +102,30 @@ def resident() -> int:
         return 0
 
 
+def most_resident() -> int:
+    """Return the most bytes of memory that this process has used so far; 0 where the operating system does not say."""
+    try:
+        return int(re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[0]) << 10
+    except (OSError, IndexError):
+        return 0
+
+
 def score_files(request: ScoreRequest) -> Scores:
     """Return the scores of run files, which are read and scored in chunks of users.
 
-    They are equal to the last bit to those of scoring in memory.
+    They are equal to the last bit to those of scoring in memory. Warn if the process used more than its budget.
     """
+    memory, before = bytes_of_size(request.execution.memory or 0), most_resident()
+    scores = _score_in_chunks(request, memory)
+    most = most_resident()
+    if most > max(before, memory):
+        over = f"the process used {most >> 20:,} MB, {(most - memory) >> 20:,} MB more than memory={memory >> 20:,} MB"
+        warnings.warn(over, stacklevel=2)
+    return scores
+
+
+def _score_in_chunks(request: ScoreRequest, memory: int) -> Scores:
     inputs, job = request.inputs, request.job
-    memory = bytes_of_size(request.execution.memory or 0)
     runs = _paths(inputs.runs)
     with tempfile.TemporaryDirectory(prefix="recassay-") as folder:
         chunked = _ChunkedScoring(request, job, memory, Path(folder))

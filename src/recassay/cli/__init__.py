@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -106,6 +107,7 @@ def main() -> None:
     # An idle thread of OpenBLAS looks for work in a loop of 2**28 clock ticks before it sleeps, from NumPy's import on:
     # a sixth of scoring a small file. After 2**20 it is still awake for the next of several products.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
+    warnings.formatwarning = lambda message, *_: f"note: {message}\n"
     try:
         try:
             # the program name is stated because completion would not find it in `python -m recassay`

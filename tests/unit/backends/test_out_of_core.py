@@ -1,5 +1,7 @@
 """Run files in pieces: the same bits as in memory, whatever the format and the order of the rows."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -266,6 +268,19 @@ class TestRefusals:
         with pytest.raises(UsageError, match=r"scoring 404 users takes 64 MB") as caught:
             judged(tmp_path / "mine.parquet", memory="1MB")
         assert caught.value.code == "U222"
+
+    @pytest.mark.parametrize(("before", "after", "warned"), [(9, 9 << 30, 1), (9 << 30, 9 << 30, 0), (9, 7 << 30, 0)])
+    def test_more_memory_than_the_budget_is_said(self, tmp_path, monkeypatch, before, after, warned):
+        RUN.write_parquet(tmp_path / "mine.parquet")
+        TRUTH.write_parquet(tmp_path / "truth.parquet")
+        sizes = iter([before, after])
+        monkeypatch.setattr(out_of_core, "most_resident", lambda: next(sizes))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            judged(tmp_path / "mine.parquet", tmp_path / "truth.parquet", memory="8GB")
+        assert [str(one.message) for one in said] == [
+            "the process used 9,216 MB, 1,024 MB more than memory=8,192 MB"
+        ] * warned
 
     @pytest.mark.parametrize("size", ["much", "0GB", "-1GB", "2XB"])
     def test_sizes(self, size):
