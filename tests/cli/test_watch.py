@@ -91,6 +91,7 @@ def test_a_decision_is_posted_once_and_the_url_is_nowhere(recassay, tmp_path):
         (("kafka://localhost:1/topic",), "U254"),
         (("ftp://somewhere", "-o", "out"), "U254"),
         (("--simulate", "days=1", "--until", "new is better"), "U255"),
+        (("events.jsonl", "--journal", "watched"), "U254"),
         (("--simulate", "years=1"), "U107"),
         (("--simulate", "days=1", "--window", "soon"), "U107"),
         (("--simulate", "days=1", "-m", "rmse"), "U181"),

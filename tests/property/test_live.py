@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 from collections import Counter, defaultdict
 from dataclasses import replace
 
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.live.events.durations import HOUR, MINUTE
 from recassay.live.events.schema import read_lines
+from recassay.live.loop import Loop
 from recassay.live.settings import WatchSettings
+from recassay.live.sources.tables import TableSource
 from recassay.live.watcher import Watcher
 
 LONG = bool(os.environ.get("RECASSAY_LONG"))  # make test-all
@@ -403,6 +406,134 @@ def test_late_events_of_a_live_watch_are_late_in_a_replay_with_its_journal(tmp_p
     assert live.watcher.bins()["late"] > 5
     again = ra.watch(events, "hit@5", journal=tmp_path / "live", lateness="10m", user_window="1h")
     assert bits(again.watcher) == bits(live.watcher)
+
+
+def test_an_event_on_time_whose_second_delivery_is_late_counts_in_a_replay(tmp_path):
+    shown = [{"request_id": str(n), "user_id": f"u{n}", "items": ["a"], "time": 1000 * n + 1000} for n in range(3)]
+    click = {"request_id": "0", "item_id": "a", "time": 1005}
+    arrived = [shown[0], click, *shown[1:], click]
+    live = ra.watch(arrived, "hit@1", output=tmp_path / "live")
+    for archive in (arrived, sorted(arrived, key=lambda event: event["time"]), [shown, [click, click]]):
+        again = ra.watch(archive, "hit@1", journal=tmp_path / "live")
+        assert again.summary()["mean"].to_list() == [1 / 3]
+        assert bits(again.watcher) == bits(live.watcher)
+    assert live.watcher.bins()["late"] == 1
+
+
+GUARDED = replace(SETTINGS, idle=20 * MINUTE, ahead=5 * MINUTE)
+OFTEN = 2000 if LONG else 20
+
+
+def deliveries(draw, n, partitions):
+    """Deliveries (wall time, partition, event) in order: late, twice, out of order, clocks apart, sources away."""
+    apart = [draw.choice([0, 0, -1500, 400]) for _ in range(partitions)]  # seconds: what the clocks of sources say
+    begin, end = sorted(draw.uniform(0, 20 * n) for _ in range(2))
+    away = draw.sample(range(partitions), draw.randrange(partitions + 1))  # between begin and end
+    found, start = [], 1_700_000_000.0
+    for made in make_events(n, draw.randrange(1 << 30)):
+        part = draw.randrange(partitions)
+        event = {**made, "time": made["time"] + apart[part]}
+        for _ in range(1 + (draw.random() < 0.15)):
+            wall = (
+                event["time"]
+                - apart[part]
+                + draw.expovariate(1 / 30)
+                + (draw.random() < 0.05) * draw.choice([900, 9000])
+            )
+            if part in away and begin <= wall - start < end:
+                wall = start + end + draw.random()
+            found.append((wall, part, event))
+            part = draw.choice([part, draw.randrange(partitions)])
+    return sorted(found, key=lambda one: one[:2])
+
+
+def watched_live(arrived, draw, folder, partitions, kills):
+    """Watch deliveries at their wall times, with commits, kills and silent times in between."""
+    watcher, at, committed, now = None, 0, 0, 0
+    while at < len(arrived):
+        if watcher is None:
+            watcher, at = Watcher(GUARDED, folder), committed
+            for part in range(partitions):
+                watcher.clock.expect(str(part), int(arrived[at][0] * 1e6))
+        chosen = arrived[at : at + draw.choice([1, 5, 30])]
+        at += len(chosen)
+        if draw.random() < 0.5:  # the clock goes on until the first of these events comes
+            watcher.step(int(chosen[0][0] * 1e6))
+        now = int(chosen[-1][0] * 1e6)
+        for part in range(partitions):
+            lines = [json.dumps(event).encode() for _, own, event in chosen if own == part]
+            if lines:
+                watcher.take(str(part), read_lines(lines, GUARDED.segments), now)
+        if draw.random() < 0.6:
+            watcher.step(now)
+            watcher.commit()
+            committed = at
+        elif kills and draw.random() < 0.5:
+            watcher.close()
+            watcher, at = None, committed
+    watcher.finish()
+    watcher.commit()
+    return watcher
+
+
+@settings(max_examples=OFTEN)
+@given(st.integers(0, 1 << 30), st.integers(1, 3), st.sampled_from([20, 60, 120]), st.booleans())
+def test_a_replay_of_the_journal_has_the_bits_of_the_watch(tmp_path_factory, seed, partitions, n, kills):
+    folder, draw = tmp_path_factory.mktemp("live"), random.Random(seed)
+    arrived = deliveries(draw, n, partitions)
+    live = watched_live(arrived, draw, folder, partitions, kills)
+    live.close()
+    events = [event for _, _, event in arrived]
+    dealt = [[], []]
+    for event in events:
+        draw.choice(dealt).append(event)
+    others = (
+        [[event for _, own, event in arrived if own == part] for part in range(partitions)],
+        dealt,
+        [sorted(events, key=lambda event: event["time"])],
+        [draw.sample(events, len(events))],
+    )
+    for archive in ([events], draw.choice(others)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("recassay.live.sources.tables.BATCH", draw.choice([1, 20, 1000]))
+            again = Watcher(GUARDED, journal=folder)
+            again.count_deliveries([TableSource(part, str(at)) for at, part in enumerate(archive)])
+            sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
+            Loop(again, sources, finish=True, interval=0.0).run()
+        assert bits(again) == bits(live)
+        assert {name: count for name, (count, _) in again.reasons.items()} == {
+            name: count for name, (count, _) in live.reasons.items()
+        }
+        again.close()
+    shutil.rmtree(folder)
+
+
+def test_a_replay_with_a_journal_goes_on_after_an_interruption(tmp_path):
+    shown = [{"request_id": str(n), "user_id": f"u{n}", "items": ["a"], "time": 1000 * n + 1000} for n in range(3)]
+    click = {"request_id": "0", "item_id": "a", "time": 1005}
+    arrived = [shown[0], click, shown[1], click, shown[2], click]
+    live = ra.watch(arrived, "hit@1", output=tmp_path / "live")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recassay.live.sources.tables.BATCH", 1)
+        for _ in range(len(arrived) + 1):  # each ends after the commit of one event
+            again = Watcher(live.watcher.settings, tmp_path / "again", journal=tmp_path / "live")
+            again.count_deliveries([TableSource(arrived, "table")])
+            Loop(again, [TableSource(arrived, "table")], lambda _: True, finish=True, interval=0.0).run()
+            again.close()
+    assert bits(again) == bits(live.watcher)
+    assert live.watcher.bins()["late"] == 2
+
+
+def test_a_slow_replay_of_several_files_calls_no_event_late(tmp_path):
+    archive = [[{"request_id": f"{part} {n}", "user_id": "u", "items": ["a"], "time": n} for n in range(0, 9000, 900)]
+               for part in range(2)]  # fmt: skip
+    wall = iter(range(0, 1 << 60, HOUR))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recassay.live.sources.tables.BATCH", 3)
+        watcher = Watcher(GUARDED)
+        sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
+        Loop(watcher, sources, finish=True, interval=0.0, clock=lambda: next(wall)).run()
+    assert watcher.bins()["late"] == 0
 
 
 def test_two_clicks_of_the_same_kind_on_one_item_are_one():

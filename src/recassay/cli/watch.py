@@ -109,7 +109,7 @@ def watch(
         Path | None,
         option(
             "--journal",
-            "With --replay: folder of a live watch; events that were late there are late here.",
+            "With --replay: folder of a live watch; deliveries that were late there are late here.",
             EVENTS,
             metavar="DIR",
         ),
@@ -209,10 +209,10 @@ def watch(
     from recassay.live.context import build_context
     from recassay.live.rules import read_rules
     from recassay.live.simulate import Simulation
-    from recassay.live.watch import build_settings, read_journal
+    from recassay.live.watch import build_settings
 
     simulation = None if simulate is None else Simulation.parse(simulate)
-    _check(sources, simulation, to, output)
+    _check(sources, simulation, to, output, journal, replay)
     if simulation is not None and to is not None:
         from recassay.live.sinks import write_events
 
@@ -230,7 +230,7 @@ def watch(
 
     context = build_context(items, train)
     models = AttachedModels(read_models(model or []), context.train)
-    watcher = Watcher(settings, output, context=context, journal=read_journal(journal), models=models)
+    watcher = Watcher(settings, output, context=context, journal=journal, models=models)
     try:
         _run(watcher, sources, simulation, rate, replay, once, notify, http, as_json or quiet)
         _end(watcher, output, as_json, fail_on)
@@ -238,13 +238,18 @@ def watch(
         watcher.close()
 
 
-def _check(sources: list[str] | None, simulation: Any, to: str | None, output: Path | None) -> None:
+def _check(
+    sources: list[str] | None, simulation: Any, to: str | None, output: Path | None, journal: Path | None, replay: bool
+) -> None:
     """Raise U254 for options of the command that contradict each other."""
     from recassay.errors import UsageError
 
     if bool(sources) == (simulation is not None):
         what = "sources and --simulate were both given" if sources else "no source of events was named"
         raise UsageError("U254", what, hint="name a file, a folder, redis://, kafka:// or -; or say --simulate days=3")
+    if journal is not None and not (sources and replay):
+        what = "a journal belongs to a replay of the events that were watched"
+        raise UsageError("U254", what, where=f"--journal {journal}", hint="name their files, and add --replay")
     if to is not None and simulation is None:
         raise UsageError("U254", "--to writes simulated events", where=f"--to {to}", hint="add --simulate days=3")
     if output is None and sources and any("://" in one for one in sources):
@@ -271,6 +276,8 @@ def _run(
         if simulation is not None
         else open_sources(sources, follow=not (replay or once))
     )
+    if watcher.journal is not None:
+        watcher.count_deliveries(open_sources(sources, follow=False))
     shown = _Shown(watcher, notify, http, table=not quiet and not once and sys.stdout.isatty() and http is None)
     loop = Loop(watcher, opened, shown.update, once=once, finish=replay or simulation is not None)
     for name in (signal.SIGINT, signal.SIGTERM):

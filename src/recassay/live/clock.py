@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Mask = NDArray[np.bool_]
+
 BEGINNING = -(1 << 62)  # no event has come
 END = 1 << 62  # the source has ended
 
@@ -46,13 +48,14 @@ class Clock:
             self.partitions[name] = Partition(heard=now)
 
     def observe(
-        self, name: str, times: NDArray[np.int64], now: int, future: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        self, name: str, times: NDArray[np.int64], now: int, known: tuple[Mask, Mask, Mask] | None = None
+    ) -> tuple[Mask, Mask]:
         """Record the times of new events of a partition; return masks of the late ones and of those in the future.
 
         An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of its
         own partition. The second rule does not depend on batches or on the pace of other partitions. ``now`` is the
-        wall time. ``future`` is the second mask, if it is already known; otherwise the wall clock decides.
+        wall time. ``known`` are both masks as a journal has them, in place of the second rule and the wall clock, and a
+        mask of the events that do not move this clock.
 
         >>> clock = Clock(lateness=10, idle=60, ahead=1000)
         >>> late, future = clock.observe("file", np.array([100, 95, 120, 105, 9999]), now=200)
@@ -61,12 +64,15 @@ class Clock:
         """
         self.expect(name, now)
         partition = self.partitions[name]
-        future = times > now + self.ahead if future is None else future
         if not times.size:
-            return future, future
-        counted = np.where(future, BEGINNING, times)
-        newest = np.maximum.accumulate(np.maximum(counted, partition.newest))
-        late = ~future & ((times < newest - self.lateness) | (times < self.watermark))
+            return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        future = unmoving = times > now + self.ahead
+        if known is not None:
+            behind, future, unmoving = known
+        newest = np.maximum.accumulate(np.maximum(np.where(unmoving, BEGINNING, times), partition.newest))
+        if known is None:
+            behind = times < newest - self.lateness
+        late = ~future & (behind | (times < self.watermark))
         partition.newest, partition.heard, partition.ended = int(newest[-1]), now, False
         return late, future
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from recassay.live.clock import END
 from recassay.live.events.durations import SECOND
 from recassay.live.sources.base import Arrival, Source
 from recassay.live.watcher import Watcher
@@ -50,6 +51,8 @@ class Loop:
         """Evaluate events until the sources end, ``on_commit`` returns True, or :meth:`stop` is called."""
         watcher = self.watcher
         watcher.sources = self.sources
+        if not any(source.follow for source in self.sources):
+            watcher.clock.idle = END  # finished files are not silent while others are read
         try:
             for source in self.sources:
                 source.answered = self.clock()
@@ -70,7 +73,7 @@ class Loop:
         while True:
             arrivals, ended = self._poll(max(0.0, self.interval - (time.monotonic() - committed)))
             for arrival in arrivals:
-                batch = arrival.read(watcher.settings.segments, watcher.settings.max_items, watcher.attached.names)
+                batch = watcher.read(arrival)
                 watcher.take(arrival.partition, batch, self.clock(), position=arrival.position)
                 taken += batch.received
                 self.names[arrival.partition].heard = self.clock()

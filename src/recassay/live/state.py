@@ -21,7 +21,7 @@ import polars as pl
 from recassay.data.io import make_folder
 from recassay.errors import UsageError
 
-VERSION = 2  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
+VERSION = 3  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
 TABLES = """
 create table meta (name text primary key, value text not null);
 create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null);
@@ -44,7 +44,14 @@ MIGRATIONS = {
     1: "".join(
         f"alter table {table} add column crc integer not null default 0; update {table} set crc = checksum({columns});"
         for table, columns in ROWS.items()
-    )
+    ),
+    2: """
+create table deliveries (content text, reason text, n integer not null, crc integer not null,
+                         primary key (content, reason)) without rowid;
+insert into deliveries select content, reason, n, crc from aside;
+drop table aside;
+alter table deliveries rename to aside;
+""",
 }
 PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the processor time
 CHECKPOINT = 4 << 20  # bytes of the write-ahead log after which it is copied to the file
@@ -240,13 +247,16 @@ class StateFile:
         """
         self.db.executemany(
             "insert into aside values (?1, ?2, 1, checksum(?1, ?2, 1)) "
-            "on conflict (content) do update set n = n + 1, crc = checksum(content, reason, n + 1)",
+            "on conflict (content, reason) do update set n = n + 1, crc = checksum(content, reason, n + 1)",
             rows,
         )
 
-    def aside(self) -> dict[str, list[Any]]:
-        """Return ``{excluded event as text: [reason, number of copies]}``, as :meth:`set_aside` recorded them."""
-        return {content: [reason, n] for content, reason, n, _ in self.db.execute("select * from aside")}
+    def aside(self) -> dict[str, dict[str, int]]:
+        """Return ``{excluded event as text: {reason: number of deliveries}}``, as :meth:`set_aside` recorded them."""
+        aside: dict[str, dict[str, int]] = {}
+        for content, reason, n in self.db.execute("select content, reason, n from aside"):
+            aside.setdefault(content, {})[reason] = n
+        return aside
 
     def record_advance(self, wall: int, watermark: int) -> None:
         """Record that the wall clock at time ``wall`` moved the watermark, both in microseconds."""

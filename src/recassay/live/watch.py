@@ -17,7 +17,6 @@ from recassay.live.results import Watched, watched
 from recassay.live.rules import Rule, RuleSource, read_rules
 from recassay.live.settings import DEFAULT_METRICS, Unit, WatchSettings
 from recassay.live.sources.opening import open_sources
-from recassay.live.state import FILE
 from recassay.live.watcher import Watcher
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.models.base.capabilities import ModelSource
@@ -63,8 +62,9 @@ def watch(
 
     ``output`` is a folder for the state: events that it has already are not read again, and the results are written
     to it. ``items`` and ``train`` are for metrics that need features or a training log. ``until`` are rules, such as
-    ``"ndcg@10: new > old"``. ``journal`` is the folder of a live watch: events that it excluded because of the clock
-    are excluded here too. ``models`` are recommenders by name, or a text such as ``"new=ISGD(factors=20)"``; each
+    ``"ndcg@10: new > old"``. ``journal`` is the folder of a live watch: deliveries that it excluded because of the
+    clock are excluded here too. ``events`` must then have every delivery of an event, and are read twice. ``models``
+    are recommenders by name, or a text such as ``"new=ISGD(factors=20)"``; each
     recommends before every interaction and then learns it. They first learn ``train``. All other keywords are
     those of :class:`~recassay.live.settings.WatchSettings`, with durations as text (``window="30m"``) or in seconds.
 
@@ -98,8 +98,10 @@ def watch(
     folder = None if output is None else Path(output)
     context = build_context(items, train)
     attached = AttachedModels(read_models([models]) if isinstance(models, str) else models or {}, context.train)
-    watcher = Watcher(made, folder, context=context, journal=read_journal(journal), models=attached)
+    watcher = Watcher(made, folder, context=context, journal=journal, models=attached)
     try:
+        if journal is not None:
+            watcher.count_deliveries(open_sources(events, follow=False))
         Loop(watcher, open_sources(events, follow=False), finish=finish).run()
     finally:
         if folder is not None:
@@ -126,22 +128,3 @@ def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: A
     headings = tuple(parse_metrics(metrics if isinstance(metrics, str) else list(metrics)))  # type: ignore[arg-type]
     headings = tuple(dict.fromkeys([*headings, *(rule.metric for rule in rules)]))
     return WatchSettings(metrics=headings, rules=rules, **given)
-
-
-def read_journal(folder: str | Path | None) -> Mapping[str, list[Any]] | None:
-    """Return the late and future-dated events that an earlier live evaluation with its state in ``folder`` excluded.
-
-    The result maps each event, as text, to the reason and the number of copies of the event; it is None without a
-    folder. Raise U253 if the folder has no state.
-    """
-    if folder is None:
-        return None
-    from recassay.live.state import StateFile
-
-    if not (Path(folder) / FILE).is_file():
-        raise UsageError("U253", f"there is no {FILE}", where=str(folder), hint="give the folder of a live watch")
-    state = StateFile(Path(folder))
-    try:
-        return state.aside()
-    finally:
-        state.close()

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
 from recassay.live.clock import END, Clock
 from recassay.live.events.schema import EventBatch, shortened
 from recassay.live.join import Join
+from recassay.live.journal import Journal, contents
 from recassay.live.judging import ExposureJudge
 from recassay.live.settings import WatchSettings
-from recassay.live.sources.base import Source
+from recassay.live.sources.base import Arrival, Source
 from recassay.live.state import StateFile
 from recassay.live.tally import Deltas, Tally, period_of
 from recassay.metrics.context import Context
 from recassay.stats.group_sums import GroupSums
-
-Mask = NDArray[np.bool_]
 
 BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
@@ -39,9 +36,9 @@ class Watcher:
     """A live evaluation of exposures and feedback, with its state file.
 
     :meth:`take` batches of events, :meth:`step` the clock, then :meth:`commit`; all three belong to one transaction.
-    The results do not depend on how events are divided into batches and partitions. ``journal`` holds the events that
-    another live evaluation excluded because of the wall clock; the same ones are then excluded here. ``models`` are
-    attached models, which make lists for interactions.
+    The results do not depend on how events are divided into batches and partitions. ``journal`` is the folder of
+    another live evaluation: deliveries that it excluded because of the clock are excluded here too, once they are
+    counted. ``models`` are attached models, which make lists for interactions.
     """
 
     def __init__(
@@ -50,19 +47,19 @@ class Watcher:
         folder: Path | None = None,
         *,
         context: Context | None = None,
-        journal: Mapping[str, list[Any]] | None = None,
+        journal: str | Path | None = None,
         models: AttachedModels | None = None,
     ) -> None:
         self.settings = settings
         self.attached = models or AttachedModels()
         judge = ExposureJudge.of(settings.metrics, context, settings.gains)
+        self.journal = None if journal is None else Journal(journal)
         self.clock = Clock(settings.lateness, settings.idle, settings.ahead)
         self.join = Join(settings.window, settings.remember, settings.segments)
         self.tally = Tally(settings, judge)
         self.counts: Counter[str] = Counter()
         self.reasons: dict[str, list[Any]] = {}  # reason of a malformed or late event: number, first example
         self.positions: dict[str, Any] = {}
-        self.journal = None if journal is None else {content: list(row) for content, row in journal.items()}
         self.finished = False
         self.sources: list[Source] = []  # that events are read from
         self.versions = 0  # commits so far
@@ -91,6 +88,17 @@ class Watcher:
         self._learned: list[pl.DataFrame] = []
         self._advances: list[tuple[int, int]] = []
 
+    def count_deliveries(self, sources: Iterable[Source]) -> None:
+        """Count the deliveries that the journal needs to know, in the sources that are about to be read."""
+        assert self.journal is not None
+        newest = {name: partition.newest for name, partition in self.clock.partitions.items()}
+        disorder = self.journal.count(sources, self.read, self.positions, newest, self.state.aside())
+        self.clock.lateness = max(self.settings.lateness, disorder)
+
+    def read(self, arrival: Arrival) -> EventBatch:
+        """Return the events of an arrival, parsed as the settings say."""
+        return arrival.read(self.settings.segments, self.settings.max_items, self.attached.names)
+
     # taking events ---------------------------------------------------------------------------------------------------
 
     def take(self, partition: str, batch: EventBatch, now: int, *, position: Any = None) -> None:
@@ -103,9 +111,8 @@ class Watcher:
         for refused in batch.refused:
             self._set_aside("malformed", refused.reason, partition, refused.content)
         events = batch.events
-        known_late, known_future = self._journalled(events)
-        late, future = self.clock.observe(partition, events["time"].to_numpy(), now, known_future)
-        late = late if known_late is None else late | known_late
+        known = None if self.journal is None else self.journal.masks(events)
+        late, future = self.clock.observe(partition, events["time"].to_numpy(), now, known)
         for mask, name in ((late, "late"), (future, "malformed")):
             if mask.any():
                 self._put_aside(events.filter(pl.Series(mask)), name, partition)
@@ -125,22 +132,6 @@ class Watcher:
         for content in contents(events):
             self._set_aside(name, reason, partition, content)
             self._aside.append((content, reason))
-
-    def _journalled(self, events: pl.DataFrame) -> tuple[Mask | None, Mask | None]:
-        """Return a mask of the events that are late according to the journal, and one of those that are future-dated.
-
-        Both are None without a journal.
-        """
-        if self.journal is None:
-            return None, None
-        late, future = np.zeros(events.height, np.bool_), np.zeros(events.height, np.bool_)
-        if self.journal:
-            for row, content in enumerate(contents(events)):
-                entry = self.journal.get(content)
-                if entry is not None and entry[1] > 0:
-                    entry[1] -= 1
-                    (late if entry[0] == "late" else future)[row] = True
-        return late, future
 
     def _set_aside(self, name: str, reason: str, partition: str, content: str) -> None:
         entry = self.reasons.setdefault(reason, [0, shortened(content)])
@@ -382,11 +373,3 @@ class Watcher:
 def deepest(judge: ExposureJudge) -> int:
     """Return the largest cut-off of the metrics, which is the length that lists need."""
     return max((metric.k for metric in judge.job.metrics.values() if metric.k), default=LENGTH)
-
-
-def contents(events: pl.DataFrame) -> list[str]:
-    """Return each event as JSON text without missing fields; the texts of equal events are equal."""
-    return [
-        json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
-        for row in events.iter_rows(named=True)
-    ]

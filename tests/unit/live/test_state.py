@@ -1,5 +1,6 @@
 """The state of a watch: who may open it, and what it refuses."""
 
+import os
 import random
 import sqlite3
 
@@ -93,6 +94,13 @@ def test_a_mean_outside_the_range_of_its_metric_stops_the_watch():
     found.watcher.tally.sums.sums.limbs[row, 0, 0, 3] += 1 << 12
     with pytest.raises(InternalError, match=r"X101.*hit@1 of all is .*, outside its range 0 to 1"):
         found.summary()
+
+
+def test_a_journal_with_a_stream_that_is_read_once_is_refused(tmp_path):
+    ra.watch(SHOWN, "hit@1", output=tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"U254.*twice"):
+        ra.watch(tmp_path / "pipe", "hit@1", journal=tmp_path)
 
 
 def test_counts_that_do_not_add_up_are_never_written(tmp_path):
