@@ -143,18 +143,21 @@ class Watched:
     def _weighted(self, arm: str) -> dict[str, float | None]:
         """Return clicks per exposure weighted by 1 / propensity: "ips", and its self-normalised form "snips".
 
-        "snips" is absent if no list has a single propensity for all its items. The dict is empty for an arm without
+        "snips" is the sum of the weighted clicks of the lists that have one propensity for all their items, divided by
+        the sum of 1 / propensity of these lists; it is absent without such a list. The dict is empty for an arm without
         propensities.
         """
-        own, every = self.watcher.tally.sums.select(arm=arm), self.watcher.tally.sums.select()
-        reward, weight, clicks = (self._column(name) for name in ("reward", "weight", "clicks"))
+        tally = self.watcher.tally
+        own, every, single = tally.sums.select(arm=arm), tally.sums.select(), tally.single.select(arm=arm)
+        reward, clicks = self._column("reward"), self._column("clicks")
         if not own.counts[0, reward]:
             return {}
-        ips = own.total(0, reward) / ExactSum.of([float(every.counts[0, clicks])])
-        found: dict[str, float | None] = {"ips": ips}
-        if own.counts[0, weight]:
-            found["snips"] = own.total(0, reward) / own.total(0, weight)
-        return found
+        weighted: dict[str, float | None] = {
+            "ips": own.total(0, reward) / ExactSum.of([float(every.counts[0, clicks])])
+        }
+        if single.counts[0, 1]:
+            weighted["snips"] = single.total(0, 0) / single.total(0, 1)
+        return weighted
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as a document ready for JSON; an undefined number is None."""

@@ -52,6 +52,7 @@ class Tally:
         bounded = {name: both for name, both in self.limits.items() if np.isfinite(both).all()}
         self.arms: list[str] = []
         self.sums = Buckets(len(self.metrics) + len(EXTRA))
+        self.single = Buckets(2)  # reward and weight, of the lists with one propensity
         self.unit_sums = Buckets(len(self.metrics))
         self.assigned = Buckets(1)
         self.models = ModelSums(judge, settings.every, self._check_limits)
@@ -122,6 +123,10 @@ class Tally:
         every = self.settings.every
         periods, groups = grouped(times, arms, self.arms, every)
         self.sums.add(periods, GroupSums.of(groups, values, len(periods)))
+        single = ~np.isnan(judged.rewards[:, 1])
+        if single.any():
+            rewards = np.where(single[:, None], judged.rewards, np.nan)
+            self.single.add(periods, GroupSums.of(groups, rewards, len(periods)))
         for name in self.settings.segments:
             texts = exposures[f"segment {name}"]
             names = texts.unique().sort().to_list()
@@ -238,7 +243,7 @@ class Tally:
         now = min(upto, self.evidence_at)
         if now // HOUR != self.coarsened:
             self.coarsened = now // HOUR
-            for store in (self.sums, self.unit_sums, self.assigned):
+            for store in (self.sums, self.single, self.unit_sums, self.assigned):
                 store.coarsen(now // HOUR * HOUR)  # whole hours: nothing depends on when commits are made
 
     def to_dict(self) -> dict[str, Any]:

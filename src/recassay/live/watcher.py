@@ -284,8 +284,9 @@ class Watcher:
             self.to_relearn = 0
 
     def _stores(self) -> dict[str, Any]:
-        return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned,
-                "models": self.tally.models.means, "pairs of models": self.tally.models.pairs}  # fmt: skip
+        tally = self.tally
+        return {"exposures": tally.sums, "single": tally.single, "units": tally.unit_sums, "assigned": tally.assigned,
+                "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
 
     def _small_parts(self) -> dict[str, Any]:
         return {
