@@ -32,7 +32,7 @@ def reproduce(
     listed: Annotated[bool, typer.Option("--list", help="List the papers and their stored verdicts.")] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Say which stored results are older than their claims or code; status 1 if any."),
+        typer.Option("--check", help="Say which stored results are older than their claims; status 1 if any."),
     ] = False,
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
@@ -74,7 +74,7 @@ def _stored(name: str | None, check: bool, as_json: bool) -> None:
     With ``check`` also print what is outdated, and exit with status 1 if anything is.
     """
     from recassay.reproduction.paper import find_paper, paper_files
-    from recassay.reproduction.results import outdated, read_reproduction
+    from recassay.reproduction.results import is_outdated, read_reproduction
 
     files = [find_paper(name)] if name else [find_paper(str(path)) for path in paper_files()]
     rows: list[dict[str, Any]] = []
@@ -83,13 +83,14 @@ def _stored(name: str | None, check: bool, as_json: bool) -> None:
         found = read_reproduction(file, file.results) if stored or (check and name) else None
         words = [] if found is None else [one.word for one in found.verdicts]
         counts = {word: words.count(word) for word in dict.fromkeys(words)}
-        why = outdated(found) if found is not None and check else []
-        rows.append({"paper": file.name, "title": file.paper.title, "verdicts": counts, "outdated": why})
+        outdated = check and found is not None and is_outdated(found)
+        rows.append({"paper": file.name, "title": file.paper.title, "verdicts": counts, "outdated": outdated})
     if as_json:
         _common.print_json({"papers": rows})
     else:
         for row in rows:
             counted = ", ".join(f"{n} {word}" for word, n in row["verdicts"].items()) or "no stored results"
-            typer.echo(f"{row['paper']}: {counted}" + "".join(f"\n    {line}" for line in row["outdated"]))
+            why = "\n    the sources or claims in its file changed" if row["outdated"] else ""
+            typer.echo(f"{row['paper']}: {counted}{why}")
     if any(row["outdated"] for row in rows):
         raise typer.Exit(1)

@@ -206,7 +206,6 @@ CODES: dict[str, str] = {
     "U262": "file of a paper is wrong",
     "U263": "query of a paper fails",
     "U264": "study of a paper fails",
-    "U265": "stored results are not those of today's code",
     # internal
     "X101": "metric value outside its range",
     "X102": "precision is outside the bounds of the lemma",

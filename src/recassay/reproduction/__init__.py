@@ -3,7 +3,6 @@
 paper     the file of a paper: sources, claims, tolerances, figures
 sources   tables that a paper's claims are computed from: published tables, studies, and what follows from them
 claims    the verdict on a claim, from the numbers that its query returns
-code      the fingerprint of the code that results depend on
 results   the small folder of results: verdicts, tables, figures, lock
 run       everything in order
 page      the page of the gallery

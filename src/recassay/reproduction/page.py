@@ -145,25 +145,7 @@ def _made_from(found: Reproduction) -> list[str]:
     for name, seconds in found.seconds.items():
         lines.append(f"| {name} | {_source(found, name)} | {seconds:g} |")
     versions = ", ".join(f"{library} {number}" for library, number in found.lock["versions"].items())
-    modules = len(found.lock["code"])
-    said = f"{versions}; {modules} modules of recassay, whose digests are in the lock beside the results:"
-    command = f"`recassay reproduce {found.file.name} --check` says which of them changed since."
-    return [*lines, "", f"{said} {command}", "", *_later(found)]
-
-
-def _later(found: Reproduction) -> list[str]:
-    """Return a line of Markdown on later code that gives the same numbers; nothing if the code has not changed."""
-    if "later" not in found.lock:
-        return []
-    later = found.lock["later"]
-    changes = len(later["code"])
-    verb = "module has" if changes == 1 else "modules have"
-    return [
-        f"{changes} {verb} changed since these numbers were made. The quick version, run with the code before and "
-        f"after, has the same digits in all its {later['tables']} tables, and the logs are read as the same "
-        "([how](../howto/reproduce-a-paper.md#when-code-changes-and-numbers-do-not)).",
-        "",
-    ]
+    return [*lines, "", f"{versions}; the code of commit `{found.lock['code']}`.", ""]
 
 
 def _source(found: Reproduction, name: str) -> str:

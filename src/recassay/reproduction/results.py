@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,7 +19,6 @@ from recassay.data.io import make_folder, write_json, write_text
 from recassay.errors import InputError, UsageError
 from recassay.report.content.csv_text import csv_text
 from recassay.reproduction.claims import ClaimVerdict
-from recassay.reproduction.code import changed
 from recassay.reproduction.paper import PaperFile
 from recassay.study.store.folder import digest_of
 
@@ -64,36 +65,34 @@ def claims_digest(file: PaperFile) -> str:
     )
 
 
+def code_version() -> str:
+    """Return the commit of the sources, with a "+" if they differ from it; the version where there is no checkout."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return __version__
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    answer = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True)
+    return answer.stdout.strip() or __version__
+
+
 def build_lock(
-    file: PaperFile,
-    sources: Mapping[str, Any],
-    code: Mapping[str, str],
-    tables: Mapping[str, pl.DataFrame],
-    *,
-    quick: bool,
+    file: PaperFile, sources: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], *, quick: bool
 ) -> dict[str, Any]:
     """Return what the results of a paper depend on, as plain values.
 
-    These are versions, a digest of the claims, what each source was made from (``sources``), and a digest of each
-    module (``code``). A digest of each of its ``tables`` says whether another run found the same numbers.
+    These are versions, the commit of the code, a digest of the claims, and what each source was made from
+    (``sources``). A digest of each of its ``tables`` says whether another run found the same numbers.
     """
     return {
         "paper": file.name,
         "quick": quick,
         "claims": claims_digest(file),
+        "code": code_version(),
         "versions": {"recassay": __version__, "python": platform.python_version()}
         | {library: version(library) for library in LIBRARIES},
         "sources": dict(sources),
-        "code": dict(code),
         "tables": {name: digest_of(table.write_json()) for name, table in tables.items()},
     }
-
-
-def code_of(found: Reproduction) -> dict[str, str]:
-    """Return the digest of each module of the last code that is known to give these results, by the module's path."""
-    later = found.lock.get("later", {"code": {}, "gone": []})
-    code = {**found.lock["code"], **later["code"]}
-    return {path: digest for path, digest in code.items() if path not in later["gone"]}
 
 
 def write_reproduction(
@@ -111,12 +110,7 @@ def write_reproduction(
     for name, picture in figures.items():
         write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
     write_json(found.to_dict(), home / VERDICTS)
-    write_lock(found, home)
-
-
-def write_lock(found: Reproduction, folder: Path) -> None:
-    """Write the lock of results into their folder."""
-    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", folder / LOCK)
+    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
 
 
 def _require_small(name: str, table: pl.DataFrame) -> None:
@@ -144,14 +138,6 @@ def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
         ) from None
 
 
-def outdated(found: Reproduction) -> list[str]:
-    """Return reasons why stored results differ from what the paper's file and the code would give now.
-
-    The list is empty if they do not differ.
-    """
-    why = [] if found.lock["claims"] == claims_digest(found.file) else ["the sources or claims in its file changed"]
-    modules = changed(code_of(found))
-    if modules:
-        more = f" and {len(modules) - 3} more" if len(modules) > 3 else ""
-        why.append(f"code changed: {', '.join(modules[:3])}{more}")
-    return why
+def is_outdated(found: Reproduction) -> bool:
+    """Return whether the sources or claims in a paper's file have changed since its results were stored."""
+    return bool(found.lock["claims"] != claims_digest(found.file))

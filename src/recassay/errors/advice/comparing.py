@@ -166,9 +166,4 @@ ADVICE: dict[str, Advice] = {
         "A study of a paper ended with a model that failed, so claims about it cannot be checked.",
         "Mend what the traceback shows and start the same command again: the study resumes.",
     ),
-    "U265": Advice(
-        "Stored results stay valid after a change of the code only if quick runs before and after it have the same "
-        "digits in every table, and if the logs are read as the same.",
-        "Run the paper again with `recassay reproduce PAPER --data DIR -o FOLDER`, and store its `result`.",
-    ),
 }
