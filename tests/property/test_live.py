@@ -53,7 +53,7 @@ def by_time(event):
 
 def replay(events):
     """Every exposure with its feedback, in order, and counts."""
-    counts, kept_at, exposures = Counter(received=len(events)), {}, []
+    counts, kept_at, exposures, lone = Counter(received=len(events)), {}, [], []
     for event in sorted(events, key=by_time):
         name = identity(event)
         if name in kept_at and micro(event) - kept_at[name] <= SETTINGS.remember:
@@ -62,20 +62,26 @@ def replay(events):
         kept_at[name] = micro(event)
         if "items" in event:
             exposures.append((event, []))
+            came = [one for one in lone if 0 < micro(event) - micro(one) <= SETTINGS.window and belongs(one, event)]
+            counts["orphans before the exposure"] += len(came)
+            lone = [one for one in lone if one not in came]
             continue
-        if "request_id" in event:
-            own = [one for one in exposures if one[0]["request_id"] == event["request_id"]]
-        else:
-            own = [
-                one
-                for one in exposures
-                if one[0]["user_id"] == event["user_id"] and event["item_id"] in one[0]["items"]
-            ]
+        own = [one for one in exposures if belongs(event, one[0])]
         if own and micro(event) - micro(own[-1][0]) <= SETTINGS.window:
             own[-1][1].append(event)
+            continue
+        counts["orphans"] += 1
+        if own and "request_id" in event and micro(event) - micro(own[-1][0]) <= SETTINGS.remember:
+            counts["orphans after the window"] += 1
         else:
-            counts["orphans"] += 1
+            lone.append(event)
     return exposures, counts
+
+
+def belongs(feedback, exposure):
+    if "request_id" in feedback:
+        return feedback["request_id"] == exposure["request_id"]
+    return feedback["user_id"] == exposure["user_id"] and feedback["item_id"] in exposure["items"]
 
 
 def values(event, feedback, k=5):
@@ -172,7 +178,7 @@ def bits(watcher):
     tally = watcher.tally
     sums = [
         [list(period), store.of(period).to_bytes().hex()]
-        for store in (tally.sums, tally.unit_sums, tally.assigned)
+        for store in (tally.sums, tally.single, tally.unit_sums, tally.assigned)
         for period in sorted(store.rows)
     ]
     counts = {name: n for name, n in tally.counts.items() if n}
@@ -180,6 +186,7 @@ def bits(watcher):
         sums,
         tally.evidence.to_dict(),
         watcher.bins(),
+        {name: n for name, n in watcher.counts.items() if n and name.startswith(("orphans", "feedback"))},
         counts,
         tally.positions.tolist(),
         tally.alarms,
@@ -196,7 +203,9 @@ def test_means_are_those_of_dicts_and_loops():
         "received": len(events), "judged": len(events) - counts["duplicate"], "pending": 0,
         "duplicate": counts["duplicate"], "late": 0, "malformed": 0,
     }  # fmt: skip
-    assert counts["duplicate"] > 20 < counts["orphans"] == watcher.counts["orphans"]
+    assert counts["duplicate"] > 20
+    for name in ("orphans", "orphans after the window", "orphans before the exposure"):
+        assert watcher.counts[name] == counts[name] > 1
     judged = [(event, values(event, feedback)) for event, feedback in exposures]
     for arm in ("new", "old"):
         sums, units = watcher.tally.sums.select(arm=arm), watcher.tally.unit_sums.select(arm=arm)

@@ -18,14 +18,20 @@ MANY_TO_RELEARN = 100_000  # interactions that make a warning of an info
 def feedback_without_exposure(facts: LiveFacts) -> tuple[Severity, str] | None:
     """Report if feedback has no exposure: none with its request id, or none that showed the item within the window.
 
-    Exposures may be logged in part, ids may differ between the two logs, or the window may be too short. The severity
-    is warning if it is more than 5 % of the feedback, else info.
+    Exposures may be logged in part, ids may differ between the two logs, or the window may be too short. Feedback
+    before its exposure shows that the clocks of the two logs differ. The severity is warning if all this is more than
+    5 % of the feedback, else info.
     """
     orphans, feedback = facts.counts.get("orphans", 0), facts.counts.get("feedback", 0)
     if not orphans:
         return None
+    early = facts.counts.get("orphans before the exposure", 0)
+    expired = facts.counts.get("orphans after the window", 0)
     much = orphans > MUCH_WITHOUT_EXPOSURE * feedback
-    return ("warning" if much else "info"), f"{format_share(orphans, feedback)} feedback events have no exposure"
+    detail = f"{format_share(orphans, feedback)} feedback events have no exposure"
+    if early or expired:
+        detail += f" with an open window: {early:,} came before it, {expired:,} after its window"
+    return ("warning" if much else "info"), detail
 
 
 @check("W002", "Shown items that are not in the table of items", "warning", about=LiveFacts)

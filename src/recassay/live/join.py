@@ -9,6 +9,7 @@ closed when the watermark has passed the end of its window.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,19 +21,29 @@ from recassay.live.clock import BEGINNING
 from recassay.live.events.schema import EXPOSURE, FEEDBACK, INTERACTION, columns
 from recassay.live.keys import KeyMap
 
-NEVER = 1 << 61  # a span that no two times are apart
+LONE = {"time": pl.Int64, "request_id": pl.String, "user_id": pl.String, "item_id": pl.String}
+
+
+class Unjoined(NamedTuple):
+    """Numbers of feedback events that belong to no exposure with an open feedback window.
+
+    ``total`` are those of some events. ``expired`` are those of them that came after the window of the exposure with
+    their request id, if that was shown within the time that copies are remembered. ``early`` are feedback events, also
+    of before, whose exposure came now, and is dated later: the clocks of the two logs differ.
+    """
+
+    total: int = 0
+    expired: int = 0
+    early: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The events that the watermark has passed, without duplicates (``kept``), and the number of duplicates dropped.
-
-    ``orphans`` is the number of feedback events that belong to no exposure with an open feedback window.
-    """
+    """The events that the watermark has passed, without duplicates (``kept``), and the number of duplicates dropped."""
 
     kept: pl.DataFrame
     duplicates: int
-    orphans: int
+    unjoined: Unjoined
 
     @property
     def n_feedback(self) -> int:
@@ -75,7 +86,9 @@ class Join:
 
     def __post_init__(self) -> None:
         self.open: list[pl.DataFrame] = []
+        self.past: list[pl.DataFrame] = []  # numbers and times of closed exposures, as long as copies are remembered
         self.taken: list[pl.DataFrame] = []
+        self.lone = pl.DataFrame(schema=LONE)  # feedback whose exposure may be dated later
         self.next = self.first
         self.seen, self.by_request = KeyMap(), KeyMap()
 
@@ -114,7 +127,7 @@ class Join:
                 left.append(frame)
         self.waiting = [pl.concat(left)] if len(left) > 16 else left
         if not passed:
-            return Released(pl.DataFrame(schema=columns(self.segments)), 0, 0)
+            return Released(pl.DataFrame(schema=columns(self.segments)), 0, Unjoined())
         events = in_order(pl.concat(passed))
         repeated = self._repeated(events)
         kept = events.filter(~repeated) if repeated.any() else events
@@ -139,11 +152,8 @@ class Join:
         found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
         return np.asarray(found != ABSENT)
 
-    def replay(self, kept: pl.DataFrame) -> int:
-        """Open the exposures among ``kept`` and match the feedback with open exposures.
-
-        Return the number of feedback events without one.
-        """
+    def replay(self, kept: pl.DataFrame) -> Unjoined:
+        """Open the exposures among ``kept``, match the feedback with open exposures, and count the rest of it."""
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
@@ -154,9 +164,10 @@ class Join:
             self.open.append(exposures.with_columns(pl.Series("number", numbers[is_exposure])))
             self.next += exposures.height
         requests = kept["request_id"].fill_null("")
-        found = self.by_request.visit(*text_hashes(requests), is_exposure, numbers, span=-1, floor=self.first)
+        known = int(self.past[0]["number"][0]) if self.past else self.first
+        found = self.by_request.visit(*text_hashes(requests), is_exposure, numbers, span=-1, floor=known)
         if exposures.height == kept.height:
-            return 0
+            return Unjoined(early=self._early(exposures))
         number = np.where((requests == "").to_numpy(), ABSENT, found)[~is_exposure]
         feedback = kept.filter(pl.Series(~is_exposure)).select(
             "time", "request_id", "user_id", "item_id", "kind", "value"
@@ -170,14 +181,32 @@ class Join:
         opened = self._times(number)
         times = feedback["time"].to_numpy()
         inside = (opened > BEGINNING) & (opened <= times) & (times - opened <= self.window)
+        expired = ~inside & (opened > BEGINNING) & (times - opened <= self.remember)
         if inside.any():
             self.taken.append(feedback.filter(pl.Series(inside)).select("number", "item_id", "kind", "value", "time"))
-        return int((~inside).sum())
+        self.lone = pl.concat([self.lone, feedback.filter(pl.Series(~(inside | expired))).select(*LONE)])
+        return Unjoined(int((~inside).sum()), int(expired.sum()), self._early(exposures))
+
+    def _early(self, exposures: pl.DataFrame) -> int:
+        """Return how much of the feedback in :attr:`lone` is of ``exposures`` dated later, and forget it."""
+        if not (self.lone.height and exposures.height):
+            return 0
+        lone, shown = self.lone.with_row_index("row"), pl.col("time").alias("shown")
+        named = lone.join(exposures.select("request_id", shown), on="request_id")
+        lists = exposures.select("user_id", pl.col("items").alias("item_id"), shown)
+        unnamed = lone.filter(pl.col("request_id").is_null())
+        unnamed = unnamed.join(
+            lists.join(unnamed, on="user_id", how="semi").explode("item_id"), on=["user_id", "item_id"]
+        )
+        pairs = pl.concat([one.select("row", pl.col("shown") - pl.col("time")) for one in (named, unnamed)])
+        early = pairs.filter(pl.col("shown").is_between(1, self.window)).select(pl.col("row").unique())
+        self.lone = lone.join(early, on="row", how="anti").drop("row")
+        return early.height
 
     def _times(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the time of the open exposure with each number; :data:`BEGINNING` for a number without one."""
+        """Return the time of the exposure with each number; :data:`BEGINNING` if it is none or long past."""
         found = np.full(numbers.size, BEGINNING, np.int64)
-        for frame in self.open:
+        for frame in (*self.past, *self.open):
             begin = int(frame["number"][0])
             own = (numbers >= begin) & (numbers < begin + frame.height)
             if own.any():
@@ -206,6 +235,7 @@ class Join:
     def close(self) -> Closed:
         """Return the exposures whose window ended before the watermark, with their feedback, and forget them."""
         border = self.watermark - self.window
+        self.lone = self.lone.filter(pl.col("time") >= border)
         closed, left = [], []
         for frame in self.open:  # ascending by time
             count = int(np.searchsorted(frame["time"].to_numpy(), border, side="left"))
@@ -216,6 +246,10 @@ class Join:
         if not closed:
             return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
         self.open = [pl.concat(left)] if len(left) > 64 else left
+        horizon = self.watermark - self.remember
+        past = [*self.past, *(frame.select("number", "time") for frame in closed)]
+        past = [frame for frame in past if int(frame["time"][-1]) >= horizon]
+        self.past = [pl.concat(past)] if len(past) > 64 else past
         begin = self.first
         self.first = int(closed[-1]["number"][-1]) + 1
         return Closed(pl.concat(closed), self._feedback_before(begin))

@@ -11,7 +11,7 @@ import polars as pl
 from recassay.comparison.over_time.signed_mcnemar import threshold
 from recassay.live.events.durations import HOUR
 from recassay.live.results import Watched
-from recassay.live.table import closing, moment, verdict
+from recassay.live.table import closing, moment, unjoined, verdict
 from recassay.report.content.wording import number
 from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
@@ -257,7 +257,9 @@ def _health(document: dict[str, Any]) -> str:
     assigned = (
         f"<p>Units assigned: {shares}; p of the stated shares {_p(document['assignment']['p'])}.</p>" if shares else ""
     )
-    return f'{bins}{assigned}<ul class="findings">{found}</ul>'
+    text = unjoined(document)
+    lone = f"<p>{text[0].upper()}{text[1:]}.</p>" if sum(document["unjoined"].values()) else ""
+    return f'{bins}{lone}{assigned}<ul class="findings">{found}</ul>'
 
 
 def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:

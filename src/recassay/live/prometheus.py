@@ -28,6 +28,10 @@ def _families(document: dict[str, Any], gauge: Any, counter: Any) -> Any:
     for name in ("judged", "duplicate", "late", "malformed"):
         events.add_metric([name], document["events"][name])
     yield events
+    unjoined = gauge("recassay_unjoined_feedback", "Feedback events without an open window, by why.", labels=["reason"])
+    for reason, n in document["unjoined"].items():
+        unjoined.add_metric([reason], n)
+    yield unjoined
     yield gauge("recassay_pending_events", "Events whose window has not closed.", value=document["events"]["pending"])
     if document["lag"] is not None:
         yield gauge("recassay_lag_seconds", "How far the newest event lies behind the clock.", value=document["lag"])

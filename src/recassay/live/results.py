@@ -171,6 +171,7 @@ class Watched:
             "newest": None if clock.newest == BEGINNING else clock.newest,
             "lag": self.facts().lag,
             "events": self.watcher.bins(),
+            "unjoined": self.unjoined(),
             "refused": {name: {"n": n, "first": example} for name, (n, example) in self.watcher.reasons.items()},
             "settings": {
                 "window": duration_text(self.watcher.settings.window), "unit": self.watcher.settings.unit,
@@ -195,6 +196,12 @@ class Watched:
         }  # fmt: skip
         plain: dict[str, Any] = _finite(document)
         return plain
+
+    def unjoined(self) -> dict[str, int]:
+        """Return how much feedback belongs to no exposure, by why: "before exposure", "after window", "no exposure"."""
+        names = ("orphans", "orphans before the exposure", "orphans after the window")
+        total, early, expired = (self.watcher.counts[name] for name in names)
+        return {"before exposure": early, "after window": expired, "no exposure": total - early - expired}
 
     def models(self) -> dict[str, Any]:
         """Return the results of models that were judged on interactions: ``means``, ``comparisons`` and ``over_time``.

@@ -82,11 +82,18 @@ def live_table(found: Watched) -> RenderableType:
     bins = document["events"]
     counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
     parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
+    if sum(document["unjoined"].values()):
+        parts.append(Text(unjoined(document), style="dim"))
     parts.append(Text(f"newest event {moment(document['newest'])}; {closing(document)}", style="dim"))
     for finding in document["findings"]:
         line = Text(f"{finding['severity']} {finding['code']} ", style=STYLES[finding["severity"]])
         parts.append(line.append(f"{finding['title']}: {finding['detail']}", style="default"))
     return Group(*parts)
+
+
+def unjoined(document: dict[str, Any]) -> str:
+    """Return a text that says how much feedback joins no exposure, from ``Watched.to_dict``."""
+    return "feedback without an open window: " + ", ".join(f"{name} {n:,}" for name, n in document["unjoined"].items())
 
 
 def closing(document: dict[str, Any]) -> str:

@@ -157,10 +157,12 @@ class Watcher:
             return
         released = self.join.release(watermark)
         self.counts["duplicate"] += released.duplicates
-        self.counts["orphans"] += released.orphans
+        self.counts["orphans"] += released.unjoined.total
+        self.counts["orphans after the window"] += released.unjoined.expired
+        self.counts["orphans before the exposure"] += released.unjoined.early
         self.counts["feedback"] += released.n_feedback
         interactions = released.interactions
-        self.counts["judged"] += released.orphans + interactions.height
+        self.counts["judged"] += released.unjoined.total + interactions.height
         listed, learned = self.attached.with_lists(interactions)
         self.tally.models.add(listed)
         if learned.height:

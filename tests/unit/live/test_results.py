@@ -1,8 +1,17 @@
 """Numbers of a watch beside its metrics: weighted clicks, and feedback that joins no exposure."""
 
+import json
+
 import pytest
 
 import recassay as ra
+from recassay.live.events.schema import read_lines
+from recassay.live.page import content_of
+from recassay.live.prometheus import exposition
+from recassay.live.results import watched
+from recassay.live.table import live_table
+from recassay.live.watch import build_settings
+from recassay.live.watcher import Watcher
 
 
 def arm_of(events, **options):
@@ -29,3 +38,38 @@ def test_snips_goes_on_after_a_restart(tmp_path):
     assert found.to_dict()["arms"]["all"]["snips"] == 0.0
     single = found.watcher.tally.single.select()
     assert (single.counts[0, 1], float(single.total(0, 1))) == (2, 6.0)
+
+
+UNJOINED = [  # shown at 1,000 and 4,000; a window is 30 minutes, and copies are remembered for an hour
+    {"request_id": "first", "item_id": "a", "time": 998},  # before
+    {"user_id": "first", "item_id": "b", "time": 999},  # before, by the user
+    {"request_id": "first", "item_id": "b", "time": 1001},  # joined
+    {"request_id": "first", "item_id": "a", "time": 2801, "kind": "buy"},  # after
+    {"request_id": "first", "item_id": "b", "time": 4601, "kind": "buy"},  # too long after
+    {"request_id": "last", "item_id": "a", "time": 2199},  # too long before
+    {"request_id": "nothing", "item_id": "a", "time": 1001},
+    {"user_id": "first", "item_id": "z", "time": 999},
+]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_feedback_before_its_exposure_after_its_window_and_without_one_are_counted_apart(size):
+    lists = [{"request_id": name, "user_id": name, "items": ["a", "b"], "time": time} for name, time in
+             (("first", 1000), ("last", 4000))]  # fmt: skip
+    events = sorted([*lists, *UNJOINED], key=lambda event: event["time"])
+    watcher = Watcher(build_settings("hit@1", lateness=0))
+    for begin in range(0, len(events), size):
+        lines = [json.dumps(event).encode() for event in events[begin : begin + size]]
+        watcher.take("log", read_lines(lines), 10**16)
+        watcher.step(0)
+        watcher.commit()
+    watcher.finish()
+    found = watched(watcher)
+    document = found.to_dict()
+    assert document["unjoined"] == {"before exposure": 2, "after window": 1, "no exposure": 4}
+    text = "eedback without an open window: before exposure 2, after window 1, no exposure 4"
+    assert text in content_of(found, document)
+    assert text in "".join(part.plain for part in live_table(found).renderables if hasattr(part, "plain"))
+    assert b'recassay_unjoined_feedback{reason="before exposure"} 2.0' in exposition(document)
+    (finding,) = [one for one in found.findings if one.code == "W001"]
+    assert finding.detail.endswith("2 came before it, 1 after its window")
