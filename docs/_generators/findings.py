@@ -727,6 +727,14 @@ EXAMPLES = {
         findings = diagnose(LiveFacts({}, {}, unstored=(250_000, why)))
         """,
     ),
+    "W016": Example(
+        "Compare the names in the rule, and in `--control`, with the field `arm` of the exposures; give metrics without "
+        "limits some with `--limits`.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60, "arm": "new"}]
+        findings = ra.watch(shown, "hit@1", until="hit@1: nwe > old").findings
+        """,
+    ),
 }
 
 

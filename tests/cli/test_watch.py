@@ -1,6 +1,8 @@
 """``recassay watch``: what it prints, writes and refuses."""
 
 import json
+import os
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -81,6 +83,69 @@ def test_a_decision_is_posted_once_and_the_url_is_nowhere(recassay, tmp_path):
         server.shutdown()
     assert [one["rule"] for one in posted] == ["hit@10: new > old"] * 2
     assert not any(b"secret-hook" in path.read_bytes() for path in out.iterdir())
+
+
+def test_a_decision_that_cannot_be_posted_is_said(recassay, tmp_path, monkeypatch):
+    monkeypatch.setattr("recassay.live.notify.ANSWER_WITHIN", 0.2)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/secret-hook"
+        options = ("--until", "hit@10: new > old", "--notify", url, "-o", tmp_path / "out")
+        done = recassay("watch", "--simulate", SMALL, *FAST, *options)
+    assert done.code == 0
+    assert "--notify: a decision was not posted (Connection refused), trying again" in done.err
+    assert "--notify: 1 of 1 decisions were not posted" in done.err
+    assert "secret-hook" not in done.err
+
+
+def test_once_with_a_server_ends(recassay, tmp_path):
+    pytest.importorskip("uvicorn", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
+    path = tmp_path / "events.jsonl"
+    path.write_text(json.dumps({"request_id": "1", "user_id": "u", "items": ["a"], "time": 60}) + "\n")
+    done = recassay("watch", path, "-m", "hit@1", "--once", "--http", ":0")
+    assert done.code == 0
+    assert "Watching at http://127.0.0.1:" in done.err
+    assert "1 events received" in done.out
+
+
+def test_once_says_which_pipe_nobody_writes_to(recassay, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = recassay("watch", tmp_path / "pipe", "-m", "hit@1", "--once")
+    assert done.code == 0
+    for text in (done.out, done.err):
+        assert f"Waiting for {tmp_path / 'pipe'}: nothing has been written to the pipe yet" in text
+
+
+def test_control_and_both_differences(recassay, tmp_path):
+    out = tmp_path / "out"
+    options = ("--replay", "-m", "hit@1", "--unit", "exposure", "-o", out)
+    path = tmp_path / "events.jsonl"
+    assert recassay("watch", "--simulate", "days=0.05,per_day=15000", "--to", path).code == 0
+    [plain] = recassay("watch", path, *options, "--json").json["comparisons"]
+    turned = recassay("watch", path, *options, "--control", "new", "--json").json  # the same folder: it may change
+    assert turned["settings"]["control"] == "new"
+    [row] = turned["comparisons"]
+    assert (plain["a"], plain["b"], row["a"], row["b"]) == ("new", "old", "old", "new")
+    for one, other in (("difference", "difference"), ("adjusted", "adjusted"), ("low", "high")):
+        assert row[one] == -plain[other]
+    means = [turned["arms"][arm]["metrics"]["hit@1"]["unit_mean"] for arm in ("old", "new")]
+    assert row["difference"] == pytest.approx(means[0] - means[1])
+    shown = recassay("watch", path, *options, "--control", "old").out
+    assert "new − old" in shown
+    assert "W016" not in shown
+    assert (
+        "W016 A rule that nothing can decide: --control odl"
+        in recassay("watch", path, *options, "--control", "odl").out
+    )
+
+
+def test_secrets_of_addresses_are_in_no_message(recassay, tmp_path):
+    addresses = ["kafka://h/t?no.such=1&sasl.password=hush", "amqp://user:hush@h/q", "redis://:hush@h:port/0?stream=a"]
+    for address in addresses:
+        done = recassay("watch", address, address, "-o", tmp_path / "out")
+        assert done.code == 2
+        assert "hush" not in done.err
+        assert "hush" not in recassay("watch", address, "-o", tmp_path / "out").err
 
 
 @pytest.mark.parametrize(

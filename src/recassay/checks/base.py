@@ -275,6 +275,7 @@ class LiveFacts:
     ``silent`` has the seconds since the last exposure of each arm, and ``lag`` is how many seconds the results lie
     behind. ``alarms`` are rows of time, arm, metric, beginning, and the losses before and after. ``unstored`` is the
     number of interactions that attached models would learn again after a restart, and why they cannot be stored.
+    ``undecidable`` has by rule the reason why nothing can decide it.
     """
 
     bins: Mapping[str, int]
@@ -287,6 +288,7 @@ class LiveFacts:
     lag: float | None = None
     alarms: tuple[tuple[int, str, str, int, float, float], ...] = ()
     unstored: tuple[int, str] = (0, "")
+    undecidable: Mapping[str, str] = field(default_factory=dict)
 
 
 if TYPE_CHECKING:

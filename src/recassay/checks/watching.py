@@ -186,5 +186,14 @@ def unstored_models(facts: LiveFacts) -> tuple[Severity, str] | None:
     return ("warning" if n > MANY_TO_RELEARN else "info"), f"{format_count(n, 'interaction')} so far: {why}"
 
 
+@check("W016", "A rule that nothing can decide", "warning", about=LiveFacts)
+def undecidable_rule(facts: LiveFacts) -> str | None:
+    """Report if a rule, or ``control``, names an arm of which no exposure has come, or a rule a metric without limits.
+
+    Such a rule never fires. An arm is missing if the events have ended, or once its share of the units would be ten.
+    """
+    return "; ".join(f"{name}: {why}" for name, why in facts.undecidable.items()) or None
+
+
 def _moment(time: int) -> str:
     return datetime.fromtimestamp(time / 1e6, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -138,6 +138,10 @@ def watch(
             "--share", "Shares of the arms, such as old=9,new=1.  [default: equal]", STATISTICS, metavar="ARM=SHARE,..."
         ),
     ] = None,
+    control: Annotated[
+        str | None,
+        option("--control", "Arm that the others are compared with.  [default: all pairs]", STATISTICS, metavar="ARM"),
+    ] = None,
     level: _options.Level = 0.95,
     limits: Annotated[
         str | None,
@@ -161,7 +165,7 @@ def watch(
         str | None,
         option(
             "--notify",
-            "URL to which each decision is posted as JSON; the URL is not stored.",
+            "URL to which each decision is posted as JSON with a text, as chats take it; the URL is not stored.",
             DECISION,
             metavar="URL",
             envvar="RECASSAY_NOTIFY",
@@ -171,7 +175,7 @@ def watch(
         str | None,
         option(
             "--http",
-            "Address at which to serve the page, /metrics, /health and /api, such as :8000.",
+            "Address at which to serve the page, /metrics, /health and /api until Ctrl-C, such as :8000.",
             OUTPUT,
             metavar="[HOST]:PORT",
         ),
@@ -224,7 +228,7 @@ def watch(
         tuple(rule for one in until or () for rule in read_rules(one)),
         window=window, lateness=lateness, idle=idle, segments=segment or (), unit=unit, user_window=user_window,
         every=every, shares=_pairs.numbers(share, "--share"), alpha=round(1 - level, 12),
-        gains=_pairs.numbers(kinds, "--kinds"), max_items=max_items, limits=_pairs.ranges(limits),
+        gains=_pairs.numbers(kinds, "--kinds"), max_items=max_items, limits=_pairs.ranges(limits), control=control,
     )  # fmt: skip
     from recassay.live.watcher import Watcher
 
@@ -279,12 +283,14 @@ def _run(
     if watcher.journal is not None:
         watcher.count_deliveries(open_sources(sources, follow=False))
     shown = _Shown(watcher, notify, http, table=not quiet and not once and sys.stdout.isatty() and http is None)
-    loop = Loop(watcher, opened, shown.update, once=once, finish=replay or simulation is not None)
+    finish = replay or simulation is not None
+    loop = Loop(watcher, opened, shown.update, once=once, finish=finish, say=_common.say)
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: loop.stop())
     with shown:
         loop.run()
-        shown.linger(loop)
+        if not once:
+            shown.linger(loop)
 
 
 class _Shown:
@@ -299,11 +305,11 @@ class _Shown:
         if notify:
             from recassay.live.notify import Notifier
 
-            self.notify = Notifier(notify, watcher)
+            self.notify = Notifier(notify, watcher, _common.say)
         if http is not None:
             from recassay.live.server import Server
 
-            self.server = Server(http)
+            self.server = Server(http, self.notify)
 
     def __enter__(self) -> _Shown:
         if self.server is not None:
@@ -319,6 +325,8 @@ class _Shown:
     def __exit__(self, *_: object) -> None:
         if self.live is not None:
             self.live.stop()
+        if self.notify is not None:
+            self.notify.finish()
         if self.server is not None:
             self.server.stop()
 
@@ -350,6 +358,8 @@ class _Shown:
         import time
 
         while self.server is not None and not loop.stopped:
+            if self.notify is not None:
+                self.notify.send()
             time.sleep(0.2)
 
 

@@ -30,7 +30,8 @@ from recassay.stats.anytime import TUNED_FOR, best_rho, boundary, log_mixture
 from recassay.stats.group_sums import GroupSums
 
 CONCENTRATION = 200.0  # of the Dirichlet mixture: it looks for deviations of some percent
-MOST_POINTS = 400  # of a curve; every other one is dropped beyond
+FEWEST_EXPECTED = 10  # units of an arm after which it is missing: by chance none comes once in 20,000 times
+MOST_UNITS = 1e6  # how many times as many units as now are considered
 
 
 @dataclass
@@ -64,10 +65,25 @@ class Running:
 
 @dataclass(frozen=True)
 class Interval:
-    """The estimate of a mean or difference over ``n`` units with lower and upper bound; NaN without units."""
+    """The mean of an arm over ``n`` units with its lower and upper bound; NaN without units."""
 
     n: int
     estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two arms over ``n`` units with its lower and upper bound; NaN without units.
+
+    ``difference`` is that of the means. ``adjusted`` weights each unit by one over the share of its arm, after the mean
+    of earlier units is subtracted; it is the centre of the bounds. The two agree where each arm gets its stated share.
+    """
+
+    n: int
+    difference: float
+    adjusted: float
     low: float
     high: float
 
@@ -94,9 +110,6 @@ class Evidence:
     assigned: dict[str, int] = field(default_factory=dict)
     mismatch: float = 0.0  # the largest log of the evidence against the shares
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    points: list[list[Any]] = field(default_factory=list)
-    stride: int = 1
-    periods: int = 0
 
     def share(self, arm: str) -> float:
         """Return the relative probability with which units are assigned to an arm; 1 if none was stated."""
@@ -105,7 +118,7 @@ class Evidence:
     def update(self, end: int, sums: Mapping[str, GroupSums], metrics: list[str]) -> None:
         """Add a period that ends at time ``end``: the sums over the units of each arm, a column per metric.
 
-        Then decide the rules and keep a point for the curves of differences.
+        Then decide the rules.
         """
         for arm in sorted(sums):
             if arm not in self.arms:
@@ -113,11 +126,8 @@ class Evidence:
         for at, metric in enumerate(metrics):
             if metric in self.limits:
                 self._update_metric(metric, {arm: self._unit_sums(one, at, metric) for arm, one in sums.items()})
-        self.periods += 1
         self._weigh()
         self._decide(end)
-        if self.periods % self.stride == 0:
-            self._record(end)
 
     def _weigh(self) -> None:
         """Update, for each pair of arms and metric, the largest log likelihood ratio so far that the arms differ."""
@@ -194,58 +204,106 @@ class Evidence:
             n, low + wide * middle, low + wide * max(middle - half, 0.0), low + wide * min(middle + half, 1.0)
         )
 
-    def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
+    def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Difference:
         """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
         if a > b:
             turned = self.difference(b, a, metric, alpha)
-            return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)
+            return Difference(turned.n, -turned.difference, -turned.adjusted, -turned.high, -turned.low)
         running = self.pair.get((a, b, metric))
         if running is None or not running.n:
-            return Interval(0, math.nan, math.nan, math.nan)
-        return self._interval((a, b, metric), running.radius((alpha or self.alpha) / 2))
+            return Difference(0, math.nan, math.nan, math.nan, math.nan)
+        radius, scale = running.radius((alpha or self.alpha) / 2), self._scale(a, b, metric)
+        most = self.limits[metric][1] - self.limits[metric][0]
+        totals = (running.total, running.total - radius, running.total + radius)
+        adjusted, low, high = (min(max(scale * total, -most), most) for total in totals)
+        (n_a, sum_a), (n_b, sum_b) = (self.means.get((arm, metric), (0, 0.0)) for arm in (a, b))
+        plain = most * (sum_a / n_a - sum_b / n_b) if n_a and n_b else math.nan
+        return Difference(running.n, plain, adjusted, low, high)
 
-    def _interval(self, key: tuple[str, str, str], radius: float) -> Interval:
-        """Return the difference of two arms under a metric, with its bounds; ``key`` is (a, b, metric).
+    def _scale(self, a: str, b: str, metric: str) -> float:
+        """Return the adjusted difference of two arms, in ascending order, for each 1 in their sum in :attr:`pair`."""
+        low, high = self.limits[metric]
+        return (high - low) * self._largest(a, b) / self.pair[a, b, metric].n
 
-        The bounds are at ``radius`` on both sides of the sum of scaled differences in :attr:`pair`, converted to the
-        metric's scale.
-        """
-        a, b, metric = key
-        running, most = self.pair[key], self.limits[metric][1] - self.limits[metric][0]
-        wide = most * self._largest(a, b) / running.n
-        low, high = max(wide * (running.total - radius), -most), min(wide * (running.total + radius), most)
-        return Interval(running.n, wide * running.total, low, high)
+    def comparisons(self, control: str | None = None) -> list[dict[str, Any]]:
+        """Return a row per pair of arms and metric: both differences, bounds, number of units, and two p-values.
 
-    def comparisons(self) -> list[dict[str, Any]]:
-        """Return a row per pair of arms and metric: difference (``estimate``), bounds, number of units, two p-values.
-
-        ``p_adjusted`` has Holm's correction over all rows, ``p`` has none. Bounds and p-values are valid however often
-        one looks at them.
+        With ``control`` only the other arms minus this one are compared. ``p_adjusted`` has Holm's correction over all
+        rows, ``p`` has none. Bounds and p-values are valid however often one looks at them.
         """
         keys = sorted(self.pair)
+        if control is not None:
+            keys = [key for key in keys if control in key[:2]]
         p = np.array([self.pair[key].p for key in keys])
         corrected = adjust(p) if p.size else p
         rows = []
         for (a, b, metric), raw, holm in zip(keys, p.tolist(), corrected.tolist(), strict=True):
-            found = self.difference(a, b, metric)
-            rows.append({"metric": metric, "a": a, "b": b, **asdict(found), "p": raw, "p_adjusted": holm})
+            first, second = (b, a) if a == control else (a, b)
+            found = asdict(self.difference(first, second, metric))
+            rows.append({"metric": metric, "a": first, "b": second, **found, "p": raw, "p_adjusted": holm})
         return rows
+
+    def level(self, rule: Rule) -> float:
+        """Return the probability of deciding for a rule wrongly."""
+        return rule.alpha if rule.alpha is not None else self.alpha / len(self.rules)
+
+    def claimed(self, rule: Rule) -> Difference:
+        """Return the difference that a rule is about; its lower bound is one-sided, at the level of the rule."""
+        return self.difference(rule.better, rule.worse, rule.metric, min(2 * self.level(rule), 0.999999))
+
+    def units_needed(self, rule: Rule) -> int | None:
+        """Return about how many units would establish the claim of a rule, if the difference stays as it is.
+
+        The result is None if the difference is not above the rule's margin, or if a million times as many units are
+        needed.
+        """
+        a, b = sorted((rule.better, rule.worse))
+        found = self.claimed(rule)
+        if not found.adjusted > rule.margin:  # also where it is undefined
+            return None
+        running, scale, times = self.pair[a, b, rule.metric], self._scale(a, b, rule.metric), 1.0
+        while times < MOST_UNITS:
+            more = Running(squares=running.squares * times)
+            if scale * more.radius(self.level(rule)) / times < found.adjusted - rule.margin:
+                return math.ceil(running.n * times)
+            times *= 1.1
+        return None
+
+    def undecidable(self, arms: list[str], control: str | None, *, ended: bool) -> dict[str, str]:
+        """Return the rules that nothing can decide, with the reason; also ``control`` if no exposure of that arm came.
+
+        ``arms`` are those whose exposures have come. Another one is missing when the events have ended, or if ten of
+        its units were to be expected by now.
+        """
+        units, whole = sum(self.assigned.values()), sum(self.share(arm) for arm in arms)
+
+        def missing(arm: str) -> bool:
+            expected = units * self.share(arm) / (whole + self.share(arm))
+            return arm not in arms and (ended or expected >= FEWEST_EXPECTED)
+
+        named = {str(rule): [rule.better, rule.worse] for rule in self.rules}
+        if control is not None:
+            named[f"--control {control}"] = [control]
+        absent = {name: [arm for arm in both if missing(arm)] for name, both in named.items()}
+        came = f"has come (arms: {', '.join(arms) or 'none'})"
+        found = {name: f"no exposure of {' or '.join(both)} {came}" for name, both in absent.items() if both}
+        unlimited = {str(rule): rule.metric for rule in self.rules if rule.metric not in self.limits}
+        return found | {name: f"{metric} has no limits" for name, metric in unlimited.items()}
 
     def _decide(self, end: int) -> None:
         """Record each rule whose claim is established at the end of a period, at time ``end``."""
         for rule in self.rules:
             if str(rule) in self.decisions or rule.metric not in self.limits:
                 continue
-            alpha = rule.alpha if rule.alpha is not None else self.alpha / len(self.rules)
             a, b = sorted((rule.better, rule.worse))
             running = self.pair.get((a, b, rule.metric))
             if running is None or (rule.margin >= 0 and running.total * (1 if a == rule.better else -1) <= 0):
                 continue  # it points the other way: the bounds need not be computed
-            found = self.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999))
+            found = self.claimed(rule)
             if found.n and found.low > rule.margin:
                 self.decisions[str(rule)] = {
-                    "rule": str(rule), "time": end, "n": found.n, "estimate": found.estimate, "low": found.low,
-                    "alpha": alpha, "harm": rule.harm,
+                    "rule": str(rule), "time": end, "n": found.n, "difference": found.difference,
+                    "adjusted": found.adjusted, "low": found.low, "alpha": self.level(rule), "harm": rule.harm,
                 }  # fmt: skip
 
     def assign(self, counts: Mapping[str, int]) -> None:
@@ -281,19 +339,6 @@ class Evidence:
         """Return the p-value of "the arms get their stated shares of the units"; valid however often one looks."""
         return min(1.0, float(exp(-self.mismatch)))
 
-    def _record(self, end: int) -> None:
-        keys = [key for key in sorted(self.pair) if self.pair[key].n]
-        spreads = np.array([max(self.pair[key].squares, 0.0) for key in keys])
-        radii = boundary(spreads, self.alpha / 2) if keys else spreads
-        for key, radius in zip(keys, radii.tolist(), strict=True):
-            found = self._interval(key, radius)
-            self.points.append([end, *key, found.n, found.estimate, found.low, found.high])
-        if self.pair and len(self.points) > MOST_POINTS * len(self.pair):
-            ends = sorted({point[0] for point in self.points})
-            kept = set(ends[1::2])
-            self.points = [point for point in self.points if point[0] in kept]
-            self.stride *= 2
-
     def to_dict(self) -> dict[str, Any]:
         """Return all sums as plain values for JSON, from which a restart continues; floats keep all their bits."""
         return {
@@ -304,9 +349,6 @@ class Evidence:
             "assigned": self.assigned,
             "mismatch": self.mismatch,
             "decisions": self.decisions,
-            "points": self.points,
-            "stride": self.stride,
-            "periods": self.periods,
         }
 
     def restore(self, stored: Mapping[str, Any]) -> None:
@@ -314,5 +356,9 @@ class Evidence:
         self.single = {(row[0], row[1]): Running(*row[2:]) for row in stored["single"]}
         self.pair = {(row[0], row[1], row[2]): Running(*row[3:]) for row in stored["pair"]}
         self.means = {(row[0], row[1]): (row[2], row[3]) for row in stored["means"]}
-        for name in ("arms", "assigned", "mismatch", "decisions", "points", "stride", "periods"):
+        for name in ("arms", "assigned", "mismatch"):
             setattr(self, name, stored[name])
+        self.decisions = {  # those of older versions have "estimate" in place of two differences
+            rule: {"difference": None, "adjusted": row.get("estimate"), **row}
+            for rule, row in stored["decisions"].items()
+        }

@@ -11,7 +11,7 @@ import polars as pl
 from recassay.comparison.over_time.signed_mcnemar import threshold
 from recassay.live.events.durations import HOUR
 from recassay.live.results import Watched
-from recassay.live.table import closing, moment, unjoined, verdict
+from recassay.live.table import RULE_HEADINGS, cell, closing, moment, rule_rows, unjoined, verdict
 from recassay.report.content.wording import number
 from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
@@ -70,6 +70,7 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
     parts = [
         f"<h1>{escape(verdict(document))}</h1>",
         f'<p class="lead">{_state(document)}</p>',
+        *(f"<p>{escape(line)}.</p>" for line in found.waiting),
         _rules(document),
         "<h2>Arms</h2>",
         "<p>Matured: exposures whose window has closed. Bounds are valid at any time.</p>",
@@ -102,16 +103,12 @@ def _table(headings: list[str], rows: list[list[str]], caption: str) -> str:
     )
 
 
-def _text(value: float | None) -> str:
-    return "–" if value is None else number(value, 4)
-
-
 def _p(value: float) -> str:
     return "below 0.0001" if value < 1e-4 else number(value, 4)
 
 
 def _bounds(row: dict[str, Any]) -> str:
-    return "–" if row["low"] is None else f"{_text(row['low'])} to {_text(row['high'])}"
+    return "–" if row["low"] is None else f"{cell(row['low'])} to {cell(row['high'])}"
 
 
 def _arms(document: dict[str, Any]) -> str:
@@ -119,9 +116,9 @@ def _arms(document: dict[str, Any]) -> str:
     headings = ["arm", "metric", "exposures", "mean", "last hour", "last day", f"{unit}s", f"mean of {unit}s", "bounds"]
     rows = [
         [
-            arm, metric, f"{row['exposures']:,}", _text(row["mean"]),
-            *(_text(content["windows"][name]["metrics"][metric]) for name in ("last hour", "last day")),
-            f"{row['units']:,}", _text(row["unit_mean"]), _bounds(row),
+            arm, metric, f"{row['exposures']:,}", cell(row["mean"]),
+            *(cell(content["windows"][name]["metrics"][metric]) for name in ("last hour", "last day")),
+            f"{row['units']:,}", cell(row["unit_mean"]), _bounds(row),
         ]
         for arm, content in document["arms"].items()
         for metric, row in content["metrics"].items()
@@ -138,7 +135,7 @@ def _provisional(found: Watched) -> str:
     if not means or not found.watcher.join.n_open:
         return ""
     rows = [
-        [arm, metric, f"{row['exposures']:,}", _text(value)]
+        [arm, metric, f"{row['exposures']:,}", cell(value)]
         for arm, row in means.items()
         for metric, value in row["metrics"].items()
     ]
@@ -158,14 +155,19 @@ def _comparisons(document: dict[str, Any]) -> str:
             f"{row['a']} − {row['b']}",
             row["metric"],
             f"{row['n']:,}",
-            _text(row["estimate"]),
+            cell(row["difference"]),
+            cell(row["adjusted"]),
             _bounds(row),
             _p(row["p_adjusted"]),
         ]
         for row in document["comparisons"]
     ]
-    headings = ["difference", "metric", "units", "estimate", "anytime-valid bounds", "p (Holm)"]
-    return "<h2>Differences</h2>" + _table(headings, rows, "Differences of arms")
+    headings = ["arms", "metric", "units", "difference", "adjusted", "anytime-valid bounds", "p (Holm)"]
+    about = (
+        "<p>Difference: of the means of units. Adjusted: with weights for the shares of the arms, the centre of the "
+        "bounds.</p>"
+    )
+    return "<h2>Differences</h2>" + about + _table(headings, rows, "Differences of arms")
 
 
 def _models(document: dict[str, Any]) -> str:
@@ -174,14 +176,14 @@ def _models(document: dict[str, Any]) -> str:
     if not models["means"]:
         return ""
     means = [
-        [model, metric, f"{row['n']:,}", _text(row["mean"])]
+        [model, metric, f"{row['n']:,}", cell(row["mean"])]
         for model, content in models["means"].items()
         for metric, row in content.items()
     ]
     pairs = [
         [
             f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", f"{row['only_a']:,}", f"{row['only_b']:,}",
-            _text(row["signed"]), _text(row["estimate"]), _bounds(row),
+            cell(row["signed"]), cell(row["estimate"]), _bounds(row),
         ]
         for row in models["comparisons"]
     ]  # fmt: skip
@@ -225,25 +227,7 @@ def _signed_by_hour(document: dict[str, Any]) -> list[Exhibit]:
 
 
 def _rules(document: dict[str, Any]) -> str:
-    if not document["rules"]:
-        return ""
-    rows = []
-    for row in document["rules"]:
-        needed = row["units_needed"]
-        state = (
-            "decided" if row["decided"] else "not decided" if needed is None else f"about {needed:,} units are needed"
-        )
-        rows.append(
-            [
-                row["rule"],
-                "harm" if row["harm"] else "goal",
-                _text(row["estimate"]),
-                _text(row["low"]),
-                f"{row['units']:,}",
-                state,
-            ]
-        )
-    return "<h2>Rules</h2>" + _table(["rule", "kind", "estimate", "lower bound", "units", "state"], rows, "Rules")
+    return "<h2>Rules</h2>" + _table(list(RULE_HEADINGS), rule_rows(document), "Rules") if document["rules"] else ""
 
 
 def _health(document: dict[str, Any]) -> str:

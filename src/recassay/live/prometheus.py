@@ -8,8 +8,11 @@ from recassay.naming.grammar import parse
 from recassay.optional import need
 
 
-def exposition(document: dict[str, Any]) -> bytes:
-    """Return the numbers of a results document (``Watched.to_dict``) in Prometheus' text format."""
+def exposition(document: dict[str, Any], health: dict[str, Any]) -> bytes:
+    """Return the numbers of a results document (``Watched.to_dict``) in Prometheus' text format.
+
+    ``health`` is the state of sources and of the webhook, as ``Server.health`` returns it.
+    """
     client = need("prometheus_client", for_="/metrics")
     core = need("prometheus_client.core", for_="/metrics")
     registry = client.CollectorRegistry()
@@ -17,6 +20,8 @@ def exposition(document: dict[str, Any]) -> bytes:
     class Numbers:
         def collect(self) -> Any:
             yield from _families(document, core.GaugeMetricFamily, core.CounterMetricFamily)
+            yield from _differences(document, core.GaugeMetricFamily)
+            yield from _operations(health, core.GaugeMetricFamily, core.CounterMetricFamily)
 
     registry.register(Numbers())
     written: bytes = client.generate_latest(registry)
@@ -66,6 +71,42 @@ def _families(document: dict[str, Any], gauge: Any, counter: Any) -> Any:
                 if value is not None:
                     means.add_metric([*_labels(heading), arm, segment], value)
     yield from (exposures, means, low, high)
+
+
+def _differences(document: dict[str, Any], gauge: Any) -> Any:
+    """Yield the differences of arms, first minus second, with their bounds and p-values."""
+    helps = {
+        "difference": ("difference", "Difference of the means over units, a minus b."),
+        "adjusted": ("adjusted_difference", "Adjusted difference, the centre of the bounds."),
+        "low": ("difference_lower_bound", "Lower bound of the difference, valid at any time."),
+        "high": ("difference_upper_bound", "Upper bound of the difference, valid at any time."),
+        "p_adjusted": ("difference_p_value", "P-value of the difference, valid at any time, corrected by Holm."),
+    }
+    for key, (name, about) in helps.items():
+        family = gauge(f"recassay_{name}", about, labels=["metric", "k", "a", "b"])
+        for row in document["comparisons"]:
+            if row[key] is not None:
+                family.add_metric([*_labels(row["metric"]), row["a"], row["b"]], row[key])
+        yield family
+
+
+def _operations(health: dict[str, Any], gauge: Any, counter: Any) -> Any:
+    """Yield whether sources can be read, their ages, and how the webhook fares."""
+    up = gauge("recassay_source_up", "Whether the source can be read.", labels=["source"])
+    answer = gauge("recassay_source_answer_age_seconds", "Time since the source could be read.", labels=["source"])
+    event = gauge("recassay_source_event_age_seconds", "Time since the source's last event.", labels=["source"])
+    for row in health["sources"]:
+        up.add_metric([row["source"]], row["state"] != "waiting")
+        answer.add_metric([row["source"]], row["seconds since answer"])
+        if row["seconds since event"] is not None:
+            event.add_metric([row["source"]], row["seconds since event"])
+    yield from (up, answer, event)
+    if health["notify"] is not None:
+        yield counter(
+            "recassay_notify_failures", "Failed tries to post a decision.", value=health["notify"]["failures"]
+        )
+        undelivered = health["notify"]["undelivered"]
+        yield gauge("recassay_notify_undelivered", "Decisions that were not posted yet.", value=undelivered)
 
 
 def _labels(heading: str) -> list[str]:

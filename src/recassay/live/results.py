@@ -92,7 +92,12 @@ class Watched:
     @property
     def comparisons(self) -> list[dict[str, Any]]:
         """Return each pair of arms under each metric, with bounds and p-values that hold however often one looks."""
-        return self.watcher.tally.evidence.comparisons()
+        return self.watcher.tally.evidence.comparisons(self.watcher.settings.control)
+
+    @property
+    def waiting(self) -> list[str]:
+        """Return a line for each source that cannot be read now."""
+        return [f"Waiting for {one.name}: {one.problem}" for one in self.watcher.sources if one.problem]
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
@@ -108,6 +113,8 @@ class Watched:
         """Return the counts and numbers about the events that the checks examine."""
         watcher, tally = self.watcher, self.watcher.tally
         newest = max(tally.last.values(), default=0)
+        # rules compare arms of exposures, and never see models that are judged on interactions
+        ended = watcher.finished or (not self.arms and bool(tally.models.means.rows))
         live = any(source.follow for source in watcher.sources)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
         return LiveFacts(
@@ -121,6 +128,7 @@ class Watched:
             behind if live and watcher.clock.newest > BEGINNING else None,
             tuple((*alarm,) for alarm in tally.alarms),
             (watcher.to_relearn, watcher.attached.unstored),
+            undecidable=tally.evidence.undecidable(self.arms, watcher.settings.control, ended=ended),
         )
 
     def _column(self, name: str) -> int:
@@ -175,7 +183,8 @@ class Watched:
             "refused": {name: {"n": n, "first": example} for name, (n, example) in self.watcher.reasons.items()},
             "settings": {
                 "window": duration_text(self.watcher.settings.window), "unit": self.watcher.settings.unit,
-                "alpha": self.watcher.settings.alpha, "every": duration_text(self.watcher.settings.every),
+                "alpha": self.watcher.settings.alpha, "control": self.watcher.settings.control,
+                "every": duration_text(self.watcher.settings.every),
                 "user_window": duration_text(self.watcher.settings.user_window),
             },
             "arms": {arm: self._arm(arm) for arm in self.arms},
@@ -254,44 +263,22 @@ class Watched:
         }
 
     def _rules(self) -> list[dict[str, Any]]:
-        """Return a row per rule: its decision (None if there is none yet), estimate, and units needed to decide."""
+        """Return a row per rule: its decision (None if there is none yet), both differences, and units needed.
+
+        ``low`` is the rule's own bound now: the difference is at least that, at the level of the rule.
+        """
         evidence = self.watcher.tally.evidence
         rows = []
         for rule in self.watcher.settings.rules:
-            alpha = rule.alpha if rule.alpha is not None else evidence.alpha / len(self.watcher.settings.rules)
-            found = evidence.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999)) if (
-                rule.metric in evidence.limits) else None  # fmt: skip
-            decided = evidence.decisions.get(str(rule))
+            found, decided = evidence.claimed(rule), evidence.decisions.get(str(rule))
             rows.append(
                 {
-                    "rule": str(rule), "harm": rule.harm, "alpha": alpha, "decided": decided,
-                    "units": found.n if found else 0, "estimate": found.estimate if found else None,
-                    "low": found.low if found else None,
-                    "units_needed": None if decided or found is None else self._needed(rule, alpha),
+                    "rule": str(rule), "harm": rule.harm, "alpha": evidence.level(rule), "decided": decided,
+                    "units": found.n, "difference": found.difference, "adjusted": found.adjusted, "low": found.low,
+                    "units_needed": None if decided else evidence.units_needed(rule),
                 }
             )  # fmt: skip
         return rows
-
-    def _needed(self, rule: Any, alpha: float) -> int | None:
-        """Return about how many units would establish the claim of a rule at level ``alpha``.
-
-        It is assumed that the difference stays as it is. The result is None if the difference is not above the rule's
-        margin, or if a million times as many units are needed.
-        """
-        evidence = self.watcher.tally.evidence
-        a, b = sorted((rule.better, rule.worse))
-        running = evidence.pair.get((a, b, rule.metric))
-        found = evidence.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999))
-        if running is None or not found.n or found.estimate <= rule.margin:
-            return None
-        scale = (found.estimate - found.low) / max(running.radius(alpha), 1e-300)
-        times = 1.0
-        while times < 1e6:
-            more = type(running)(running.n, running.total, running.squares * times)
-            if scale * more.radius(alpha) / times < found.estimate - rule.margin:
-                return math.ceil(running.n * times)
-            times *= 1.1
-        return None
 
     def provisional(self) -> dict[str, Any] | None:
         """Return counts and means by arm over all exposures, also those whose feedback window is still open.

@@ -6,57 +6,68 @@ It reads the results of the last commit and changes nothing. It listens on this 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ipaddress
 import json
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from recassay.errors import UsageError
+from recassay.live.loop import wall_clock
+from recassay.live.notify import Notifier
 from recassay.live.page import content_of, shell
 from recassay.live.results import Watched
+from recassay.live.sources.base import Source
 from recassay.optional import need
 
 STALE = 300.0  # seconds without a commit after which /health says so
+EVERYWHERE = ("0.0.0.0", "::")  # hosts that stand for all addresses of this machine
 FRESH = 15.0  # seconds between signs of life of a quiet connection
 
 
 class Server:
-    """A web server that runs in a thread of its own; the address is such as ``:8000`` or ``0.0.0.0:8000``."""
+    """A web server that runs in a thread of its own, at an address such as ``:8000``, ``HOST:8000`` or ``[::1]:8000``.
 
-    def __init__(self, address: str) -> None:
+    It answers requests to this machine's own names and to the host of the address, so that no page of another site can
+    read results under a name of its own (DNS rebinding). ``notify`` is the sender of decisions, if there is one.
+    """
+
+    def __init__(self, address: str, notify: Notifier | None = None) -> None:
         host, _, port = address.rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
-            raise UsageError("U107", f"{address!r} is not an address", where="--http", hint="write :8000, or HOST:8000")
-        self.host, self.port = host or "127.0.0.1", int(port)
+        if not port.isdecimal() or int(port) > 65535:
+            hint = "write :8000, HOST:8000 or [::1]:8000"
+            raise UsageError("U107", f"{address!r} is not an address", where="--http", hint=hint)
+        self.host, self.port, self.notify = host.strip("[]") or "127.0.0.1", int(port), notify
         self.uvicorn = need("uvicorn", for_="--http")
         need("starlette.applications", for_="--http")
         self.number, self.published = 0, 0.0
-        self.content, self.metrics = "<h1>No exposure has matured yet.</h1>", b""
+        self.content = "<h1>No exposure has matured yet.</h1>"
         self.document: dict[str, Any] = {}
+        self.sources: list[Source] = []
 
     @property
     def url(self) -> str:
         """Return the URL of the page."""
-        return f"http://{self.host}:{self.port}/"
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def start(self) -> None:
         """Begin to serve; raise U254 if the address is taken."""
         config = self.uvicorn.Config(
-            self._application(), self.host, self.port, log_level="error", access_log=False, lifespan="off"
-        )
+            self._application(), self.host, self.port, log_level="critical", access_log=False, lifespan="off",
+            ws="none", timeout_graceful_shutdown=2,
+        )  # fmt: skip
         self.server: Any = self.uvicorn.Server(config)
-        self.server.install_signal_handlers = lambda: None
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
         until = time.monotonic() + 10
         while not self.server.started:
             if not self.thread.is_alive() or time.monotonic() > until:
                 raise UsageError(
-                    "U254",
-                    "the address cannot be used",
-                    where=f"--http {self.host}:{self.port}",
-                    hint="choose another port",
+                    "U254", "the address cannot be used", where=f"--http {self.url}", hint="choose another port"
                 )
             time.sleep(0.02)
         self.port = self.server.servers[0].sockets[0].getsockname()[1]
@@ -68,24 +79,47 @@ class Server:
             return
 
     def stop(self) -> None:
-        """Stop serving."""
+        """Stop serving: pages that are open are told so, and have two seconds to close."""
         self.server.should_exit = True
-        self.server.force_exit = True
         self.thread.join(5)
 
     def publish(self, found: Watched) -> None:
         """Replace the results that the server shows."""
-        from recassay.live.prometheus import exposition
-
         document = found.to_dict()
-        self.content, self.document = content_of(found, document), document
-        self.metrics = exposition(document)
+        self.content, self.document, self.sources = content_of(found, document), document, found.watcher.sources
         self.number, self.published = self.number + 1, time.monotonic()
+
+    def health(self) -> dict[str, Any]:
+        """Return whether results are fresh, sources can be read and decisions were posted, as a document."""
+        age = time.monotonic() - self.published if self.number else None
+        sources = [source.status(wall_clock()) for source in self.sources]
+        notify = self.notify.status() if self.notify else None
+        states = {
+            "starting": age is None,
+            "stale": age is not None and age >= STALE and not self.document["finished"],
+            "waiting": any(source["problem"] for source in sources),
+            "not notified": notify is not None and bool(notify["problem"]),
+        }
+        status = next((state for state, holds in states.items() if holds), "ok")
+        return {"status": status, "seconds since commit": age, "sources": sources, "notify": notify}
+
+    def _is_served(self, host: str) -> bool:
+        """Return whether a request with this header ``Host`` is answered.
+
+        If the server listens on all addresses, it answers to all addresses in numbers and to this machine's name.
+        """
+        everywhere = self.host in EVERYWHERE
+        with contextlib.suppress(ValueError):
+            name = urlsplit(f"//{host}").hostname or ""
+            if name in ("", "localhost", self.host.lower(), socket.gethostname().lower() if everywhere else ""):
+                return True
+            return ipaddress.ip_address(name).is_loopback or everywhere
+        return False
 
     def _application(self) -> Any:
         from starlette.applications import Starlette
         from starlette.requests import Request
-        from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+        from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
         from starlette.routing import Route
 
         policy = {
@@ -107,13 +141,14 @@ class Server:
             )
 
         async def metrics(_: Request) -> Response:
-            return Response(self.metrics, media_type="text/plain; version=0.0.4; charset=utf-8")
+            from recassay.live.prometheus import exposition
+
+            written = exposition(self.document, self.health()) if self.document else b""
+            return Response(written, media_type="text/plain; version=0.0.4; charset=utf-8")
 
         async def health(_: Request) -> Response:
-            age = time.monotonic() - self.published if self.number else None
-            well = age is not None and (age < STALE or bool(self.document.get("finished")))
-            state = "ok" if well else "starting" if age is None else "stale"
-            return JSONResponse({"status": state, "seconds since commit": age}, 200 if well else 503)
+            found = self.health()
+            return JSONResponse(found, 200 if found["status"] == "ok" else 503)
 
         async def api(request: Request) -> Response:
             part = request.path_params["part"]
@@ -123,12 +158,19 @@ class Server:
                 return JSONResponse({"error": f"there is no {part}", "parts": ["watch", *self.document]}, 404)
             return JSONResponse(self.document[part])
 
-        return Starlette(
+        application = Starlette(
             routes=[
                 Route("/", page), Route("/content", content), Route("/events", events), Route("/metrics", metrics),
                 Route("/health", health), Route("/api/{part}.json", api),
             ]
         )  # fmt: skip
+
+        async def guarded(scope: Any, receive: Any, send: Any) -> None:
+            host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+            refused = PlainTextResponse("This host is not served. Open localhost, or name it: --http HOST:PORT\n", 421)
+            await (application if self._is_served(host) else refused)(scope, receive, send)
+
+        return guarded
 
     async def _events(self) -> AsyncIterator[str]:
         """Yield server-sent events: the number of each publication of results, or a comment after 15 quiet seconds."""

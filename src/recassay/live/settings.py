@@ -14,6 +14,8 @@ from recassay.live.rules import Rule
 
 DEFAULT_METRICS = ("ndcg@10", "hit@10", "mrr@10", "precision@10", "recall@10", "map@10")
 
+CHANGEABLE = ("rules", "control", "idle")  # between runs on one folder
+
 Unit = Literal["user", "exposure"]
 
 
@@ -30,6 +32,7 @@ class WatchSettings:
     unit:        what is assigned to arms, and counts once in the bounds: a ``user`` or an ``exposure``
     user_window: how long after a user's first exposure further exposures of the user count
     forget:      a user who is seen this long after the first exposure is a new unit
+    control:     the arm that the others are compared with; by default all pairs are compared
     """
 
     metrics: tuple[str, ...] = DEFAULT_METRICS
@@ -49,6 +52,7 @@ class WatchSettings:
     gains: Mapping[str, float] = field(default_factory=dict)
     max_items: int = 1000
     rules: tuple[Rule, ...] = ()
+    control: str | None = None
 
     def __post_init__(self) -> None:
         checks = [
@@ -76,8 +80,8 @@ class WatchSettings:
         object.__setattr__(self, "forget", max(self.forget, 2 * self.user_window))
 
     def to_json(self) -> str:
-        """Return the settings as JSON text; ``rules`` and ``idle`` may change between runs and are left out."""
-        kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in ("rules", "idle")}
+        """Return the settings as JSON text, without those that may change between runs."""
+        kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in CHANGEABLE}
         return json.dumps(kept, sort_keys=True)
 
     def check_same(self, stored: str, where: str) -> None:

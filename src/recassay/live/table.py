@@ -13,6 +13,7 @@ from rich.text import Text
 from recassay.live.results import Watched
 from recassay.report.content.wording import number
 
+RULE_HEADINGS = ("rule", "kind", "state", "units", "difference", "adjusted", "at least")
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -25,6 +26,15 @@ def moment(time: int | None) -> str:
     return "never" if time is None else datetime.fromtimestamp(time / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def cell(value: float | None) -> str:
+    """Return a number with four decimals as text; a dash for None.
+
+    >>> cell(0.25), cell(None)
+    ('0.2500', '–')
+    """
+    return "–" if value is None else number(value, 4)
+
+
 def verdict(document: dict[str, Any]) -> str:
     """Return the conclusion about the arms in one sentence; ``document`` is from ``Watched.to_dict``."""
     unit = document["settings"]["unit"]
@@ -33,11 +43,15 @@ def verdict(document: dict[str, Any]) -> str:
             "Units are not split between arms as stated (W007): differences between arms mean nothing until this is "
             "fixed."
         )
-    decided = [rule["decided"] for rule in document["rules"] if rule["decided"]]
+    decided = [rule for rule in document["rules"] if rule["decided"]]
     if decided:
-        first = min(decided, key=lambda one: one["time"])
-        found = f"a difference of {first['estimate']:.4f}, at least {first['low']:.4f}"
-        return f"Decided: {first['rule']}, at {moment(first['time'])} after {first['n']:,} {unit}s: {found}."
+        rule = min(decided, key=lambda one: one["decided"]["time"])
+        now = (
+            f" Now, after {rule['units']:,} {unit}s: {_how_large(rule)}."
+            if rule["units"] > rule["decided"]["n"]
+            else ""
+        )
+        return decision_text(rule["decided"], unit) + now
     level = document["settings"]["alpha"]
     sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
     if sure:
@@ -47,10 +61,22 @@ def verdict(document: dict[str, Any]) -> str:
     if waiting:
         rule = waiting[0]
         return (
-            f"Not decided: {rule['rule']}. If the difference stays {number(rule['estimate'], 4)}, about "
+            f"Not decided: {rule['rule']}. If the adjusted difference stays {number(rule['adjusted'], 4)}, about "
             f"{rule['units_needed']:,} {unit}s are needed; {rule['units']:,} have been counted."
         )
     return _undecided(document)
+
+
+def decision_text(decision: dict[str, Any], unit: str) -> str:
+    """Return a decision of a rule in one sentence, with the differences and the rule's bound at that time."""
+    head = f"Decided: {decision['rule']}, at {moment(decision['time'])} after {decision['n']:,} {unit}s"
+    return f"{head}: {_how_large(decision)}."
+
+
+def _how_large(row: dict[str, Any]) -> str:
+    """Return the differences and the bound of a rule as text."""
+    plain, adjusted, low = (cell(row[name]) for name in ("difference", "adjusted", "low"))
+    return f"a difference of {plain} (adjusted {adjusted}), at least {low}"
 
 
 def _undecided(document: dict[str, Any]) -> str:
@@ -66,7 +92,7 @@ def _undecided(document: dict[str, Any]) -> str:
 
 
 def _better(row: dict[str, Any]) -> str:
-    better, worse = (row["a"], row["b"]) if row["estimate"] > 0 else (row["b"], row["a"])
+    better, worse = (row["a"], row["b"]) if row["adjusted"] > 0 else (row["b"], row["a"])
     return f"{better} above {worse}"
 
 
@@ -77,6 +103,8 @@ def live_table(found: Watched) -> RenderableType:
     parts.append(_arms(document))
     if document["comparisons"]:
         parts.append(_comparisons(document))
+    if document["rules"]:
+        parts.append(_rules(document))
     if document["models"]["comparisons"]:
         parts.append(_models(document))
     bins = document["events"]
@@ -85,6 +113,7 @@ def live_table(found: Watched) -> RenderableType:
     if sum(document["unjoined"].values()):
         parts.append(Text(unjoined(document), style="dim"))
     parts.append(Text(f"newest event {moment(document['newest'])}; {closing(document)}", style="dim"))
+    parts += [Text(line, style="yellow") for line in found.waiting]
     for finding in document["findings"]:
         line = Text(f"{finding['severity']} {finding['code']} ", style=STYLES[finding["severity"]])
         parts.append(line.append(f"{finding['title']}: {finding['detail']}", style="default"))
@@ -125,14 +154,37 @@ def _arms(document: dict[str, Any]) -> Table:
 
 def _comparisons(document: dict[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("difference")
+    table.add_column("arms")
     table.add_column("metric")
-    for heading in ("units", "estimate", "bounds (anytime-valid)", "p (Holm)"):
+    for heading in ("units", "difference", "adjusted", "bounds (anytime-valid)", "p (Holm)"):
         table.add_column(heading, justify="right")
     for row in document["comparisons"]:
         bounds = f"{number(row['low'], 4)} to {number(row['high'], 4)}"
         p = "below 0.0001" if row["p_adjusted"] < 1e-4 else number(row["p_adjusted"], 4)
-        table.add_row(f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", number(row["estimate"], 4), bounds, p)
+        plain, adjusted = cell(row["difference"]), cell(row["adjusted"])
+        table.add_row(f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", plain, adjusted, bounds, p)
+    return table
+
+
+def rule_rows(document: dict[str, Any]) -> list[list[str]]:
+    """Return the cells of the table of rules, a row per rule; :data:`RULE_HEADINGS` are its headings."""
+    rows = []
+    for row in document["rules"]:
+        needed = row["units_needed"]
+        waits = "not decided" if needed is None else f"about {needed:,} units are needed"
+        numbers = [cell(row[name]) for name in ("difference", "adjusted", "low")]
+        kind, state = "harm" if row["harm"] else "goal", "decided" if row["decided"] else waits
+        rows.append([row["rule"], kind, state, f"{row['units']:,}", *numbers])
+    return rows
+
+
+def _rules(document: dict[str, Any]) -> Table:
+    """Return a table of the rules: both differences, and the bound of each rule, which is one-sided, at its level."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for place, heading in enumerate(RULE_HEADINGS):
+        table.add_column(heading, justify="left" if place < 3 else "right")
+    for row in rule_rows(document):
+        table.add_row(*row)
     return table
 
 

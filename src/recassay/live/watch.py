@@ -53,6 +53,7 @@ def watch(
     limits: Mapping[str, tuple[float, float]] | None = None,
     gains: Mapping[str, float] | None = None,
     max_items: int | None = None,
+    control: str | None = None,
 ) -> Watched:
     """Evaluate the events of a running recommender: means of arms, bounds that are valid at any time, and findings.
 
@@ -94,6 +95,7 @@ def watch(
         limits=limits,
         gains=gains,
         max_items=max_items,
+        control=control,
     )
     folder = None if output is None else Path(output)
     context = build_context(items, train)

@@ -37,6 +37,7 @@ FIRES = {
     "W013": (replace(SOUND, lag=3_600.0), "warning", "60 minutes old"),
     "W014": (counted(letters_dropped=11), "warning", "11 events"),
     "W015": (replace(SOUND, unstored=(40, "no state()")), "info", "40 interactions so far: no state()"),
+    "W016": (replace(SOUND, undecidable={"hit@1: nwe > old": "no nwe"}), "warning", "hit@1: nwe > old: no nwe"),
 }  # fmt: skip
 
 

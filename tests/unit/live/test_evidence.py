@@ -8,6 +8,7 @@ import pytest
 import recassay as ra
 from recassay.live.evidence import Evidence
 from recassay.live.rules import Rule, parse_rule, read_rules
+from recassay.live.table import decision_text
 from recassay.stats.anytime import anytime_bounds, boundary
 from recassay.stats.group_sums import GroupSums
 
@@ -34,10 +35,49 @@ def test_the_first_period_by_hand():
     found = evidence.difference("new", "old", "hit@10")
     radius = float(boundary(np.array([3.0]), 0.025)[0])
     assert found.n == 5
-    assert found.estimate == pytest.approx(2 * (2 - 1) / 5)
+    assert found.adjusted == pytest.approx(2 * (2 - 1) / 5)
+    assert found.difference == pytest.approx(2 / 3 - 1 / 2)
     assert found.high - found.low == pytest.approx(min(1, 0.4 + 2 * radius / 5) - max(-1, 0.4 - 2 * radius / 5))
     turned = evidence.difference("old", "new", "hit@10")
     assert (turned.low, turned.high) == (-found.high, -found.low)
+
+
+def test_both_differences_agree_where_the_arms_get_their_shares():
+    found = fed([[0, 1, 1]], [[1, 1, 0.5]]).difference("new", "old", "hit@10")
+    assert found.adjusted == pytest.approx(found.difference)
+
+
+def test_a_difference_is_never_outside_what_is_possible():
+    evidence = fed([[0.0]], [[1.0, 1.0]])  # twice as many units of one arm as its share
+    found = evidence.difference("new", "old", "hit@10")
+    running = evidence.pair["new", "old", "hit@10"]
+    assert 2 * running.total / running.n == pytest.approx(4 / 3)
+    assert (found.difference, found.adjusted, found.high) == (1, 1, 1)
+
+
+def test_a_control_arm_is_what_the_others_are_compared_with():
+    evidence = Evidence(LIMITS)
+    for end in range(3):
+        arms = {"a": sums([0, 1]), "b": sums([1, 1]), "c": sums([0, 0])}
+        evidence.update(end, arms, ["hit@10"])
+    rows = evidence.comparisons("b")
+    assert [(row["a"], row["b"]) for row in rows] == [("a", "b"), ("c", "b")]
+    assert [row["difference"] for row in rows] == [-0.5, -1]
+    every = {(row["a"], row["b"]): row for row in evidence.comparisons()}
+    assert rows[1]["low"] == -every["b", "c"]["high"]
+    assert rows[1]["p_adjusted"] == min(1, 2 * rows[1]["p"])  # Holm over two rows, not three
+    assert evidence.comparisons("d") == []
+
+
+def test_units_that_a_rule_needs_decide_it():
+    rng = np.random.default_rng(5)
+    periods = [(rng.random(20) < 0.2, rng.random(20) < 0.6) for _ in range(40)]
+    rule = Rule("hit@10", "new", "old")
+    few = fed(*zip(*periods[:3], strict=True), rules=(rule,))
+    needed = few.units_needed(rule)
+    assert few.pair["new", "old", "hit@10"].n == 120 < needed
+    decided = fed(*zip(*periods, strict=True), rules=(rule,)).decisions[str(rule)]["n"]
+    assert needed / 2 < decided < needed * 2
 
 
 def test_one_arm_has_the_bounds_of_the_library_where_nothing_is_guessed():
@@ -58,7 +98,9 @@ def test_limits_scale_the_bounds():
     for a, b in ((one.mean("a", "m"), other.mean("a", "m")),):
         assert b.low == pytest.approx(4 * a.low - 2)
         assert b.high == pytest.approx(4 * a.high - 2)
-    assert other.difference("a", "b", "m").estimate == pytest.approx(4 * one.difference("a", "b", "m").estimate)
+    for name in ("difference", "adjusted"):
+        scaled, plain = (getattr(evidence.difference("a", "b", "m"), name) for evidence in (other, one))
+        assert scaled == pytest.approx(4 * plain)
 
 
 def test_an_analyst_who_looks_at_every_period_is_rarely_fooled():
@@ -110,6 +152,14 @@ def test_evidence_is_stored_to_the_bit():
     for one in (evidence, again):
         one.update(9, {"old": sums([0.3]), "new": sums([0.9])}, ["hit@10"])
     assert again.to_dict() == evidence.to_dict()
+
+
+def test_decisions_that_an_older_version_stored_have_one_difference():
+    evidence, older = Evidence(LIMITS), {"rule": "hit@10: new > old", "time": 5, "n": 7, "estimate": 0.5, "low": 0.25}
+    evidence.restore({**evidence.to_dict(), "decisions": {older["rule"]: older}})
+    [decision] = evidence.decisions.values()
+    assert (decision["difference"], decision["adjusted"], decision["low"]) == (None, 0.5, 0.25)
+    assert "a difference of – (adjusted 0.5000), at least 0.2500" in decision_text(decision, "user")
 
 
 def test_rules():

@@ -65,7 +65,7 @@ class RedisSource(Source):
                 continue
             if _id(self.client.xinfo_stream(stream)["last-generated-id"]) < self.last[stream]:
                 self.last[stream] = _id(b"0-0")
-                self.problem = f"the stream {stream.decode()} was deleted, and has no new entry yet"
+                self.problem = f"the stream {stream.decode()} was deleted or lost, and has no new entry yet"
 
     def _recover_later(self) -> None:
         """Begin the next poll with the entries that were not acknowledged."""
