@@ -665,7 +665,7 @@ EXAMPLES = {
         """,
     ),
     "W008": Example(
-        "If many events are late, allow more with `--lateness`; they are in `dead-letters.jsonl`.",
+        "If many events are late, allow more with `--lateness`; they are in `dead-letters.jsonl`, which can be fed again.",
         """
         shown = [{"request_id": str(n), "user_id": "ann", "items": ["x"], "time": n} for n in (5000, 60)]
         findings = ra.watch(shown, "hit@1").findings

@@ -486,7 +486,7 @@ def watched_live(arrived, draw, folder, partitions, kills):
 
 
 @settings(max_examples=OFTEN)
-@given(st.integers(0, 1 << 30), st.integers(1, 3), st.sampled_from([20, 60, 120]), st.booleans())
+@given(st.integers(0, 1 << 30), st.integers(1, 3), st.sampled_from([10, 25, 50]), st.booleans())
 def test_a_replay_of_the_journal_has_the_bits_of_the_watch(tmp_path_factory, seed, partitions, n, kills):
     folder, draw = tmp_path_factory.mktemp("live"), random.Random(seed)
     arrived = deliveries(draw, n, partitions)
@@ -504,7 +504,7 @@ def test_a_replay_of_the_journal_has_the_bits_of_the_watch(tmp_path_factory, see
     )
     for archive in ([events], draw.choice(others)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("recassay.live.sources.tables.BATCH", draw.choice([1, 20, 1000]))
+            patch.setattr("recassay.live.sources.tables.BATCH", draw.choice([3, 20, 1000]))
             again = Watcher(GUARDED, journal=folder)
             again.count_deliveries([TableSource(part, str(at)) for at, part in enumerate(archive)])
             sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
@@ -543,6 +543,44 @@ def test_a_slow_replay_of_several_files_calls_no_event_late(tmp_path):
         sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
         Loop(watcher, sources, finish=True, interval=0.0, clock=lambda: next(wall)).run()
     assert watcher.bins()["late"] == 0
+
+
+@settings(max_examples=50 if LONG else 10)
+@given(
+    st.integers(0, 1 << 30), st.lists(st.sampled_from(["arm", "policy", "kind", "event", "time", "device", "reason"]))
+)
+def test_late_dead_letters_are_read_as_the_events_that_they_were(tmp_path_factory, seed, segments):
+    draw, names = random.Random(seed), tuple(dict.fromkeys(segments))
+    events = [
+        {
+            **event,
+            "time": event["time"] - draw.choice([0, 1e6 + 1 / 7, 8e8]),
+            **draw.choice(
+                [{}, {"policy": "p"}, {"kind": "click"}, {"device": 7}, {"reason": "\u2028"}, {"value": 0.1}]
+            ),
+            **({"propensity": draw.choice([0.5, [0.25] * len(event["items"])])} if event.get("items") else {}),
+        }
+        for event in make_events(30, seed)
+    ]
+    events += [{"event": "interaction", "user_id": "u", "item_id": "a", "items": [], "time": 1e9}]
+    folder = tmp_path_factory.mktemp("late")
+    watcher = Watcher(replace(SETTINGS, segments=names), folder)
+    lines = [json.dumps(event).encode() for event in [{**events[0], "time": 1.71e9}, *events]]
+    watcher.take("a", read_lines(lines, names), 1 << 60)
+    watcher.step(1 << 60)
+    watcher.finish()
+    watcher.commit()
+    watcher.close()
+    assert watcher.counts["late"] == len(events)
+    path = folder / "dead-letters.jsonl"
+    letters = path.read_bytes().splitlines()
+    assert read_lines(letters, names).events.equals(read_lines(lines[1:], names).events)
+    again = ra.watch(path, "hit@1", lateness="10000d", segments=names)
+    assert (
+        again.watcher.bins()["received"]
+        == len(events)
+        == again.watcher.bins()["judged"] + again.watcher.bins()["duplicate"]
+    )
 
 
 def test_two_clicks_of_the_same_kind_on_one_item_are_one():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
 from recassay.live.clock import END, Clock
-from recassay.live.events.schema import EventBatch, shortened
+from recassay.live.events.schema import EventBatch, shortened, written
 from recassay.live.join import Join
 from recassay.live.journal import Journal, contents
 from recassay.live.judging import ExposureJudge
@@ -129,14 +129,21 @@ class Watcher:
         """
         reason = "late" if name == "late" else "future"
         self.counts[name] += events.height
-        for content in contents(events):
-            self._set_aside(name, reason, partition, content)
+        for content, event in zip(contents(events), written(events), strict=True):
+            self._set_aside(name, reason, partition, content, event)
             self._aside.append((content, reason))
 
-    def _set_aside(self, name: str, reason: str, partition: str, content: str) -> None:
+    def _set_aside(
+        self, name: str, reason: str, partition: str, content: str, event: Mapping[str, Any] | None = None
+    ) -> None:
+        """Count a row for a reason, and keep it as a dead letter: the fields of an ``event``, else its content.
+
+        A field of the event with the name of a field of the letter replaces that one, so the letter can be read again.
+        """
         entry = self.reasons.setdefault(reason, [0, shortened(content)])
         entry[0] += 1
-        self._letters.append({"bin": name, "reason": reason, "partition": partition, "event": content})
+        letter = {"bin": name, "reason": reason, "partition": partition}
+        self._letters.append({**letter, **(event or {"event": content})})
 
     # moving the clock ------------------------------------------------------------------------------------------------
 

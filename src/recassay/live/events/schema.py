@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +20,9 @@ from numpy.typing import NDArray
 from recassay.live.events.durations import SECOND
 
 EXPOSURE, FEEDBACK, INTERACTION = 0, 1, 2
+EVENTS = ("exposure", "feedback", "interaction")
+SEGMENT, MISSING = "segment ", "(none)"  # beginning of the columns of segments, and the value of a missing field
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_TEXT = 1024  # bytes of an id
 LARGEST_LINE = 4 << 20  # bytes of an event as JSON
 LATEST_TIME = 253_402_300_800 * SECOND  # the year 10000
@@ -92,7 +97,7 @@ def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
         "propensity": pl.List(pl.Float64()),
         "model_version": pl.String(),
         "event_id": pl.String(),
-        **{f"segment {name}": pl.String() for name in segments},
+        **{f"{SEGMENT}{name}": pl.String() for name in segments},
     }
 
 
@@ -156,6 +161,27 @@ def _reason(line: bytes) -> str:
         return "wrong-type" if isinstance(json.loads(line), dict) else "not-json"
     except (ValueError, RecursionError):
         return "not-json"
+
+
+def written(events: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield each event as fields that :func:`read_lines` reads as the same event again.
+
+    >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}'])
+    >>> (event,) = written(batch.events)
+    >>> event["event"], event["time"]
+    ('exposure', '1970-01-01T00:00:03+00:00')
+    >>> read_lines([json.dumps(event).encode()]).events.equals(batch.events)
+    True
+    """
+    for row in events.iter_rows(named=True):
+        event = {name: value for name, value in row.items() if value is not None and not name.startswith(SEGMENT)}
+        event |= {"event": EVENTS[row["event"]], "time": (EPOCH + timedelta(microseconds=row["time"])).isoformat()}
+        for name in row:
+            if name.startswith(SEGMENT):
+                event[name.removeprefix(SEGMENT)] = None if row[name] == MISSING else row[name]
+        if event["arm"] is None:  # it came from the policy
+            event.setdefault("policy", row["arm"])
+        yield event
 
 
 def shortened(line: bytes | str) -> str:
@@ -249,9 +275,9 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
         return _in_years(pl.col(name), kind).cast(pl.String)
 
     kind_of = (
-        pl.when(text("event") == "exposure").then(EXPOSURE)
-        .when(text("event") == "feedback").then(FEEDBACK)
-        .when(text("event") == "interaction").then(INTERACTION)
+        pl.when(text("event") == EVENTS[EXPOSURE]).then(EXPOSURE)
+        .when(text("event") == EVENTS[FEEDBACK]).then(FEEDBACK)
+        .when(text("event") == EVENTS[INTERACTION]).then(INTERACTION)
         .when(text("event").is_not_null()).then(-1)
         .when(pl.lit(items is not None) & pl.col(ITEMS).is_not_null()).then(EXPOSURE)
         .when(text("item_id").is_not_null()).then(FEEDBACK)
@@ -273,7 +299,7 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
         _propensity(frame).alias("propensity"),
         (pl.col("propensity").is_not_null() if "propensity" in given else pl.lit(False)).alias("_weighted"),
         _id(text("model_version")).alias("model_version"),
-        *(_id(text(name)).fill_null("(none)").alias(f"segment {name}") for name in segments),
+        *(_id(text(name)).fill_null(MISSING).alias(f"{SEGMENT}{name}") for name in segments),
     )
     return typed, unreadable
 
