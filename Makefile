@@ -88,11 +88,12 @@ packages: .venv/tested  ## build wheel and source, install each on Python 3.11 t
 update: .venv/pip  ## move requirements/*.txt on to the newest versions, and to the oldest that are allowed
 	$(BIN)/python .ci/lock.py
 
-lint: .venv/linted  ## style, types, layers
+lint: .venv/linted  ## style, types, layers, and the size of the sources
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/budget.py
 
 format: .venv/linted  ## put the code into shape
 	$(BIN)/ruff check --fix $(SOURCES)
