@@ -20,7 +20,7 @@ from recassay.study.config.parameters import Value
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import Data, read_study
 from recassay.study.config.sources import items_file, log_file
-from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, make_plan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan, make_plan
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
 
@@ -50,8 +50,9 @@ def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
     if isinstance(plan, Plan):
         _check_item_groups(plan)
         _check_paths(plan)
-        _check_items(plan)
         _check_rerankers(plan)
+    if isinstance(plan, Plan | StreamPlan):
+        _check_items(plan)
     for name, data in plan.data.items():
         _check_data(plan, name, data, data_folder)
         for split in plan.splits_of(name):
@@ -105,11 +106,15 @@ def _check_item_groups(plan: Plan) -> None:
         raise plan.reader.locate(("by_item",), error) from None
 
 
-def _check_items(plan: Plan) -> None:
-    """Raise U105 if a metric needs the features of items and no data set has them, or if one has no other metric."""
-    needing = [heading for heading, metric in plan.metrics.items() if "items" in metric.needed]
+def _check_items(plan: Plan | StreamPlan) -> None:
+    """Raise U105 if a metric needs the features of items and no data set has them, or if one has no other metric.
+
+    On streams the other metric must have a value for each event.
+    """
+    metrics = plan.of_events if isinstance(plan, StreamPlan) else plan.metrics
+    needing = [heading for heading, metric in metrics.items() if "items" in metric.needed]
     lacking = [name for name, data in plan.data.items() if data.items is None]
-    if needing and lacking and (len(lacking) == len(plan.data) or len(needing) == len(plan.metrics)):
+    if needing and lacking and (len(lacking) == len(plan.data) or len(needing) == len(metrics)):
         what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
         error = UsageError("U105", what, hint="name their file next to the data, `items: FILE`, or remove the metric")
         raise plan.locate_metric(needing[0], error)

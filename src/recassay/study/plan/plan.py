@@ -109,6 +109,13 @@ class AnyPlan:
         """Return the plan with only the metrics that have these headings."""
         return dataclasses.replace(self, metrics={heading: self.metrics[heading] for heading in headings})
 
+    def for_data(self, name: str) -> Self:
+        """Return the plan with only the metrics that a data set can have: without features of items some cannot be."""
+        has_items = self.data[name].items is not None
+        return self.with_metrics(
+            [one for one, metric in self.metrics.items() if has_items or "items" not in metric.needed]
+        )
+
     def replaced(self, key: str) -> bool:
         """Return whether the value of a key comes from the ``quick`` part of the study file."""
         return self.quick and key in self.document.content.get("quick", {})
@@ -279,6 +286,7 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         raise reader.error(("split",), what, hint)
     _no_sequences(reader, study, protocol, ("similarities", "primitive"))
     each = {}
+    has_items = any(data.items for data in common["data"].values())
     for number, (name, data) in enumerate(common["data"].items()):
         if data.sequences:
             what = f"{protocol} is for streams, which do not use sequences"
@@ -289,7 +297,7 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         own: Key = ("data", number, "protocol") if data.protocol else ("protocol",)
         each[name] = streams_of(reader, own, data.protocol or study.protocol)
         for one in each[name]:
-            reader.parse(("metrics",), str(one), functools.partial(check_metrics, study, one, bool(data.items)))
+            reader.parse(("metrics",), str(one), functools.partial(check_metrics, study, one, has_items))
     several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}
     curves = curves_of(reader, study, common["metrics"], each)
     return StreamPlan(

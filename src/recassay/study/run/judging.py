@@ -35,6 +35,7 @@ from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan
 from recassay.study.run.study_scores import StudyScores
+from recassay.study.store.stream_fold import StreamFold
 
 UNIFORM = "uniform_items"
 Inputs = tuple[object, ...]  # what a result depends on
@@ -124,12 +125,12 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
     return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
 
 
-def metrics_of(plan: Plan, fold: Fold) -> list[str]:
+def metrics_of(plan: AnyPlan, fold: Fold | StreamFold) -> list[str]:
     """Return the headings of the metrics that can be computed on a fold: without features of items some cannot."""
     return [name for name, metric in plan.metrics.items() if fold.items is not None or "items" not in metric.needed]
 
 
-def absent_metrics(plan: Plan, fold: Fold) -> tuple[Finding, ...]:
+def absent_metrics(plan: AnyPlan, fold: Fold | StreamFold) -> tuple[Finding, ...]:
     """Return a finding if some metrics cannot be computed on a fold."""
     scored = metrics_of(plan, fold)
     return diagnose(AbsentMetricsFacts(tuple(heading for heading in plan.metrics if heading not in scored)))

@@ -48,7 +48,7 @@ class ProtocolComparisons:
                 groups[_target(protocol)][str(protocol)] = outcomes
             suffix = f"-{seed}" if len(plan.study.seeds) > 1 else ""
             first = next(iter(by_cell))
-            for metric in plan.of_events:
+            for metric in plan.for_data(dataset).of_events:
                 if len(groups) > 1:
                     yield first, _unpaired(groups.values(), metric, suffix)
                 for number, group in enumerate(groups.values()):

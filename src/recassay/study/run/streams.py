@@ -23,7 +23,7 @@ from recassay.study.plan.plan import STREAM, StreamPlan
 from recassay.study.plan.systems import System
 from recassay.study.plan.tuning import Setting, best_setting, play_setting, setting_path, tuning_exhibit
 from recassay.study.run.dry_run import Rehearsal
-from recassay.study.run.judging import compare_systems
+from recassay.study.run.judging import absent_metrics, compare_systems
 from recassay.study.run.runner import Runner
 from recassay.study.run.stream_catalogue import catalogue_window, with_catalogue
 from recassay.study.run.stream_protocols import ProtocolComparisons
@@ -69,6 +69,10 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             return load_items(self.plan.data[name], self.plan.folder, self.data)
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
+
+    def findings_of_fold(self, fold: StreamFold) -> tuple[Finding, ...]:
+        """Return a finding about metrics that lack their data."""
+        return absent_metrics(self.plan, fold)
 
     def rehearse(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> Rehearsal[Outcomes]:
         """Return functions, not yet called, that try systems and metrics on the first events of a stream."""
@@ -141,8 +145,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
     def protocol_text(self, fold: StreamFold, seed: int) -> str:
         """Return the protocol and the metrics as text, the same for every seed."""
-        window = f" in windows of {catalogue_window(self.plan, fold.dataset)}" if self.plan.of_catalogue else ""
-        return f"{fold.protocol} by {', '.join(self.plan.metrics)}{window}"
+        plan = self.plan.for_data(fold.dataset)
+        window = f" in windows of {catalogue_window(plan, fold.dataset)}" if plan.of_catalogue else ""
+        return f"{fold.protocol} by {', '.join(plan.metrics)}{window}"
 
     def answer(
         self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
@@ -166,14 +171,13 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return self._played(fitted, fold, name, progress=progress)
 
     def _played(self, model: Any, fold: StreamFold, name: str, **how: Any) -> Outcomes:
-        metrics = list(self.plan.of_events) if fold.protocol.predict == "items" else None
-        items, of_lists = fold.items if metrics else None, self.plan.of_catalogue
+        plan = self.plan.for_data(fold.dataset)
+        metrics = list(plan.of_events) if fold.protocol.predict == "items" else None
+        items, of_lists = fold.items if metrics else None, plan.of_catalogue
         stream = play_stream(
             model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, lists=bool(of_lists), **how
         )
-        return (
-            with_catalogue(stream, of_lists, catalogue_window(self.plan, fold.dataset)) if of_lists else stream.outcomes
-        )
+        return with_catalogue(stream, of_lists, catalogue_window(plan, fold.dataset)) if of_lists else stream.outcomes
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
         """Write the outcomes of a system on a cell (stream and seed), a row per scored event, together with ``key``.
@@ -213,8 +217,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
         ``answers`` are the outcomes by system. A dry run computes no intervals and no findings.
         """
-        scored = score_streams(answers, self.plan.metrics, self.plan.study.judge, dry_run=dry_run, threads=self.threads)
-        return {STREAM: scored}, () if dry_run else stream_findings(answers, self.plan)
+        plan = self.plan.for_data(fold.dataset)
+        scored = score_streams(answers, plan.metrics, plan.study.judge, dry_run=dry_run, threads=self.threads)
+        return {STREAM: scored}, () if dry_run else stream_findings(answers, plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Compare the systems on a stream under each metric, and keep the comparisons for :meth:`conclude`.
@@ -223,13 +228,14 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         its lead is significant is tested by user, as in ``recassay compare``, because events of one user are not
         independent.
         """
-        self.declared.add(cell, scored, self.plan)
+        plan = self.plan.for_data(cell.dataset)
+        self.declared.add(cell, scored, plan)
         if len(self.plan.protocols[cell.dataset]) > 1:
             self.by_protocol.add(cell, stream_outcomes(scored))
         by_user = read_scores(scored.frame(**self.record.identity(cell), design=design))
         for _, scores in by_user:  # one place
             pooled = dataclasses.replace(scores, rows=scored.scores.rows)
-            self.record.note_leads(cell, design, pooled, compare_systems(self.plan, pooled, threads=self.threads))
+            self.record.note_leads(cell, design, pooled, compare_systems(plan, pooled, threads=self.threads))
 
     def conclude(self) -> None:
         """Record the final tests of all streams; p is corrected over all streams and pairs of one metric and seed."""
@@ -243,7 +249,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     ) -> None:
         """Write charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
-        for exhibit in stream_exhibits(answers, self.plan, cell.dataset):
+        for exhibit in stream_exhibits(answers, self.plan.for_data(cell.dataset), cell.dataset):
             self.record.write_exhibit(cell, exhibit)
         if settings := self.settings.get(fold.dataset):
             self.record.write_exhibit(cell, tuning_exhibit(settings, self._tuned_by, fold.tuned_on))

@@ -499,3 +499,16 @@ def test_several_protocols_of_ranked_lists_are_refused(study):
     text = "study: s\ndata: {generate: 'log()'}\nsplit: k_folds(k=2)\nprotocol: [ranking, next_item]\nmodels: [Popular]"
     with pytest.raises(RecassayError, match="several protocols are for streams, and ranking is not one of streams"):
         planned(study(text + "\nmetrics: mrr\n"))
+
+
+def test_one_data_set_without_features_of_items_lacks_their_metrics_alone(write, tmp_path):
+    stream = 'generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"'
+    data = f'data: [{{name: bare, {stream}}}, {{name: full, {stream}, items: "item_features(items=50)"}}]'
+    path = write(replace=[(STUDY.splitlines()[1], data), ("[recall@5, mrr@5]", "[recall@5, ild@5]")])
+    found = ra.run_study(path, tmp_path / "out")
+    rows = {(row["dataset"], row["metric"]) for row in found.rows}
+    assert rows == {("bare", "recall@5"), ("full", "recall@5"), ("full", "ild@5")}
+    absent = [(row["dataset"], row["detail"]) for row in found.findings if row["code"] == "C018"]
+    assert absent == [("bare", "the data set has no features of items (`items:`), so it has no ild@5")]
+    with pytest.raises(UsageError, match=r"U105.*ild@5 needs the features of items, and bare has none"):
+        ra.run_study(write(replace=[(STUDY.splitlines()[1], data), ("[recall@5, mrr@5]", "[ild@5]")]), tmp_path / "no")
