@@ -10,9 +10,11 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import select
 import shutil
 import stat
 import struct
+import sys
 import tempfile
 import traceback
 import zlib
@@ -31,6 +33,7 @@ from recassay.errors import InputError, RecassayError, out_of_memory
 
 MOST_FILES = 100_000  # in a folder that is searched for the parts of a table
 STDIN = "-"
+QUIET = 2.0  # seconds without a writer after which a line says which pipe is waited for
 PACKAGE = Path(__file__).parents[2]
 ABOUT_CONTENT = (
     ValueError, OverflowError, EOFError, OSError, MemoryError, RecursionError, zlib.error, struct.error,
@@ -182,7 +185,12 @@ def _copy(pipe: Path) -> Path:
     if str(pipe) not in _copies:
         folder = Path(tempfile.mkdtemp(prefix="recassay-pipe-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        with pipe.open("rb") as source, (folder / pipe.name).open("wb") as target:
-            shutil.copyfileobj(source, target)
+        source = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # to wait for a writer aloud
+        if not select.select([source], [], [], QUIET)[0]:
+            print(f"Waiting for {pipe}: nothing has been written to it yet", file=sys.stderr)
+            select.select([source], [], [])
+        os.set_blocking(source, True)
+        with open(source, "rb") as pipe_end, (folder / pipe.name).open("wb") as target:
+            shutil.copyfileobj(pipe_end, target)
         _copies[str(pipe)] = folder / pipe.name
     return _copies[str(pipe)]

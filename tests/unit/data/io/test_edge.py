@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -78,6 +79,21 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
     writer.start()
     assert len(ra.read_run(tmp_path / "pipe.csv").items) == 2
     writer.join()
+
+
+def test_a_pipe_that_nobody_writes_to_is_waited_for_aloud(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(edge, "QUIET", 0.0)
+    os.mkfifo(tmp_path / "pipe.csv")
+    reader = threading.Thread(target=edge.regular_file, args=(tmp_path / "pipe.csv",))
+    reader.start()
+    said, deadline = "", time.monotonic() + 30
+    while not said and time.monotonic() < deadline:
+        said = capfd.readouterr().err
+        time.sleep(0.01)
+    assert said == f"Waiting for {tmp_path / 'pipe.csv'}: nothing has been written to it yet\n"
+    (tmp_path / "pipe.csv").write_text("user_id,item_id,score\n1,7,0.5\n")
+    reader.join()
+    assert len(ra.read_run(tmp_path / "pipe.csv").items) == 1
 
 
 @pytest.mark.parametrize("place", ["a frame", "a file"])
