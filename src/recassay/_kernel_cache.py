@@ -130,6 +130,10 @@ class Kernel:
         while _AT_START:
             _AT_START.pop(0)()
         dispatcher = compiled_with(**self._options)(self.__wrapped__)
+        if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT=1: the function itself
+            import numpy as np
+
+            return np.errstate(all="ignore")(dispatcher)  # integers wrap in silence, as in a compiled kernel
         if self._options.get("cache") and fcntl is not None:
             _compile_once(dispatcher)
         return dispatcher
@@ -137,11 +141,8 @@ class Kernel:
 
 def _compile_once(dispatcher: Any) -> None:
     """Change a numba dispatcher: before it compiles, it waits for another process that compiles the same kernel."""
-    cache: Any = getattr(dispatcher, "_cache", None)
-    compile_kernel = dispatcher.compile
-    if not hasattr(cache, "load_overload"):  # numba runs without compilation
-        return
-    load = _Loader(cache)
+    cache: Any = dispatcher._cache
+    load, compile_kernel = _Loader(cache), dispatcher.compile
     function = dispatcher.py_func
     lock = _KernelLock(Path(cache.cache_path) / f"{function.__module__}.{function.__qualname__}.lock")
 

@@ -156,3 +156,22 @@ def test_a_folder_that_others_can_write_to_is_not_used(read_only):
     use_writable_cache()
     assert Path(os.environ[VARIABLE]) != planted
     assert Path(os.environ[VARIABLE]).stat().st_mode & 0o077 == 0
+
+
+def test_kernels_run_without_compilation_where_numba_is_told_not_to_compile(tmp_path):
+    code = (
+        "import recassay as ra\n"
+        "run = {user: {item: 1 / (1 + item) for item in range(user, user + 4)} for user in range(6)}\n"
+        "truth = {user: [2, 5] for user in range(6)}\n"
+        "scores = ra.score(run, truth, ['ndcg@3', 'map'], resamples=50)\n"
+        "print(scores.summary().to_dicts())\n"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", code], env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for disabled in "01"
+    ]  # fmt: skip
+    assert printed[0] == printed[1]
+    assert "ndcg@3" in printed[0]

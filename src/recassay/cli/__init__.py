@@ -7,7 +7,9 @@ that the arguments name are imported, or all if they name none; each imports wha
 from __future__ import annotations
 
 import atexit
+import codecs
 import gc
+import io
 import os
 import sys
 import traceback
@@ -92,6 +94,31 @@ def options(
             load_file(path, where=f"--plugin {path}")
 
 
+PLAIN = {
+    **dict.fromkeys("–—−─", "-"), "│": "|", "├": "|", "└": "`", "…": "...", "±": "+/-", "²": "^2", "·": "*", "→": "->",
+    "≤": "<=", "≠": "!=", "∞": "inf", **dict.fromkeys("\u00a0\u202f\u2009", " "),
+}  # fmt: skip
+
+
+def spell(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for a part of a text that an encoding lacks: dashes and lines as ASCII, the rest as escapes.
+
+    A handler of errors for :mod:`codecs`.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    part = error.object[error.start : error.end]
+    return "".join(PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in part), error.end
+
+
+def never_fail_to_encode() -> None:
+    """Let standard output and standard error print every text, whatever their encoding."""
+    codecs.register_error("recassay", spell)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="recassay")
+
+
 def words() -> list[str]:
     """Return the words of the command line; while a shell completes a word, those that have been typed so far."""
     typed = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", ""))
@@ -108,6 +135,7 @@ def main() -> None:
     # a sixth of scoring a small file. After 2**20 it is still awake for the next of several products.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     warnings.formatwarning = lambda message, *_: f"note: {message}\n"
+    never_fail_to_encode()
     try:
         try:
             # the program name is stated because completion would not find it in `python -m recassay`

@@ -43,7 +43,8 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(document: Any) -> None:
     """Print a single JSON document to standard output, with control characters as escapes."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
     sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
