@@ -1,6 +1,6 @@
 # Byte code is kept even where the machine says not to: tests start hundreds of processes that would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-# Everything lives in .venv and .oldest; nothing is taken from the machine but Python 3.11 to 3.13 and make.
+# Everything lives in .venv and .oldest; nothing is taken from the machine but Python, 3.11 or newer, and make.
 BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check --quiet
 # Python compiles a module when it is first imported; most modules never are.
@@ -9,10 +9,11 @@ SOURCES := src tests bench docs examples .ci
 # the first of these Pythons ($(1)) that is there and fulfils a condition ($(2))
 found = $(shell for python in $(1); do \
   $$python -c 'import sys; sys.exit(not $(2))' 2>/dev/null && echo $$python && break; done)
-PYTHON ?= $(or $(call found,python3 python3.13 python3.12 python3.11,(3, 11) <= sys.version_info < (3, 14)),python3)
+PYTHON ?= $(or $(call found,python3 python3.13 python3.12 python3.11 python3.14,sys.version_info >= (3, 11)),python3)
 # Tests, linters and the site get the exact versions that were tested, and so does whatever is built for them.
-EXACT = requirements/newest-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
-EXACTLY = --constraint $(EXACT) --build-constraint $(EXACT)
+# A Python without a file of them, newer than those, gets the newest.
+EXACT = $(wildcard requirements/newest-$(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt)
+EXACTLY = $(if $(EXACT),--constraint $(EXACT) --build-constraint $(EXACT))
 # The oldest versions that pyproject.toml allows are tested on the oldest Python.
 PYTHON_3_11 ?= $(call found,$(PYTHON) python3.11 python3,sys.version_info[:2] == (3, 11))
 OLDEST := --constraint requirements/oldest-3.11.txt --build-constraint requirements/oldest-3.11.txt
@@ -43,7 +44,7 @@ test: .venv/tested  ## install what the tests need, in the versions that were te
 check: .venv/tested .venv/linted  ## in under a minute: style, types, and the tests next to what changed since the last commit
 	$(BIN)/python .ci/check.py
 
-test-all: test oldest-all processors packages properties fuzz kill flip live  ## all that can be tested: takes an hour, and Python 3.11 to 3.13
+test-all: test oldest-all processors packages properties fuzz kill flip live  ## all that can be tested: takes an hour, and each Python from 3.11 on
 
 oldest: .oldest/installed  ## part of the tests on the oldest versions that are allowed
 	$(ON_OLDEST) $(SENSITIVE)
@@ -82,7 +83,7 @@ live: .venv/tested  ## the long tests of the live judge, with hundreds of kills;
 processors: .venv/tested  ## tests whose digits could depend on the processor, under other settings of it
 	$(BIN)/python tests/processor/settings.py $(WHICH)
 
-packages: .venv/tested  ## build wheel and source, install each on Python 3.11 to 3.13 as users do, and run the demo
+packages: .venv/tested  ## build wheel and source, install each on every Python from 3.11 on as users do, and run the demo
 	$(BIN)/python .ci/packages.py
 
 update: .venv/pip  ## move requirements/*.txt on to the newest versions, and to the oldest that are allowed
@@ -115,13 +116,14 @@ clean:  ## remove what was made
 	rm -rf .venv .oldest .peers site recassay-demo .pytest_cache .hypothesis .mypy_cache .ruff_cache dist build
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
-	  { echo "recassay needs Python 3.11 to 3.13; say: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "recassay needs Python 3.11 or newer; say: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 .venv/pip: $(wildcard requirements/newest-*.txt) | .venv/bin/python
-	@$(BIN)/$(INSTALL) --upgrade --constraint $(EXACT) pip
+	@$(if $(EXACT),,echo "no exact versions for this Python in requirements: the newest are installed, which are not tested here")
+	@$(BIN)/$(INSTALL) --upgrade $(if $(EXACT),--constraint $(EXACT)) pip
 	@touch $@
 
 .venv/installed: pyproject.toml | .venv/pip

@@ -28,7 +28,7 @@ def main(pythons: list[str]) -> int:
         subprocess.run([str(builder), "-m", "hatchling", "build", "--directory", str(dist)], cwd=ROOT, check=True)
         packages = sorted(dist.iterdir())
         subprocess.run([str(builder), "-m", "twine", "check", "--strict", *map(str, packages)], check=True)
-        for python in pythons or PYTHONS:
+        for python in pythons or (*PYTHONS, "3.14", "3.15"):
             found = interpreter(python)
             if found is None:
                 print(f"python{python} is not on the path, or does not run: no package is tried on it", file=sys.stderr)

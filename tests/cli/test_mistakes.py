@@ -8,7 +8,8 @@ import sys
 import polars as pl
 import pytest
 
-from recassay.errors import CODES, InternalError
+import recassay as ra
+from recassay.errors import CODES, InputError, InternalError
 
 # Name: files that cause the error, arguments, code, and words of the message.
 SCORE = ("score", "truth.csv", "runs")
@@ -244,3 +245,24 @@ class TestExits:
             error = process.stderr.read().decode()
             process.wait()
         assert (process.returncode, error) == (0, "")
+
+
+GENERATED = """study: x
+data: {generate: 'log(users=60, items=40, events=900)'}
+split: last(n=1)
+models: [Popular]
+metrics: [ndcg@5]
+"""
+
+
+def test_a_working_folder_that_was_deleted_is_named(recassay, tmp_path, monkeypatch):
+    (tmp_path / "study.yaml").write_text(GENERATED)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for command in (("run", tmp_path / "study.yaml", "-o", "out"), ("score", "truth.csv", "run.csv", "-m", "ndcg")):
+        answer = recassay(*command)
+        assert (answer.code, answer.err.partition("]")[0]) == (2, "[I110"), answer.err
+    with pytest.raises(InputError, match="working folder"):
+        ra.run_study("study.yaml", "out")

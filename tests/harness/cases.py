@@ -21,6 +21,7 @@ import typer.main
 
 import recassay as ra
 from recassay import cli, drift, protocols, split
+from recassay.data.fold_files import write_fold
 from recassay.data.io.columns import parse_columns
 from recassay.data.io.manifest import Manifest
 from recassay.designs import parse_list
@@ -34,6 +35,7 @@ from recassay.study.config.reading import read_document
 from recassay.study.config.schema import read_study
 from recassay.study.plan.plan import make_plan
 
+from . import structures
 from .corpus import STREAM, STUDY, TABLE, WORDS, files, mutate
 
 _build_app = cli.build_app
@@ -75,6 +77,7 @@ def prepare(folder: Path) -> None:
     rows = [{"system": name, "user": user, "ndcg": user / 10} for name in "ab" for user in range(5)]
     pl.DataFrame(rows).write_csv(folder / "scores.csv")
     (folder / "study.yaml").write_bytes(STUDY)
+    write_fold(structures.things()["fold"], folder / "fold")
 
 
 @functools.cache  # typer takes longer to build it than most inputs take to run
@@ -85,7 +88,8 @@ def _command_line(names: tuple[str, ...]) -> Any:
 def make(number: int, seed: int) -> Case:
     """Return the input of a number: the same for the same seed."""
     rng = random.Random(f"{seed} {number}")
-    kind = rng.choices(("file", "names", "study", "options", "parquet", "manifest"), (10, 8, 3, 2, 2, 1))[0]
+    kinds = ("file", "names", "study", "options", "parquet", "manifest", "structures")
+    kind = rng.choices(kinds, (10, 8, 3, 2, 2, 1, 10))[0]
     if kind in ("file", "parquet"):
         known = files()
         suffix = ".parquet" if kind == "parquet" else rng.choice([name for name in known if name != ".parquet"])
@@ -95,6 +99,8 @@ def make(number: int, seed: int) -> Case:
         return "names", mutate(rng.choice(EXPRESSIONS), EXPRESSIONS, rng)
     if kind == "study":
         return "study", mutate(rng.choice((STUDY, STREAM)), [STUDY, STREAM], rng)
+    if kind == "structures":
+        return "structures", b"%d" % rng.randrange(10**9)
     if kind == "manifest":
         return "manifest", mutate(b'{"manifest": 1, "crc32": 2745614147}\n{}\n', EXPRESSIONS, rng)
     line = rng.choice(COMMANDS).encode()
@@ -129,7 +135,8 @@ def fault(error: BaseException) -> str:
     """Return a fault in one line: the type, and the innermost place in recassay."""
     places = [one for one in traceback.extract_tb(error.__traceback__) if "recassay" in one.filename]
     where = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else "?"
-    return f"FAULT {type(error).__name__} {where} {str(error)[:80]!r}"
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    return f"FAULT {type(error).__name__} {where} {str(error)[:80]!r}" + (f" in {notes}" if notes else "")
 
 
 def by_column(function: Callable[[Path], object]) -> Callable[[Path], object]:
@@ -221,4 +228,22 @@ def _options(data: bytes, _suffix: str, folder: Path) -> str:
     return "ok"
 
 
-RUNNERS = {"file": _file, "names": _names, "study": _study, "manifest": _manifest, "options": _options}
+def _structures(data: bytes, _suffix: str, folder: Path) -> None:
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        if data in structures.NAMES:
+            structures.call_soundly(data.decode())
+        else:
+            structures.call(data)
+    except BaseException as error:
+        error.add_note(data.decode() if data in structures.NAMES else structures.described(data))
+        raise
+    finally:
+        os.chdir(here)
+
+
+RUNNERS = {
+    "file": _file, "names": _names, "study": _study, "manifest": _manifest, "options": _options,
+    "structures": _structures,
+}  # fmt: skip

@@ -23,6 +23,7 @@ from pathlib import Path
 from .cases import Case, make, prepare, run
 from .corpus import TABLE
 from .flip import MEMORY_FOLDER
+from .structures import NAMES
 
 LONGEST = 10.0  # seconds of a processor that an input may take
 PATIENCE = 60.0  # seconds in which a process could run, until an input counts as a hang
@@ -32,6 +33,7 @@ MEMORY = 4 << 30  # bytes that a process may hold
 WARM_UP: tuple[Case, ...] = (
     ("file:.csv", TABLE.write_csv().encode()),
     ("options", b"run study.yaml -o warm-up"),
+    *(("structures", name) for name in NAMES),
 )
 STORED = Path(__file__).parent / "regressions"
 MOST_STORED = 20

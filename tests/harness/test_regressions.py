@@ -8,6 +8,7 @@ from recassay import cli
 
 from .cases import RUNNERS, make, prepare, run
 from .fuzz import STORED
+from .structures import NAMES
 
 SEED = 1
 
@@ -28,6 +29,11 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("path", sorted(STORED.glob("*-*")), ids=lambda path: path.name)
 def test_an_input_that_was_a_fault_is_refused_or_read(path, folder):
     assert "FAULT" not in run(stored_case(path), folder)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=str)
+def test_each_verb_of_the_structures_takes_its_sound_arguments(name, folder):
+    assert run(("structures", name), folder) == "ok"
 
 
 @pytest.mark.parametrize("kind", RUNNERS)

@@ -1,5 +1,6 @@
 """Arguments of a wrong type are errors with a code, whatever the function does with them."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,43 @@ def test_a_difference_too_small_for_any_number_of_users_needs_more_than_can_be_c
 def test_a_level_without_error_probability_is_refused(level):
     with pytest.raises(RecassayError, match="level"):
         Until(0.1, level=level)
+
+
+def test_what_failed_is_explained_by_the_argument_that_does_not_fit_its_annotation():
+    @checks_types
+    def shares(of: "Mapping[str, float]", names: "Iterable[str]" = (), n: "int" = 1):
+        return {name: of[name] / n for name in names}
+
+    assert shares({"a": 3}, ["a"], n=np.int64(2)) == {"a": 1.5}
+    for of, names, word in (
+        ({"a": "x"}, ["a"], "of must be a dict with values that are each a number"),
+        ({"a": 1.0}, [[]], "names must be several values, each a text"),
+        ({}, iter(["b"]), "of must be"),
+    ):
+        with pytest.raises(RecassayError, match=f"U102. {word}"):
+            shares(of, names)
+    with pytest.raises(ZeroDivisionError):  # every argument is of its type: this is what it seems
+        shares({"a": 1.0}, ["a"], n=0)
+    with pytest.raises(RecassayError, match="n must be a whole number, got True"):
+        shares({"a": 1.0}, ["a"], n=True)
+
+
+def test_one_rank_of_numpy_is_a_rank_and_bytes_are_not():
+    assert ra.correct(np.int64(3), sample=9, pool=100, interval=None).means["n"].to_list() == [1] * 4
+    for wrong in (b"x", [[1, [2]]], [object()]):
+        with pytest.raises(RecassayError) as caught:
+            ra.correct(wrong, sample=9, pool=100)
+        assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("rows", [{1: {None: [object()]}}, [["a", [object()]]], [[["a"]], [["b"]]]], ids=str)
+def test_lists_and_objects_in_a_table_of_items_have_codes(rows):
+    with pytest.raises(RecassayError) as caught:
+        ra.read_items(rows)
+    assert caught.value.exit_code == 2
+
+
+def test_an_error_about_a_lone_surrogate_can_be_printed():
+    with pytest.raises(RecassayError) as caught:
+        ra.metrics.parse_metric("\ud800")
+    assert "\\ud800" in str(caught.value).encode("utf-8").decode()

@@ -22,6 +22,7 @@ from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.base.capabilities import ModelSource
 from recassay.models.base.registry import parse as parse_model
+from recassay.naming.arguments import checks_types
 from recassay.protocols.base import BaseProtocol, Protocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.threads import Progress
@@ -74,6 +75,7 @@ def play(
 ) -> Stream: ...
 
 
+@checks_types
 def play(
     model: ModelSource,
     fold: Fold | SparkFold | Interactions,

@@ -22,7 +22,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from recassay.cli._values import PlainCommand, PlainGroup
-from recassay.errors import InputError, RecassayError
+from recassay.errors import RecassayError, names_no_file, unusable_file
 
 # Module and function of every command, in the order of the help.
 COMMANDS = {
@@ -155,9 +155,9 @@ def main() -> None:
         from recassay.data.io.write import is_full, unwritten
 
         if not is_full(error):
-            if error.filename is None:
+            if error.filename is None and not names_no_file(error):
                 _report_bug()
-            _fail(InputError("I110", f"cannot use {error.filename!r:.200}: {error.strerror}"))
+            _fail(unusable_file(error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(unwritten(error, error.filename or "standard output"))
     except MemoryError as error:
@@ -172,10 +172,8 @@ def main() -> None:
 
 
 def _fail(error: RecassayError) -> NoReturn:
-    """Print an error to standard error, with control characters made visible, and exit with the error's status."""
-    from recassay.errors import printable
-
-    typer.echo(printable(str(error), keep="\n"), err=True)
+    """Print an error to standard error, and exit with its status."""
+    typer.echo(str(error), err=True)
     sys.exit(error.exit_code)
 
 

@@ -316,7 +316,7 @@ def score(
                     profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
                 ),
                 uncertainty=uncertainty,
-                execution=Execution(engine, memory, work, threads, report),
+                execution=Execution(engine, memory, work, threads, report),  # type: ignore[arg-type]
                 groups=GroupOptions(by or (), by_item or (), smallest_group, correction),
             )
         comparison = None
@@ -339,7 +339,7 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
     from recassay.api.choice import choose
     from recassay.engine.options import Execution
 
-    return choose(execution=Execution(engine=engine)).run_sources(runs)
+    return choose(execution=Execution(engine=engine)).run_sources(runs)  # type: ignore[arg-type]
 
 
 def _show(

@@ -26,15 +26,17 @@ from recassay.comparison.pairs import (
 )
 from recassay.comparison.rechecks import Recheck, without_findings
 from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import check_word, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.adjustment import CORRECTIONS, adjust
+from recassay.stats.adjustment import adjust
 from recassay.stats.differences import Differences, largest_magnitude
 from recassay.stats.effects import EFFECTS
 from recassay.stats.intervals import intervals, means
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions
-from recassay.stats.significance import TESTS, run_test
+from recassay.stats.significance import run_test
 
 FEW_UNITS = 10  # below this an interval deserves little trust
 BATCH = 64  # pairs resampled together, and the values they may hold: bounds the memory, changes no bit
@@ -124,20 +126,15 @@ class SignificanceOptions:
     ``seed``.
     """
 
-    test: str = "permutation"
-    correction: str = "holm"
-    effect: str = "d_z"
+    test: choices.TestName = "permutation"
+    correction: choices.Correction = "holm"
+    effect: choices.Effect = "d_z"
     level: float = 0.95
     seed: int = 0
     resamples: int | str = "auto"
 
     def __post_init__(self) -> None:
-        for name, given, known in (
-            ("test", self.test, TESTS),
-            ("correction", self.correction, CORRECTIONS),
-            ("effect size", self.effect, EFFECTS),
-        ):
-            check_word(name, given, known)
+        check_fields(self)
 
     @property
     def alpha(self) -> float:

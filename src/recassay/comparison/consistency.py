@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.score_set import AXES, Place, ScoreSet, score_set
@@ -100,6 +101,7 @@ class Consistency(Displayable):
         return {**made, "rows": rows, "swaps": [asdict(swap) for swap in self.swaps]}
 
 
+@checks_types
 def consistency(
     scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores],
     *,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores
 from recassay.stats.ranks import rounded
@@ -23,6 +24,7 @@ from recassay.stats.ranks import rounded
 Floats = NDArray[np.float64]
 
 
+@checks_types
 def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
     """Return a row per system, best first: the weighted score, and the contribution of each metric.
 
@@ -55,6 +57,7 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
     )
 
 
+@checks_types
 def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame:
     """Return a row per system: its Pareto front, and the systems that dominate it.
 

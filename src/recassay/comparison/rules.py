@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recassay.naming import choices
-from recassay.naming.arguments import check_words
+from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import Expression, Value
 
 Ties = choices.SuddenDeathTies
@@ -36,7 +36,7 @@ class Rules:
     relevant_from: float = 1.0
 
     def __post_init__(self) -> None:
-        check_words(self)
+        check_fields(self)
 
     def heading(self, at: int) -> str:
         """Return the name of the score at the cut-off ``at``, as in tables, with the rules that are not the default.

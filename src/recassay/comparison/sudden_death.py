@@ -22,6 +22,7 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.comparison.rules import NAME, PLAIN, Rules
 from recassay.errors import UsageError
+from recassay.naming import choices
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
@@ -297,7 +298,7 @@ class SuddenDeath(Displayable):
         The test is McNemar's, or with several folds or ``ties="split"`` a permutation test, unless ``how`` names
         another. ``at`` is one cut-off (default: the deepest) or several.
         """
-        test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
+        test: choices.TestName = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
         at = at if isinstance(at, tuple) else self._cutoff(at)
         return compare(self.scores(at), how, baseline=baseline, threads=self.threads)

@@ -10,6 +10,7 @@ import polars as pl
 
 from recassay.comparison.overall import Floats, fronts
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Expression, parse, suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores
@@ -95,6 +96,7 @@ class TradeOff(Displayable):
         )
 
 
+@checks_types
 def trade_off(
     points: pl.DataFrame | Scores,
     accuracy: str,

@@ -22,6 +22,7 @@ from recassay.data.read import read_interactions, read_truth
 from recassay.data.sequence_files import is_sequence_fold, read_sequence_fold, write_sequence_fold
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
+from recassay.naming.arguments import checks_types
 
 TRAIN, TRUTH, VALIDATION, ABOUT = "train.parquet", "truth.parquet", "validation.parquet", "fold.json"
 
@@ -77,6 +78,7 @@ def folds_in(folder: str | Path) -> list[Path]:
     return sorted(path for path in Path(folder).iterdir() if is_fold(path)) if Path(folder).is_dir() else []
 
 
+@checks_types
 def read_fold(folder: str | Path) -> Fold | SequenceFold:
     """Return the fold stored in a folder, over the users and items of its files; raise I118 if there is none.
 

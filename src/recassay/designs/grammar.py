@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value, parse_parameters, split, suggest
 from recassay.naming.named import check_type
@@ -136,6 +137,7 @@ def parameters_of(name: str) -> str:
     return f"n, by, replace{more}" if name.endswith("NN") or name.startswith("U") else ""
 
 
+@checks_types
 def parse(text: str | Design) -> Design:
     """Return the design that a text names, or raise U118."""
     if isinstance(text, Design):
@@ -166,6 +168,7 @@ def parse(text: str | Design) -> Design:
     )
 
 
+@checks_types
 def parse_list(texts: str | Design | Iterable[str | Design]) -> list[Design]:
     """Return the designs of a list, or of one text separated by commas or blanks, without duplicates.
 

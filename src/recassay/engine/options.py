@@ -15,11 +15,10 @@ from recassay.data.read import Columns
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.naming import choices
-from recassay.naming.arguments import check_words
-from recassay.naming.grammar import check_word, suggest
+from recassay.naming.arguments import check_fields
+from recassay.naming.grammar import suggest
 from recassay.stats.intervals import Uncertainty
 
-ENGINES = choices.words(choices.Engine)
 WORDS: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in get_type_hints(Conventions).items()} | {
     "missing": choices.words(choices.Missing)
 }
@@ -59,7 +58,7 @@ class ReadOptions:
         return self.run_columns.get(run, self.columns)
 
     def __post_init__(self) -> None:
-        check_words(self)
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,7 @@ class ConventionOptions:
     users: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, known in WORDS.items():
             value = getattr(self, name)
             if value is not None and value not in known and (name, value) != ("missing", "allow"):
@@ -106,16 +106,16 @@ class GroupOptions:
     by: str | Sequence[str] = ()
     by_item: str | Sequence[str] = ()
     smallest_group: int = 10
-    correction: str = "holm"
+    correction: choices.Correction = "holm"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("by", "by_item"):
             given = getattr(self, name)
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given or ()))
         if self.smallest_group < 2:
             what = f"smallest_group must be at least 2, got {self.smallest_group}"
             raise UsageError("U102", what, hint="the default is 10: the mean of fewer users says little")
-        check_word("correction", self.correction, choices.words(choices.Correction))
 
     @property
     def requested(self) -> bool:
@@ -132,21 +132,14 @@ class Execution:
     write. ``threads`` is at least 1, or None for all processors. ``progress`` is called while work is under way.
     """
 
-    engine: str | None = None
+    engine: choices.Engine | None = None
     memory: str | int | None = None
     work: str | Path | None = None
     threads: int | None = None
     progress: Callable[..., None] | None = None
 
     def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise UsageError(
-                "U102",
-                f"threads must be at least 1, got {self.threads}",
-                hint="1 or more, or None for all processors",
-            )
-        if self.engine is not None:
-            check_word("engine", self.engine, ENGINES)
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -165,7 +158,7 @@ class DesignOptions:
     variance: bool = True
 
     def __post_init__(self) -> None:
-        check_words(self)
+        check_fields(self)
 
 
 def population_or_table(users: Any) -> tuple[str | None, Any]:

@@ -241,7 +241,7 @@ class RecassayError(Exception):
             lines.append(f"  Where: {self.where}")
         if self.hint:
             lines.append(f"  Try:   {self.hint}")
-        return "\n".join(lines)
+        return printable("\n".join(lines), keep="\n")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.code, self.what, self.where, self.hint)
@@ -289,6 +289,18 @@ def out_of_memory(error: BaseException | str, *, where: str = "", hint: str = ""
     detail = str(error).splitlines()[0] if str(error) else "the system gave no more"
     hint = hint or "score run files with a budget: --memory 2GB; or use a machine, or a limit, with more memory"
     return UsageError("U143", f"not enough memory: {detail}", where=where, hint=hint)
+
+
+def names_no_file(error: OSError) -> bool:
+    """Return whether something without a name was not found, which only the working folder is."""
+    return error.filename is None and isinstance(error, FileNotFoundError)
+
+
+def unusable_file(error: OSError) -> InputError:
+    """Return the error I110 for a file or folder that the system refuses, or for a working folder that is gone."""
+    if names_no_file(error):
+        return InputError("I110", "the working folder no longer exists", hint="change to a folder that exists")
+    return InputError("I110", f"cannot use {error.filename!r:.200}: {error.strerror}")
 
 
 class InputError(RecassayError):

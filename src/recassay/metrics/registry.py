@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Expression, Value, parse, split
 from recassay.naming.registry import Registry
 
@@ -36,6 +37,7 @@ def find(name: str, *, where: str = "") -> type[Metric]:
     return METRICS.find(name, where=where)
 
 
+@checks_types
 def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None) -> Metric:
     """Return a metric from its name; ``defaults`` replace defaults of parameters that the text leaves out.
 

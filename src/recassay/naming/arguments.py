@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import numbers
+import operator
 import os
+import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from fractions import Fraction
+from itertools import repeat
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from recassay.errors import UsageError
+from recassay.errors import RecassayError, UsageError, names_no_file, out_of_memory, unusable_file
 from recassay.naming.grammar import suggest
 
 KINDS: dict[Any, tuple[type, str]] = {
@@ -24,6 +29,14 @@ KINDS: dict[Any, tuple[type, str]] = {
     NoneType: (NoneType, "None"),
 }
 
+# Words that mean the same wherever a function has them: the limits of their values, and how they are said.
+LARGEST = 1 << 60  # whole numbers from here on are no counts
+NAMELESS = (errno.ENAMETOOLONG, errno.EINVAL)  # what the system says of a path that can name nothing
+LIMITS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "level": (lambda value: 0 < value < 1, "between 0 and 1", "for example 0.95"),
+    "block": (lambda value: value >= 1, "at least 1", "leave it out for the default"),
+    "threads": (lambda value: value is None or value >= 1, "at least 1", "leave it out for all processors"),
+}
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -31,12 +44,13 @@ Result = TypeVar("Result")
 def checks_types(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Return the function with a check of its arguments: U107 for an unknown word, U102 for another wrong type.
 
-    Annotations made of words (``Literal``), texts, numbers, paths and None are checked; others are left to the
-    function.
+    Annotations made of words (``Literal``), texts, numbers, paths and None are checked before the call. If the call
+    fails with an exception of Python, all annotations are checked, with the members of lists and dicts: an argument
+    that does not fit its own explains the exception. Messages of the function itself come first, as they know more.
 
     >>> @checks_types
-    ... def half(size: float | None, rounded: Literal["up", "down"] = "up") -> float:
-    ...     return (size or 0) / 2
+    ... def half(size: float | None, rounded: Literal["up", "down"] = "up", names: Iterable[str] = ()) -> float:
+    ...     return (size or 0) / 2 + len(", ".join(names))
     >>> half(3)
     1.5
     >>> half("3")
@@ -48,31 +62,61 @@ def checks_types(function: Callable[Given, Result]) -> Callable[Given, Result]:
     recassay.errors.UsageError: [U107] rounded='upp' is not known.
       Where: half
       Try:   did you mean 'up'?
+    >>> half(3, names=[3])
+    Traceback (most recent call last):
+    recassay.errors.UsageError: [U102] names must be several values, each a text, got [3].
+      Where: half
     """
-    parameters = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    positional = [name for name, of in parameters.items() if of.kind == of.POSITIONAL_OR_KEYWORD]
+    several = next((name for name, of in parameters.items() if of.kind == of.VAR_POSITIONAL), "")
 
     @functools.cache  # what annotations name may be defined after the function
-    def kinds() -> dict[str, tuple[Any, ...]]:
-        hints = {name: _kinds_of(function, name) for name in parameters}
-        return {name: found for name, found in hints.items() if found}
+    def hints() -> dict[str, Any]:
+        return {name: _hint_of(function, name) for name in parameters}
 
     @functools.wraps(function)
-    def call(*arguments: Given.args, **keywords: Given.kwargs) -> Result:
-        for name, value in (*zip(parameters, arguments, strict=False), *keywords.items()):
-            if name in kinds():
-                check_argument(function.__name__, name, value, kinds()[name])
-        return function(*arguments, **keywords)
+    def call(*arguments: Any, **keywords: Any) -> Result:
+        arguments, keywords = tuple(map(_plain, arguments)), {name: _plain(one) for name, one in keywords.items()}
+        names = [*positional, *repeat(several, len(arguments))]
+        given = [*zip(names, arguments, strict=False), *keywords.items()]
+        given = [(name, value) for name, value in given if name in hints()]
+        for name, value in given:
+            if kinds := _checkable(hints()[name]):
+                check_argument(function.__name__, name, value, kinds)
+        try:
+            return function(*arguments, **keywords)
+        except RecassayError:
+            raise
+        except MemoryError as error:
+            raise out_of_memory(error) from None
+        except Exception as error:
+            if isinstance(error, OSError) and (error.errno in NAMELESS or names_no_file(error)):
+                raise unusable_file(error) from None
+            if isinstance(error, UnicodeEncodeError) or "embedded null" in str(error):
+                raise UsageError("U102", f"a text cannot be written: {error}", where=function.__name__) from None
+            for name, value in given:
+                if _explains(value, hints()[name]):
+                    raise _unfit(function.__name__, name, value, hints()[name]) from None
+            raise
 
-    return call
+    return typing.cast("Callable[Given, Result]", call)
 
 
-def _kinds_of(function: Callable[..., Any], name: str) -> tuple[Any, ...]:
-    """Return the kinds that the annotation of a parameter names; none if it names one that is not checked."""
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy, or a fraction, as a number of Python that can be stored as text; else the value."""
+    if isinstance(value, Fraction):
+        return float(value)
+    return value.item() if isinstance(value, numbers.Number) and hasattr(value, "item") else value
+
+
+def _hint_of(function: Callable[..., Any], name: str) -> Any:
+    """Return the annotation of a parameter; Any if it names a type that only the type checker imports."""
     annotated = SimpleNamespace(__annotations__={name: function.__annotations__.get(name, Any)})
     try:
-        return _checkable(typing.get_type_hints(annotated, vars(inspect.getmodule(function)))[name])
-    except NameError:  # a type that only the type checker imports
-        return ()
+        return typing.get_type_hints(annotated, vars(inspect.getmodule(function)))[name]
+    except NameError:
+        return Any
 
 
 def _checkable(hint: Any) -> tuple[Any, ...]:
@@ -81,21 +125,104 @@ def _checkable(hint: Any) -> tuple[Any, ...]:
     return kinds if all(kind in KINDS or typing.get_origin(kind) is Literal for kind in kinds) else ()
 
 
-def check_words(options: object) -> None:
-    """Raise U107 if a field of an options object holds a word that its ``Literal`` type does not list."""
+def _explains(value: object, hint: Any) -> bool:
+    """Return whether a value explains why a function failed: it does not fit, is empty or huge, or hides itself."""
+    try:
+        empty = isinstance(value, Sized) and not isinstance(value, str) and not len(value)
+        huge = isinstance(value, int) and abs(value) >= LARGEST
+        return not fits(value, hint) or ((empty or huge) and hint is not Any)
+    except Exception:
+        return True
+
+
+def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each kind of annotation
+    """Return whether a value is what an annotation says; what cannot be told of it counts as fitting.
+
+    >>> fits([1, 2], Iterable[int]), fits(["x"], Iterable[int] | None), fits({"a": 1}, Mapping[str, float])
+    (True, False, True)
+    """
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    kind = origin or hint
+    if origin in (typing.Union, UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if hint in KINDS:
+        flag, huge = isinstance(value, bool), isinstance(value, int) and abs(value) > sys.float_info.max
+        return (
+            isinstance(value, KINDS[hint][0]) and not (flag and hint in (int, float)) and not (huge and hint is float)
+        )
+    if origin is tuple:
+        ends = parts[:1] * len(value) if parts[-1] is ... and isinstance(value, Sized) else parts
+        return isinstance(value, tuple | list) and len(value) == len(ends) and all(map(fits, value, ends))
+    if hint is Any or not isinstance(kind, type) or _is_vague(kind):
+        return True
+    if not isinstance(value, kind) or (origin is not None and isinstance(value, str | bytes)):
+        return False
+    if not parts or not issubclass(kind, Iterable):
+        return True
+    if isinstance(value, Iterator):  # what it held is gone, so nothing speaks for it
+        return parts[0] in (Any, object)
+    if isinstance(value, Mapping):
+        return all(all(map(fits, pair, parts)) for pair in value.items())
+    return all(fits(part, parts[0]) for part in typing.cast("Iterable[Any]", value))
+
+
+def _is_vague(kind: type) -> bool:
+    """Return whether a kind is a protocol of which Python cannot tell at run time who follows it."""
+    return getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False)
+
+
+def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
+    return UsageError("U102", f"{name} must be {_said(hint)}, got {_shown(value)}", where=where)
+
+
+def _said(hint: Any) -> str:  # noqa: PLR0911 - as above
+    """Return what an annotation asks for, in words."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint in KINDS:
+        return KINDS[hint][1]
+    if origin in (typing.Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_said, parts)))
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    if origin is tuple:
+        return f"a tuple of {' and '.join(_said(part) for part in parts if part is not ...)}"
+    if origin is not None and issubclass(origin, Mapping):
+        return f"a dict with values that are each {_said(parts[1])}"
+    if origin is not None and issubclass(origin, Iterable):
+        return f"several values, each {_said(parts[0])}"
+    return "a function" if origin is Callable else f"an object of {getattr(origin or hint, '__name__', hint)}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as text of at most 80 characters; its type if it refuses to be shown."""
+    try:
+        return f"{value!r:.80}"
+    except Exception:
+        return f"an object of {type(value).__name__}"
+
+
+def check_fields(options: object) -> None:
+    """Raise U107 or U102 if a field of an options object is not what its annotation says."""
+    where = type(options).__name__
     for name, hint in typing.get_type_hints(type(options)).items():
-        kinds = _checkable(hint)
-        if any(typing.get_origin(kind) is Literal for kind in kinds):
-            check_argument(type(options).__name__, name, getattr(options, name), kinds)
+        value = getattr(options, name)
+        if kinds := _checkable(hint):
+            check_argument(where, name, value, kinds)
+        elif not fits(value, hint):
+            raise _unfit(where, name, value, hint)
 
 
 def check_argument(where: str, name: str, value: object, kinds: tuple[Any, ...]) -> None:
     """Raise U107 or U102 unless the ``value`` of the parameter ``name`` of a function is of one of the ``kinds``."""
-    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
-    plain = [KINDS[kind] for kind in kinds if kind in KINDS]
-    if isinstance(value, tuple(kind for kind, _ in plain)) or (isinstance(value, str) and value in words):
+    if any(fits(value, kind) for kind in kinds):
+        limit, said, hint = LIMITS.get(name, (None, "", ""))
+        if limit is not None and not limit(value):
+            raise UsageError("U102", f"{name} must be {said}, got {_shown(value)}", hint=hint)
         return
+    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
     if words:
-        raise UsageError("U107", f"{name}={value!r:.80} is not known", where=where, hint=suggest(str(value), words))
-    said = " or ".join(said for _, said in plain)
-    raise UsageError("U102", f"{name} must be {said}, got {value!r:.80}", where=where)
+        what = f"{name}={_shown(value)} is not known"
+        raise UsageError("U107", what, where=where, hint=suggest(_shown(value).strip("'"), words))
+    raise _unfit(where, name, value, functools.reduce(operator.or_, kinds))

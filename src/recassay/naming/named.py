@@ -123,7 +123,7 @@ def check_type(name: str, field: str, value: object, kind: Any) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     fits: dict[Any, bool] = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
     fits |= {bool: isinstance(value, bool), type(None): value is None, object: True}
-    if value in words or any(fits[one] for one in plain):
+    if any(type(value) is type(word) and value == word for word in words) or any(fits[one] for one in plain):
         return
     wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in plain)
     hint = suggest(str(value), [str(word) for word in words]) if words else f"give a value of type {wanted}"

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -179,6 +179,7 @@ class Outcomes(Displayable):
         return digest.hexdigest()
 
 
+@runtime_checkable
 class Played(Protocol):
     """An interface of objects that hold the results of playing a system on a stream."""
 

@@ -25,7 +25,10 @@ def check_prior(prior: Prior) -> Float | None:
         if prior == "uniform":
             return None
         raise _prior_error(f"there is no prior '{prior}'")
-    found = np.asarray(prior, np.float64).ravel()
+    try:
+        found = np.asarray(prior, np.float64).ravel()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _prior_error(f"the prior is not numbers: {error}") from None
     if found.size < 2:
         raise _prior_error(f"a prior needs at least 2 ranks, got {found.size}")
     wrong = ~((found >= 0) & np.isfinite(found))

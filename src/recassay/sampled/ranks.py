@@ -100,7 +100,7 @@ def _ranks(
     where = str(source) if isinstance(source, str | Path) else name
     if _is_array(source):
         rank: ArrayLike = source
-        users = pl.Series(USER, np.arange(len(source)))
+        users = pl.Series(USER, np.arange(np.size(source)))
         pools = pool
     else:
         frame = read_table(source, "ranks", columns=columns)
@@ -114,9 +114,9 @@ def _ranks(
 
 def _is_array(source: Any) -> bool:
     """Return whether the source is an array or a sequence of numbers, not a table or a collection of systems."""
-    if isinstance(source, np.ndarray | pl.Series | range):
+    if isinstance(source, np.ndarray | pl.Series | range | int | float):
         return True
-    if isinstance(source, Sequence) and not isinstance(source, str):
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes | bytearray | memoryview):
         return all(isinstance(one, int | float | np.number) for one in source)
     return hasattr(source, "__array__") and not hasattr(source, "columns")  # a pandas series, a tensor
 
@@ -127,7 +127,10 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
     >>> check_ranks([1.0, 3.0], sample=5).tolist()
     [1, 3]
     """
-    found = np.asarray(ranks, np.float64).ravel()
+    try:
+        found = np.asarray(ranks, np.float64).ravel()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("I202", f"ranks are not numbers: {error}", where=where) from None
     if not found.size:
         raise InputError("I103", "there are no ranks", where=where)
     inside = (found >= 1) & (found <= sample + 1)
@@ -166,7 +169,10 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
             where=where,
             hint="give pool, the number of items without the relevant one and excluded ones, or a column of that name",
         )
-    found = np.asarray(pool, np.float64).ravel()
+    try:
+        found = np.asarray(pool, np.float64).ravel()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("I202", f"pools are not numbers: {error}", where=where) from None
     if found.size not in (1, cases):
         raise InputError(
             "I332", f"there are {found.size:,} pools for {cases:,} cases", where=where, hint="give one for each case"

@@ -26,6 +26,8 @@ from recassay.split.boundaries import Boundary, find_boundaries
 from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down, row_draws, uniform, user_draws
 from recassay.split.partitions import PartitionedLog
 
+MOST_FOLDS = 1_000_000
+
 
 @dataclass(frozen=True, repr=False)
 class RandomSplit(Split):
@@ -131,6 +133,8 @@ class KFolds(Split):
     def validate(self) -> None:
         """Raise an error unless there are at least two folds and some ratings are left for training."""
         self.count("k", 2)
+        if self.k > MOST_FOLDS:
+            raise self.refuse("k", f"there are at most {MOST_FOLDS:,} folds")
         if self.validation:
             self.share("validation")
             if self.validation + 1 / self.k >= 1:

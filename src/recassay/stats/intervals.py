@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.arguments import check_words
+from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import suggest
 from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
@@ -49,7 +49,7 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         """Raise U107 for an unknown method, U102 if the number of resamples cannot be used."""
-        check_words(self)
+        check_fields(self)
         check_resamples(self.resamples)
 
 
@@ -136,7 +136,6 @@ def intervals(
     (0.217118, 0.897882)
     """
     method = _resolve(method, values.shape[0])
-    _check_level(level)
     options = ResamplingOptions(seed, resamples, threads, progress)
     if method not in _RESAMPLING or not is_remembering():
         return _bounds_of_columns(values, weights, method, level, options)
@@ -186,7 +185,6 @@ def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, l
     ``totals`` give the mean and ``spread`` the moments of the units' influence. ``method`` is ``normal`` or ``abc``;
     ``bootstrap`` is then ``abc``.
     """
-    _check_level(level)
     if not math.isfinite(totals.greatest - totals.least):
         return np.nan, np.nan
     if totals.constant:
@@ -302,11 +300,6 @@ def _resolve(method: str, units: int, few: int = LARGE) -> str:
     if method not in METHODS:
         raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
     return method
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise UsageError("U102", f"the level must be between 0 and 1, got {level}", hint="for example 0.95")
 
 
 def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:

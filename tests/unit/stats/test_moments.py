@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recassay.errors import UsageError
-from recassay.stats.intervals import bounds_from_moments, intervals, is_analytic
+from recassay.stats.intervals import Uncertainty, bounds_from_moments, intervals, is_analytic
 from recassay.stats.moments import InfluenceSums, Totals
 
 D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])
@@ -108,7 +108,7 @@ def test_abc_and_normal_are_analytic_and_bootstrap_only_for_many_units():
     with pytest.raises(UsageError, match="no interval method 'abd'"):
         is_analytic("abd", 10)
     with pytest.raises(UsageError, match="level must be between 0 and 1, got 95"):
-        bounds(D, level=95)
+        Uncertainty(level=95)
 
 
 def test_pickled_moments_are_small():

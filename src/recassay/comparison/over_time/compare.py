@@ -256,7 +256,9 @@ def declared(
     There is a row per pair of systems and comparison, as in ``summary``. If ``compared`` is a mapping, its keys are in
     the column ``stream``.
     """
-    named = compared.items() if isinstance(compared, Mapping) else ((None, one) for one in compared)
+    named = list(compared.items() if isinstance(compared, Mapping) else ((None, one) for one in compared))
+    if not named:
+        raise UsageError("U113", "there are no comparisons", hint="ra.compare_over_time(a, b, metric=...) makes one")
     rows = [
         {**({"stream": name} if name else {}), **duel.row(), "alpha": one.testing.alpha}
         for name, one in named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,7 @@ from recassay.results.outcomes import EVENT, Outcomes, Played, outcomes_of
 from recassay.stats.anytime import TUNED_FOR
 
 
+@runtime_checkable
 class Copies(Protocol):
     """A protocol for the results of several copies of one system on one stream, each with its own users."""
 

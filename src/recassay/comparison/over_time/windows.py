@@ -67,6 +67,9 @@ class WindowOptions:
         return f"the last {self.window:,.10g} {unit}"
 
 
+LONGEST = 2.0**62  # events or units of time of a window
+
+
 @dataclass(frozen=True, eq=False)
 class PastWindows:
     """The window of past events that ends with each scored event.
@@ -137,7 +140,7 @@ def windows(
         )  # fmt: skip
     if window is None:
         window = min(WIDEST, max(1, (scored if by == "scored" else events) // PARTS))
-    if not (window > 0 and np.isfinite(window)) or (by != "time" and window != int(window)):
+    if not 0 < window < LONGEST or (by != "time" and window != int(window)):
         raise UsageError(
             "U196", f"window must be a whole number of events, at least 1, got {window:g}", hint="window=5000"
         )

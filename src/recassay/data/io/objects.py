@@ -224,7 +224,7 @@ def _series_of_blocks(name: str, values: Callable[[int, int], list[Any]], n: int
     """
     with contextlib.suppress(TypeError, pl.exceptions.PolarsError, OverflowError):
         found = [pl.Series(name, values(begin, end), strict=True) for begin, end in blocks(n, size)]
-        if len({block.dtype for block in found}) == 1:
+        if len({block.dtype for block in found}) == 1 and found[0].dtype != pl.Object:
             return pl.concat(found)
     return _series(name, values(0, n), where)
 
@@ -274,10 +274,10 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
 
     Integers and fractions may be mixed; raise I202, naming the table (``where``), for any other mixture of types.
     """
-    try:
-        return pl.Series(name, values, strict=True)
-    except (TypeError, pl.exceptions.PolarsError, OverflowError):
-        kinds = {type(value): value for value in values if value is not None}
+    with contextlib.suppress(TypeError, pl.exceptions.PolarsError, OverflowError):
+        if (series := pl.Series(name, values, strict=True)).dtype != pl.Object:
+            return series
+    kinds = {type(value): value for value in values if value is not None}
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):  # beyond 64 bits, perhaps as ids
         return integers_or_text(pl.Series(name, [None if value is None else str(value) for value in values]))
     if all(issubclass(kind, int | float | np.number) for kind in kinds):

@@ -59,7 +59,7 @@ def _are_times(column: pl.Series) -> bool:
         return bool(column.len())
     numbers = _as_numbers(column)
     if numbers is not None:
-        return bool(numbers.min() >= EPOCH) and numbers.n_unique() > 1  # type: ignore[operator]
+        return bool(numbers.len() and numbers.min() >= EPOCH) and numbers.n_unique() > 1  # type: ignore[operator]
     try:
         return column.dtype == pl.String and as_time(column).dtype.is_temporal()
     except InputError:

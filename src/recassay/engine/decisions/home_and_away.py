@@ -17,6 +17,7 @@ from recassay.metrics.beyond.calibration import Calibration
 from recassay.metrics.beyond.diversity import EILD, ILD
 from recassay.metrics.beyond.subtopics import SubtopicRecall
 from recassay.metrics.registry import parse_metric
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import parse, suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
@@ -71,6 +72,7 @@ class HomeAndAway(Displayable):
         )
 
 
+@checks_types
 def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) -> HomeAndAway:
     """Rank every system under every metric, and mark the metrics that are close to what a system optimises.
 

@@ -13,6 +13,7 @@ import polars as pl
 from recassay.comparison.across import ROPE, MeanRanks, MeansTable, rank_means
 from recassay.engine.finished.read import FinishedScores
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.stats.aggregation import RULES
@@ -185,6 +186,7 @@ class FinishedConclusions:
         }
 
 
+@checks_types
 def conclude(
     finished: FinishedScores,
     *,

@@ -14,6 +14,7 @@ from recassay.comparison.across import MeansTable
 from recassay.data.io import open_table
 from recassay.engine.lists.score_sets import higher_is_better, parse_numbers
 from recassay.errors import InputError, UsageError
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.score_set import GIVEN
 
@@ -100,6 +101,7 @@ def is_finished(source: object) -> bool:
         return False
 
 
+@checks_types
 def read_finished(
     source: object,
     *,

@@ -18,6 +18,7 @@ from recassay.engine.lists.score_joins import join_scorings
 from recassay.errors import InputError, RecassayError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metric
+from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.portable import elementary
 from recassay.results.design_scores import DesignScores
@@ -32,6 +33,7 @@ LOWER_IS_BETTER = ("rmse", "mae", "mse", "error", "loss", "perplexity", "surpris
 Key = tuple[str, str]  # system, metric
 
 
+@checks_types
 def read_scores(
     source: object,
     *,

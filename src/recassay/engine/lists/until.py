@@ -23,6 +23,7 @@ from recassay.engine.lists.summary import assemble
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, Metric, UnitMetric
 from recassay.metrics.refusals import list_positions, raise_if_no_shared_user
+from recassay.naming.arguments import check_fields
 from recassay.results.scores import Scores, Values
 from recassay.rng import derive_seed
 from recassay.stats.intervals import Uncertainty
@@ -48,14 +49,13 @@ class Until:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0 < self.width < 1:
             raise UsageError(
                 "U102",
                 f"within must be between 0 and 1, got {self.width:g}",
                 hint="within=0.001 gives means accurate to ± 0.001",
             )
-        if not 0 < self.level < 1:
-            raise UsageError("U102", f"the level must be between 0 and 1, got {self.level}", hint="for example 0.95")
         if self.strata < 1:
             raise UsageError(
                 "U102", f"strata must be at least 1, got {self.strata}", hint="strata=1 draws from all users"

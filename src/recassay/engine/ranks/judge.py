@@ -169,6 +169,8 @@ def named(runs: System | Iterable[System] | Mapping[str, System]) -> Iterator[tu
 
 
 def _standings_of(name: str, one: Run | Standings) -> Standings:
+    if not isinstance(one, Run | Standings):
+        raise wrong_noun(one, "played run")
     standings = one.standings if isinstance(one, Run) else one
     if standings is None:
         raise UsageError(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from recassay.data.fold import Fold
+from recassay.data.nouns import wrong_noun
 from recassay.data.run import Run
 from recassay.engine.options import Execution
 from recassay.engine.ranks.standings import compute_standings, standings_of_lists
@@ -43,6 +44,8 @@ class PlayRequest:
 def play_fold(request: PlayRequest) -> Run:
     """Return the top lists and the ranks of relevant items of a model on a fold; an unfitted model is fitted first."""
     model, protocol, execution = request.model, request.protocol, request.execution
+    if not isinstance(request.fold, Fold):
+        raise wrong_noun(request.fold, "fold")
     name = request.name or (model.name if isinstance(model, Run) else system_name(model))
     fitted = fitted_on_fold(model, request.fold)
     task = ranking_task(request.fold, protocol)

@@ -15,8 +15,10 @@ from recassay.data.run import Run
 from recassay.designs.grammar import parse
 from recassay.engine.ranks.sampling import DesignSampler, Int64, draw_all, source_of
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 
 
+@checks_types
 def sampled_ranks(
     run: Run,
     sample: int | None = None,

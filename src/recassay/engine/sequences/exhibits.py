@@ -35,6 +35,7 @@ RANKS = 200  # ranks shown at most, evenly spaced on a logarithmic axis
 TRAINING, ORIGINAL = "training", "original"
 
 
+@checks_types
 def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     """Return the share of recommendations of the most recommended item, the second, ..., per system and in training.
 
@@ -65,6 +66,7 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     )
 
 
+@checks_types
 def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
     """Return how often each item occurs in the sequences of a fold, and how often each system recommends it.
 
@@ -106,6 +108,7 @@ def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
     )
 
 
+@checks_types
 def sequence_sizes(fold: SequenceFold) -> Exhibit:
     """Return the number of sequences, users, items and rows, the mean length and the entropy of items, by part.
 
@@ -163,6 +166,7 @@ def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
     return pl.DataFrame({"rank": ranks, "share": ordered[ranks - 1] / max(int(ordered.sum()), 1)})
 
 
+@checks_types
 def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhibit:
     """Return a figure with a line per system over metrics, each scaled from its worst (0) to its best (1) system."""
     rows: list[dict[str, Any]] = []

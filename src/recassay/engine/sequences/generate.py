@@ -30,6 +30,7 @@ from recassay.engine.sequences.seeds import Seeds, SetSeeds, read_seeds
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
 from recassay.models.sequence.base import fitted_on_sequences
+from recassay.naming.arguments import checks_types
 from recassay.protocols.sequence import Sequence
 from recassay.rng import derive_seed
 from recassay.split.draws import uniform
@@ -38,6 +39,7 @@ from recassay.threads import Progress
 Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]
 
 
+@checks_types
 def generate(
     system: ModelSource,
     fold: SequenceFold | Sequences,

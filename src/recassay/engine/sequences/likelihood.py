@@ -13,10 +13,12 @@ from recassay.engine.sequences.generate import make_predictor
 from recassay.engine.sequences.predictors import surprisal
 from recassay.models.base.capabilities import ModelSource
 from recassay.models.sequence.base import fitted_on_sequences
+from recassay.naming.arguments import checks_types
 from recassay.portable.elementary import exp2
 from recassay.results.exhibit import Exhibit
 
 
+@checks_types
 def perplexity_by_position(
     fold: SequenceFold, systems: Mapping[str, ModelSource], *, positions: int = 10, threads: int | None = None
 ) -> Exhibit:

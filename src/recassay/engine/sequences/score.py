@@ -47,6 +47,7 @@ def not_timed(_system: str, _what: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+@checks_types
 def sequeval(k: int) -> str:
     """Return the eight metrics of Sequeval with cut-off k, as text.
 

@@ -20,6 +20,7 @@ from recassay.errors import InputError, UsageError
 from recassay.models.rerank.base import GreedyMethod, Reranker, with_method
 from recassay.models.rerank.candidates import Candidates, reorder_lists
 from recassay.models.rerank.context import RerankContext
+from recassay.naming.arguments import checks_types
 from recassay.naming.registry import Registry
 from recassay.shown import Displayable
 
@@ -62,6 +63,7 @@ class Reranked(Displayable):
         return {**named, "parameters": self.parameters, "counts": {**self.counts}}
 
 
+@checks_types
 def rerank(
     run: RunSource,
     method: str | Reranker,
@@ -86,8 +88,6 @@ def rerank(
     >>> found.run.frame()["item_id"].to_list(), found.counts["moved"]
     (['heat', 'up', 'ronin'], 2)
     """
-    if threads is not None and threads < 1:
-        raise UsageError("U102", f"threads must be at least 1, got {threads}", hint="None is all processors")
     prepared = PreparedRun.of(run, method, items=items, train=train, columns=columns, format=format)
     return prepared.rerank(name=name, threads=threads)
 

@@ -184,7 +184,7 @@ def _comparing(folder: ResultFolder) -> ComparisonFacts | None:
         ScoreSet(sheets, folder.path),
         compared,
         first.baseline,
-        SignificanceOptions(correction=correction, level=folder.level),
+        SignificanceOptions(correction=correction, level=folder.level),  # type: ignore[arg-type]
     )
 
 
