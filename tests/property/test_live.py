@@ -533,7 +533,7 @@ def test_a_replay_with_a_journal_goes_on_after_an_interruption(tmp_path):
     assert live.watcher.bins()["late"] == 2
 
 
-def test_a_slow_replay_of_several_files_calls_no_event_late(tmp_path):
+def test_a_slow_replay_of_several_files_calls_no_event_late():
     archive = [[{"request_id": f"{part} {n}", "user_id": "u", "items": ["a"], "time": n} for n in range(0, 9000, 900)]
                for part in range(2)]  # fmt: skip
     wall = iter(range(0, 1 << 60, HOUR))
