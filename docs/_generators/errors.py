@@ -27,6 +27,7 @@ RecassayError
 └── InternalError   a bug in recassay: please report it     X...
 ```
 
+Messages name options as keywords in Python, `nan='last'`, and as options on the command line, `--nan last`.
 `recassay explain CODE` prints the same text. Each message below is raised by the code above it.
 """
 

@@ -45,6 +45,7 @@ def test_paths_and_tables_give_what_the_laptop_gives(spark, lake, tasks):
     whole = from_paths(lake)
     assert repr(tasks.rows) == repr(whole.rows)
     assert tasks.findings == whole.findings
+    assert str(tasks) == str(whole)
     assert tasks.values("knn", "ndcg@10").tolist() == whole.values("knn", "ndcg@10").tolist()
     runs = {name: spark.read.parquet(str(lake / "runs" / name)) for name in ("knn", "pop")}
     tables = ra.score(runs, spark.read.parquet(str(lake / "truth.parquet")), METRICS, train=lake / "train.parquet")

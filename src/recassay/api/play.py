@@ -9,7 +9,7 @@ from recassay.api.choice import choose
 from recassay.backends.base import Remote
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_noun, wrong_noun
+from recassay.data.nouns import require_model, require_noun, wrong_noun
 from recassay.data.read import TableSource
 from recassay.data.run import Run
 from recassay.engine.options import Execution, one_of
@@ -127,7 +127,7 @@ def play(
     """
     execution = one_of("execution", execution, Execution(None, None, work, threads, progress))
     model = parse_model(model) if isinstance(model, str) else model
-    require_noun(model, "model", "a fitted model", "a run")
+    require_model(model)
     if isinstance(protocol, Prequential):
         return play_stream(
             model,

@@ -173,7 +173,7 @@ def main() -> None:
 
 def _fail(error: RecassayError) -> NoReturn:
     """Print an error to standard error, and exit with its status."""
-    typer.echo(str(error), err=True)
+    typer.echo(error.for_shell(), err=True)
     sys.exit(error.exit_code)
 
 

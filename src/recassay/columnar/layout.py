@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import mark_repeated_items, order_state, pack_keys, place_ranks, unpack_rows
+from recassay.errors import UsageError
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
@@ -22,6 +23,25 @@ INTEGERS_PER_BLOCK = 1 << 18  # so that a block is still in the cache when its h
 CHUNKS_PER_BLOCK = 8
 SORTED_PER_BLOCK = 1 << 17  # numbers of groups that are sorted together, which fit the cache
 SORTED_ALONE = 64  # numbers of a group that is sorted by a call of its own
+
+
+def chosen_rows(rows: Any, n: int) -> NDArray[np.int64]:
+    """Return the numbers of the rows that an array or list of numbers, or a mask, chooses among ``n``.
+
+    Raise U102 for anything else, and for rows that are not there.
+
+    >>> chosen_rows([2, 0], 3).tolist(), chosen_rows(np.array([True, False, True]), 3).tolist()
+    ([2, 0], [0, 2])
+    """
+    array = np.asarray(rows)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        return np.flatnonzero(array)
+    if array.ndim == 1 and not array.size:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
+        what = f"rows must be numbers from 0 to {n - 1:,} or a mask of {n:,} values, got {rows!r:.80}"
+        raise UsageError("U102", what, where="take")
+    return array
 
 
 def groups_per_block(groups: int, rows: int, *, most: int | None = None, most_rows: int = ROWS_PER_BLOCK) -> int:

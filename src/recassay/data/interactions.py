@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, pair_keys, set_digest, value_keys
 from recassay.columnar.item_counts import ItemCounts
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import chosen_rows, row_groups
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.time_kind import TimeKind, infer_kind
 from recassay.columnar.time_scale import TimeScale
@@ -163,7 +163,7 @@ class Interactions(Displayable):
         >>> len(part), part.n_users, part.items.tolist()
         (1, 2, [1])
         """
-        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        places = chosen_rows(rows, len(self))
         return Interactions(
             self.users[places],
             self.items[places],

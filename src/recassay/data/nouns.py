@@ -48,6 +48,8 @@ ATTRIBUTES = {
     "a model": ("fit",),
     "a fitted model": ("recommend",),
 }
+CAPABILITIES = ("fit", "recommend", "scores", "user_factors", "wrap", "start", "learn")  # a model has one of them
+LIBRARIES = {name.lower(): name for name in ("Implicit", "Cornac", "LensKit", "RecTools")}  # and their adapters
 FOLDS = "the tuple of folds that a split returns"
 CUT = "split the log and take one fold: fold = ra.split.random(test=0.2)(log)[0]"
 PLAY = "let a model recommend first: run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())"
@@ -118,8 +120,10 @@ def wrong_noun(value: Any, needed: Noun, where: str = "") -> UsageError:
     kind = kind_of(value)
     if not kind and isinstance(value, list | tuple | dict) and needed == "scores":
         kind = "several values"
-    what = kind or f"a {type(value).__name__}"
+    what = kind or f"of type {type(value).__name__}"
     hint = HINTS.get((needed, kind), ELSE[needed])
+    if needed == "model" and callable(value):
+        hint = "wrap a function: ra.models.ScoreFunction(function), or RecommendFunction(function) if it returns lists"
     if isinstance(value, type):
         name = getattr(value, "name", "") or value.__name__
         hint = f"write {name}() with parentheses" + ("" if needed != "run" else f", and {PLAY}")
@@ -136,6 +140,17 @@ def require_noun(value: Any, needed: Noun, *allowed: str) -> None:
     kind = kind_of(value)
     if kind and kind not in (f"a {needed}", *allowed):
         raise wrong_noun(value, needed)
+
+
+def require_model(value: Any) -> None:
+    """Raise U124 unless a value is a model, fitted or not, or a run; one of another library has to be wrapped."""
+    require_noun(value, "model", "a fitted model", "a run")
+    library = type(value).__module__.partition(".")[0]
+    if library in LIBRARIES:
+        hint = f"wrap it: ra.models.{LIBRARIES[library]}(model)"
+        raise UsageError("U124", f"{type(value).__name__} is a model of the library {library}", hint=hint)
+    if not any(hasattr(value, name) for name in CAPABILITIES):
+        raise wrong_noun(value, "model")
 
 
 def require_log(log: Any) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.layout import (
+    chosen_rows,
     groups_per_block,
     mark_repeated,
     offsets_without,
@@ -276,6 +277,7 @@ class Run(Displayable):
 
     def take(self, which: NDArray[np.integer]) -> Run:
         """Return the lists of the queries at ascending positions; ``standings`` and ``source`` are dropped."""
+        which = chosen_rows(which, self.offsets.size - 1)
         rows, offsets = rows_of_groups(self.offsets, which)
         tied = None if self.tied is None else self.tied[rows]
         return replace(

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import SECOND, Keys, id_keys, mix, value_keys
-from recassay.columnar.layout import ranges, row_groups, rows_of_groups
+from recassay.columnar.layout import chosen_rows, ranges, row_groups, rows_of_groups
 from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind
 from recassay.columnar.time_scale import TimeScale
@@ -150,7 +150,7 @@ class Sequences(Displayable):
         >>> part.histories.rows(), part.n_items
         ([[2, 2]], 3)
         """
-        chosen: NDArray[Any] = np.flatnonzero(which) if which.dtype == np.bool_ else which
+        chosen = chosen_rows(which, len(self))
         rows, offsets = rows_of_groups(self.offsets, chosen)
         return Sequences(
             offsets,

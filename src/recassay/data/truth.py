@@ -16,6 +16,7 @@ from recassay.columnar._kernels import sort_by_gain
 from recassay.columnar.groups import GroupedRows, Rows
 from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
 from recassay.columnar.layout import (
+    chosen_rows,
     different_numbers,
     groups_per_block,
     is_one_number,
@@ -140,6 +141,7 @@ class Truth(Displayable):
 
     def take(self, which: NDArray[np.integer]) -> Truth:
         """Return the judgements of the queries at these positions, which ascend."""
+        which = chosen_rows(which, self.offsets.size - 1)
         rows, offsets = rows_of_groups(self.offsets, which)
         gains = one_number(1.0, rows.size) if is_one_number(self.gains) else self.gains[rows]
         return replace(self, queries=self.queries.gather(which), offsets=offsets, items=self.items[rows], gains=gains)

@@ -214,6 +214,9 @@ CODES: dict[str, str] = {
 
 
 ADDRESS = re.compile(r"(?<=://)\S+")
+OPTION = re.compile(  # of the command line, unless it is in a whole command
+    r"recassay [a-z][^;,)\n]*|--([a-z][a-z-]*)(?: (?!(?:or|and|for|with)\b)('[^']*'|(?:[^\s;,)]|,(?=\S))+))?"
+)
 SETTING = re.compile(r"^(?!(?:stream|group|consumer)=)([\w.]+=)?.+")  # in an address, if it may be a secret
 
 
@@ -236,6 +239,10 @@ class RecassayError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        return OPTION.sub(_as_keyword, self.for_shell())
+
+    def for_shell(self) -> str:
+        """Return the message in the words of the command line; ``str`` has keywords in place of its options."""
         lines = [f"[{self.code}] {self.what}."]
         if self.where:
             lines.append(f"  Where: {self.where}")
@@ -249,6 +256,15 @@ class RecassayError(Exception):
 
 def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: str) -> RecassayError:
     return kind(code, what, where=where, hint=hint)
+
+
+def _as_keyword(option: re.Match[str]) -> str:
+    """Return an option of the command line, ``--nan last``, as a keyword of Python, ``nan='last'``."""
+    name, value = option[1], (option[2] or "...").strip("'")
+    if name is None:
+        return option[0]
+    plain = value == "..." or value.isdecimal() or (value.isalpha() and value.isupper())
+    return f"{name.replace('-', '_')}={value if plain else repr(value)}"
 
 
 def masked(text: str) -> str:

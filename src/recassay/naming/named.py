@@ -21,17 +21,59 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
 import typing
+from abc import ABCMeta
+from collections.abc import Mapping
 from types import UnionType
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from recassay.errors import UsageError
 from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value, suggest
 
 
-class Discovered:
+class _ChecksCalls(ABCMeta):
+    """Metaclass of classes with a name: a call with parameters that do not fit is the error U102, not a TypeError."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        if cls.__init__ is object.__init__:  # type: ignore[misc]
+            return inspect.Signature()
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    if not TYPE_CHECKING:  # type checkers read the fields of the class
+
+        def __call__(cls, *arguments: Any, **parameters: Any) -> Any:
+            try:
+                return super().__call__(*arguments, **parameters)
+            except TypeError:
+                _check_call(cls, arguments, parameters)
+                raise  # it comes from within the class
+
+
+def _check_call(kind: Any, arguments: tuple[Any, ...], parameters: Mapping[str, Any]) -> None:
+    """Raise U102 unless a class can be called with these positional arguments and parameters."""
+    signature = inspect.signature(kind)
+    try:
+        signature.bind(*arguments, **parameters)
+    except TypeError as error:
+        known = signature.parameters
+        unknown = next((name for name in parameters if name not in known), None)
+        if unknown is None:
+            needed = [name for name, parameter in known.items() if parameter.default is parameter.empty]
+            what = f"{kind.name}: {error}"
+            hint = f"write {kind.name}({', '.join(f'{name}=...' for name in needed or known)})"
+        else:
+            what = f"{kind.name} has no parameter '{unknown}'"
+            hint = suggest(unknown, known) if known else f"{kind.name} takes no parameters"
+        plain = {name: value for name, value in parameters.items() if isinstance(value, str | int | float)}
+        raise UsageError("U102", what, where=str(Expression(kind.name, plain)), hint=hint) from None
+
+
+class Discovered(metaclass=_ChecksCalls):
     """Base of classes that a registry finds from the moment they are defined; it counts the definitions."""
 
     n_defined: ClassVar[int] = 0
@@ -75,15 +117,6 @@ class Named(Discovered):
     @classmethod
     def build(cls, expression: Expression) -> Self:
         """Return the object that an expression describes; raise U102 for unknown or missing parameters."""
-        known = parameter_kinds(cls)
-        for parameter in expression.parameters:
-            if parameter not in known:
-                hint = suggest(parameter, known) if known else f"{cls.name} takes no parameters"
-                raise UsageError("U102", f"{cls.name} has no parameter '{parameter}'", where=str(expression), hint=hint)
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # subclasses are dataclasses
-            if field.default is dataclasses.MISSING and field.name not in expression.parameters:
-                what = f"{cls.name} needs {field.name}"
-                raise UsageError("U102", what, where=str(expression), hint=f"write {cls.name}({field.name}=...)")
         return cls(**expression.parameters)
 
     def __str__(self) -> str:

@@ -44,7 +44,8 @@ def text(value: Any) -> str:
 def _scores_text(scores: Scores) -> str:
     """Return the table of means as text, without notes."""
     title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.metrics), 'metric')}, "
-    over = population(scores.settings) or f"{scores.units.len():,} users or sequences"
+    n = scores.units.len() or max((row.n + row.undefined for row in scores.rows), default=0)  # units stay on a cluster
+    over = population(scores.settings) or f"{n:,} users or sequences"
     title += f"for {over}; {counted(len(scores.findings), 'finding')}"
     rows = [
         [

@@ -133,7 +133,7 @@ def item_counts(log: Interactions) -> ItemSums:
 def require_remote_log(log: Any, where: str) -> RemoteLog:
     """Return ``log`` if it is a log that is not in memory; raise U225, naming ``where``, for any other object."""
     if not hasattr(type(log), "total"):
-        what = f"a {type(log).__name__} is not a log"
+        what = f"a log is needed, and this is of type {type(log).__name__}"
         hint = "ra.read_interactions(...) makes one of a path, a table or a dict, ra.spark_log(...) of a Spark table"
         raise UsageError("U225", what, where=where, hint=hint)
     found: RemoteLog = log

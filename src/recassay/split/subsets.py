@@ -121,7 +121,7 @@ class Featured(Filter):
     def _with(self, parameter: str, names: str) -> ItemSums:
         """Return the items that have one of the features in ``names``, joined by ``|``; raise U102 for unknown ones."""
         if self.items is None:
-            hint = "items: of the data in a study, --items FILE of recassay split, items= of filters.apply"
+            hint = "give the items: of the data in a study, recassay split --items FILE, or items= of filters.apply"
             raise UsageError("U105", f"{self.name} needs features of items", where=str(self), hint=hint)
         wanted, known = [name.strip() for name in names.split(SEPARATOR)], self.items.names.to_list()
         if unknown := [name for name in wanted if name not in known]:

@@ -54,7 +54,7 @@ class StoredColumns(Mapping[tuple[str, str], Values]):
         return len(self.keys_of)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredScores(Remote, Scores):
     """Scores made by Spark, whose values per user stay in Parquet files.
 

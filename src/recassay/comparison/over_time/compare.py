@@ -70,7 +70,8 @@ class OverTime:
     def summary(self) -> pl.DataFrame:
         """Return a row per pair: the test over all events, its p adjusted for all pairs, and the anytime-valid bounds.
 
-        ``decided`` is the first event at which the bounds exclude 0, and ``for`` the better system.
+        ``for`` is the system that the bounds find better at the last event, null if they include 0 there. ``decided``
+        is the first event at which they exclude 0 for it, after any at which they did so for the other system.
         """
         return declared([self], correction=self.correction)
 
@@ -150,7 +151,8 @@ class OverTime:
             "difference-over-time",
             f"Difference in {self.metric} since the beginning",
             f"The mean difference so far, first minus second. {SURE.format(level=1 - self.testing.alpha)} Bounds more "
-            f"than {WIDE} times as wide as in the end are left out; a mark shows where bounds first exclude 0.",
+            f"than {WIDE} times as wide as in the end are left out; a mark shows where they first "
+            "exclude 0 for the system that is better in the end.",
             table,
             EVENT,
             "difference",
@@ -163,16 +165,16 @@ class OverTime:
     def _thinned_curve(self, duel: Duel) -> pl.DataFrame:
         """Return a few hundred points of the curve of a pair, for the figure.
 
-        The first event at which the bounds exclude 0 is among them. The table has columns for shaded bands and marked
+        The event at which the bounds decide is among them. The table has columns for shaded bands and marked
         events.
         """
-        curve, at = duel.curve(), duel.bounds.decided
+        curve, at = duel.curve(), duel.decided
         table = thinned(curve)
         if at is not None:
             table = pl.concat([table, curve[at]]).unique(EVENT, keep="first").sort(EVENT)
         said = pl.lit(None, pl.String) if at is None else pl.lit(f"{duel.row()['for']} better")
         columns = {"pair": pl.lit(f"{duel.paired.a} and {duel.paired.b}")}
-        columns["mark"] = said if at is None else pl.when(pl.col(EVENT) == duel.decided).then(said)
+        columns["mark"] = said if at is None else pl.when(pl.col(EVENT) == duel.row()["decided"]).then(said)
         if duel.signed is not None:
             columns["band"] = pl.col("better") + " better"
         return table.with_columns(**columns)
@@ -278,9 +280,9 @@ def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
     ``row`` is its row of :meth:`OverTime.summary`, and ``alpha`` the level of significance.
     """
     verdict = "significant" if row["significant"] else "not significant"
-    sure = "they include 0 at every event so far"
+    sure = "they include 0 at the last event"
     if row["decided"] is not None:
-        sure = f"they first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
+        sure = f"they exclude 0 at event {row['decided']:,} and at the last, with {row['for']} better"
     dropped = f", {row['dropped']:,} events that only one of them has left out" if row["dropped"] else ""
     return [
         f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "

@@ -124,17 +124,26 @@ class Duel:
 
     @property
     def decided(self) -> int | None:
-        """Return the first event of the stream at which the bounds of the difference exclude 0, or None."""
-        return None if self.bounds.decided is None else int(self.paired.event[self.bounds.decided])
+        """Return the position of the first event at which bounds exclude 0 for the system that is better in the end.
+
+        Events up to the last one at which they exclude 0 for the other system do not count. The result is None if they
+        include 0 at the end.
+        """
+        side = np.where(self.bounds.low > 0, 1, np.where(self.bounds.high < 0, -1, 0))
+        if not side.any() or not side[-1]:
+            return None
+        after = int(np.flatnonzero(side == -side[-1]).max(initial=-1)) + 1
+        return after + int((side[after:] == side[-1]).argmax())
 
     def row(self) -> dict[str, Any]:
         """Return a row about all events: means of both systems, the test and its p, bounds of the difference.
 
-        ``decided`` is the first event at which the bounds exclude 0, and ``for`` the system that is then ahead.
+        ``for`` is the system that the bounds find better at the last event, null if they include 0 there. ``decided``
+        is the first event at which they do.
         """
         a, b = self.paired.values_a, self.paired.values_b
-        at = self.bounds.decided
-        ahead = np.sign([0.0 if at is None else self.bounds.mean[at]])
+        at = self.decided
+        ahead = np.sign([0.0 if at is None else self.bounds.mean[-1]])
         return {
             "metric": self.paired.metric,
             "a": self.paired.a,
@@ -150,6 +159,6 @@ class Duel:
             "p": self.p,
             "low": float(self.bounds.low[-1]),
             "high": float(self.bounds.high[-1]),
-            "decided": self.decided,
+            "decided": None if at is None else int(self.paired.event[at]),
             "for": self.better(ahead)[0],
         }

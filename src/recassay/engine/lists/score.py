@@ -124,7 +124,7 @@ class ScoreRequest:
             raise UsageError(
                 "U105",
                 "users='known' are the users with training events, and there is no training log",
-                hint="give it with --train LOG (train= in Python)",
+                hint="give it with --train LOG",
             )
         profile = find_profile(conventions.profile) if conventions.profile else None
         named = _metrics(metrics, conventions, profile)
@@ -235,7 +235,7 @@ def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroup
     items = request.inputs.items
     if request.groups.by_item and items is None:
         what = f"groups by '{request.groups.by_item[0]}' need the table of items"
-        raise UsageError("U105", what, hint="give it with --items FILE (items= in Python)")
+        raise UsageError("U105", what, hint="give it with --items FILE")
     return [ItemGroups.of(job, truth, _memberships(request, items, by, "items")) for by in request.groups.by_item]
 
 
@@ -274,7 +274,7 @@ def _users_with(request: ScoreRequest, by: str) -> Any:
         if has_column(source, by, "users"):
             return source
     what = f"groups by '{by}' need a table of users with this column"
-    raise UsageError("U105", what, hint="give it with --users FILE (users= in Python); it has a row per user")
+    raise UsageError("U105", what, hint="give it with --users FILE; it has a row per user")
 
 
 def _unique_names(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:

@@ -23,8 +23,8 @@ NEEDS = {
     "factors": "item vectors",
 }
 HINTS = {
-    "items": "give the features of items: items=..., or --items FILE",
-    "train": "give the log the lists were made from: train=..., or --train LOG",
+    "items": "give the features of items: --items FILE",
+    "train": "give the log the lists were made from: --train LOG",
     "factors": "wrap a model with factors, such as ALS; a run has no factors",
 }
 

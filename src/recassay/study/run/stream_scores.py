@@ -244,9 +244,9 @@ def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
 
     ``correction`` names how p-values were corrected, and ``alpha`` is the level of significance; both become columns.
     """
-    decided = "the bounds include 0 at every event"
+    decided = "the bounds include 0 at the last event"
     if row["decided"] is not None:
-        decided = f"the bounds first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
+        decided = f"the bounds exclude 0 at event {row['decided']:,} and at the last, with {row['for']} better"
     about = {name: row[name] for name in ("metric", "a", "b", "difference", "low", "high", "p", "p_adjusted")}
     counts = {name: row[name] for name in ("n", "dropped", "only_a", "only_b", "decided")}
     tested = {"test": row["test"], "correction": correction, "significant": row["significant"], "alpha": alpha}

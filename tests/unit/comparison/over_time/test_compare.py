@@ -139,8 +139,27 @@ def test_summary_has_the_final_test_and_the_bounds():
     curve = found.curve
     first = curve.filter((pl.col("low") > 0) | (pl.col("high") < 0))["event"][0]
     assert first == row["decided"]
-    assert f"first exclude 0 at event {first:,}, with a better up to there" in " ".join(str(found).split())
+    assert f"exclude 0 at event {first:,} and at the last, with a better" in " ".join(str(found).split())
     assert "is not a test" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize(("last", "better"), [(0.9, "b"), (0.2, None), (0.0, "a")])
+def test_who_is_better_at_the_end_is_named_with_the_first_event_at_which_the_bounds_say_so(last, better):
+    rng = derive(5, "turns")
+    a, b = (
+        (rng.random(6000) < np.where(np.arange(6000) < 1000, *shares)) * 1.0 for shares in ((0.6, 0.1), (0.1, last))
+    )
+    found = two(a, b, window=500)
+    row, curve = found.summary().row(0, named=True), found.curve
+    assert found.duels[0].bounds.decided < 100, "the bounds exclude 0 early, with a better up to there"
+    assert row["for"] == better
+    if better is None:
+        assert row["decided"] is None
+        assert "include 0 at the last event" in " ".join(str(found).split())
+    elif better == "a":
+        assert row["decided"] == curve.filter(pl.col("low") > 0)["event"][0]
+    else:
+        assert row["decided"] == curve.filter(pl.col("high") < 0)["event"][0] > 1000
 
 
 def test_a_lower_error_is_the_better_one():

@@ -178,7 +178,7 @@ class TestOrder:
 
     def test_the_hint_distinguishes_ranks_from_scores(self):
         frame = PAIRS.with_columns(Platz=pl.Series([1, 2, 1, 2]))
-        with pytest.raises(InputError, match="--columns rank=Platz"):
+        with pytest.raises(InputError, match="columns='rank=Platz'"):
             ra.read_run(frame)
 
     @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "columns", "records", "parquet"])
