@@ -105,13 +105,13 @@ class ModelSums:
             sums = self.pairs.select(arm=pair)
             for at, metric in enumerate(self.metrics):
                 row = self._counts(sums, pair, at)
-                bounds = {"estimate": sums.mean(0, PARTS * at), "low": None, "high": None}
+                bounds = {"difference": sums.mean(0, PARTS * at), "low": None, "high": None}
                 if metric in limits and row["n"]:
                     wide = limits[metric][1] - limits[metric][0]
                     squares = float(sums.squares(0, PARTS * at)) / wide**2
                     half = wide * float(boundary(np.array([squares]), alpha / 2)[0]) / row["n"]
-                    bounds["low"] = max(bounds["estimate"] - half, -wide)
-                    bounds["high"] = min(bounds["estimate"] + half, wide)
+                    bounds["low"] = max(bounds["difference"] - half, -wide)
+                    bounds["high"] = min(bounds["difference"] + half, wide)
                 rows.append({**row, **bounds})
         return rows
 

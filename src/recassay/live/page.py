@@ -11,8 +11,7 @@ import polars as pl
 from recassay.comparison.over_time.signed_mcnemar import threshold
 from recassay.live.events.durations import HOUR
 from recassay.live.results import Watched
-from recassay.live.table import RULE_HEADINGS, cell, closing, moment, rule_rows, unjoined, verdict
-from recassay.report.content.wording import number
+from recassay.live.table import bounds, cell, closing, comparisons, models, moment, p_value, rules, unjoined, verdict
 from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
 
@@ -96,19 +95,11 @@ def _state(document: dict[str, Any]) -> str:
 
 def _table(headings: list[str], rows: list[list[str]], caption: str) -> str:
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-def _p(value: float) -> str:
-    return "below 0.0001" if value < 1e-4 else number(value, 4)
-
-
-def _bounds(row: dict[str, Any]) -> str:
-    return "–" if row["low"] is None else f"{cell(row['low'])} to {cell(row['high'])}"
 
 
 def _arms(document: dict[str, Any]) -> str:
@@ -118,7 +109,7 @@ def _arms(document: dict[str, Any]) -> str:
         [
             arm, metric, f"{row['exposures']:,}", cell(row["mean"]),
             *(cell(content["windows"][name]["metrics"][metric]) for name in ("last hour", "last day")),
-            f"{row['units']:,}", cell(row["unit_mean"]), _bounds(row),
+            f"{row['units']:,}", cell(row["unit_mean"]), bounds(row),
         ]
         for arm, content in document["arms"].items()
         for metric, row in content["metrics"].items()
@@ -148,48 +139,25 @@ def _provisional(found: Watched) -> str:
 
 
 def _comparisons(document: dict[str, Any]) -> str:
-    if not document["comparisons"]:
-        return ""
-    rows = [
-        [
-            f"{row['a']} − {row['b']}",
-            row["metric"],
-            f"{row['n']:,}",
-            cell(row["difference"]),
-            cell(row["adjusted"]),
-            _bounds(row),
-            _p(row["p_adjusted"]),
-        ]
-        for row in document["comparisons"]
-    ]
-    headings = ["arms", "metric", "units", "difference", "adjusted", "anytime-valid bounds", "p (Holm)"]
     about = (
         "<p>Difference: of the means of units. Adjusted: with weights for the shares of the arms, the centre of the "
         "bounds.</p>"
     )
-    return "<h2>Differences</h2>" + about + _table(headings, rows, "Differences of arms")
+    table = _table(*comparisons(document), "Differences of arms")
+    return f"<h2>Differences</h2>{about}{table}" if document["comparisons"] else ""
 
 
 def _models(document: dict[str, Any]) -> str:
     """Return the means and comparisons of models that were judged on the same interactions, as HTML; "" without any."""
-    models = document["models"]
-    if not models["means"]:
+    found = document["models"]
+    if not found["means"]:
         return ""
     means = [
         [model, metric, f"{row['n']:,}", cell(row["mean"])]
-        for model, content in models["means"].items()
+        for model, content in found["means"].items()
         for metric, row in content.items()
     ]
-    pairs = [
-        [
-            f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", f"{row['only_a']:,}", f"{row['only_b']:,}",
-            cell(row["signed"]), cell(row["estimate"]), _bounds(row),
-        ]
-        for row in models["comparisons"]
-    ]  # fmt: skip
-    headings = ["difference", "metric", "judged", "first ahead", "second ahead", "signed McNemar", "estimate",
-                "anytime-valid bounds"]  # fmt: skip
-    compared = _table(headings, pairs, "Models on the same interactions") if pairs else ""
+    compared = _table(*models(document), "Models on the same interactions") if found["comparisons"] else ""
     figures = "".join(_figure(one) for one in _signed_by_hour(document))
     return (
         "<h2>Models on interactions</h2>"
@@ -227,7 +195,7 @@ def _signed_by_hour(document: dict[str, Any]) -> list[Exhibit]:
 
 
 def _rules(document: dict[str, Any]) -> str:
-    return "<h2>Rules</h2>" + _table(list(RULE_HEADINGS), rule_rows(document), "Rules") if document["rules"] else ""
+    return "<h2>Rules</h2>" + _table(*rules(document), "Rules") if document["rules"] else ""
 
 
 def _health(document: dict[str, Any]) -> str:
@@ -239,7 +207,9 @@ def _health(document: dict[str, Any]) -> str:
         for one in document["findings"]
     )
     assigned = (
-        f"<p>Units assigned: {shares}; p of the stated shares {_p(document['assignment']['p'])}.</p>" if shares else ""
+        f"<p>Units assigned: {shares}; p of the stated shares {p_value(document['assignment']['p'])}.</p>"
+        if shares
+        else ""
     )
     text = unjoined(document)
     lone = f"<p>{text[0].upper()}{text[1:]}.</p>" if sum(document["unjoined"].values()) else ""

@@ -13,7 +13,7 @@ from rich.text import Text
 from recassay.live.results import Watched
 from recassay.report.content.wording import number
 
-RULE_HEADINGS = ("rule", "kind", "state", "units", "difference", "adjusted", "at least")
+Cells = tuple[list[str], list[list[str]]]  # headings and rows of a table
 STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -35,6 +35,16 @@ def cell(value: float | None) -> str:
     return "–" if value is None else number(value, 4)
 
 
+def bounds(row: dict[str, Any]) -> str:
+    """Return the bounds of a mean or difference as text; a dash if it has none."""
+    return "–" if row["low"] is None else f"{cell(row['low'])} to {cell(row['high'])}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value as text."""
+    return "below 0.0001" if value < 1e-4 else cell(value)
+
+
 def verdict(document: dict[str, Any]) -> str:
     """Return the conclusion about the arms in one sentence; ``document`` is from ``Watched.to_dict``."""
     unit = document["settings"]["unit"]
@@ -46,12 +56,9 @@ def verdict(document: dict[str, Any]) -> str:
     decided = [rule for rule in document["rules"] if rule["decided"]]
     if decided:
         rule = min(decided, key=lambda one: one["decided"]["time"])
-        now = (
-            f" Now, after {rule['units']:,} {unit}s: {_how_large(rule)}."
-            if rule["units"] > rule["decided"]["n"]
-            else ""
-        )
-        return decision_text(rule["decided"], unit) + now
+        then = decision_text(rule["decided"], unit)
+        later = rule["units"] > rule["decided"]["n"]
+        return f"{then} Now, after {rule['units']:,} {unit}s: {_how_large(rule)}." if later else then
     level = document["settings"]["alpha"]
     sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
     if sure:
@@ -100,13 +107,8 @@ def live_table(found: Watched) -> RenderableType:
     """Return the results as tables for a terminal."""
     document = found.to_dict()
     parts: list[RenderableType] = [Text(verdict(document), style="bold"), Text("")]
-    parts.append(_arms(document))
-    if document["comparisons"]:
-        parts.append(_comparisons(document))
-    if document["rules"]:
-        parts.append(_rules(document))
-    if document["models"]["comparisons"]:
-        parts.append(_models(document))
+    parts.append(_grid(_arms(document)))
+    parts += [_grid(cells) for cells in (comparisons(document), rules(document), models(document)) if cells[1]]
     bins = document["events"]
     counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
     parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
@@ -134,70 +136,64 @@ def closing(document: dict[str, Any]) -> str:
     return f"closed up to {moment(document['watermark'])}"
 
 
-def _arms(document: dict[str, Any]) -> Table:
+def _arms(document: dict[str, Any]) -> Cells:
     """Return the means of arms over closed exposures, with the bounds of the mean over units."""
-    level = f"{100 * (1 - document['settings']['alpha']):g} %"
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    unit = document["settings"]["unit"]
-    for heading in ("arm", "metric"):
-        table.add_column(heading)
-    for heading in ("exposures", "mean", f"{unit}s", f"mean of {unit}s", f"bounds ({level}, anytime-valid)"):
-        table.add_column(heading, justify="right")
-    for arm, content in document["arms"].items():
-        for metric, row in content["metrics"].items():
-            bounds = "" if row["low"] is None else f"{number(row['low'], 4)} to {number(row['high'], 4)}"
-            middle = "" if row["unit_mean"] is None else number(row["unit_mean"], 4)
-            mean = "undefined" if row["mean"] is None else number(row["mean"], 4)
-            table.add_row(arm, metric, f"{row['exposures']:,}", mean, f"{row['units']:,}", middle, bounds)
-    return table
+    level, unit = f"{100 * (1 - document['settings']['alpha']):g} %", document["settings"]["unit"]
+    rows = [
+        [
+            arm, metric, f"{row['exposures']:,}", "undefined" if row["mean"] is None else cell(row["mean"]),
+            f"{row['units']:,}", cell(row["unit_mean"]), bounds(row),
+        ]
+        for arm, content in document["arms"].items()
+        for metric, row in content["metrics"].items()
+    ]  # fmt: skip
+    headings = ["exposures", "mean", f"{unit}s", f"mean of {unit}s", f"bounds ({level}, anytime-valid)"]
+    return ["arm", "metric", *headings], rows
 
 
-def _comparisons(document: dict[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("arms")
-    table.add_column("metric")
-    for heading in ("units", "difference", "adjusted", "bounds (anytime-valid)", "p (Holm)"):
-        table.add_column(heading, justify="right")
-    for row in document["comparisons"]:
-        bounds = f"{number(row['low'], 4)} to {number(row['high'], 4)}"
-        p = "below 0.0001" if row["p_adjusted"] < 1e-4 else number(row["p_adjusted"], 4)
-        plain, adjusted = cell(row["difference"]), cell(row["adjusted"])
-        table.add_row(f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", plain, adjusted, bounds, p)
-    return table
+def comparisons(document: dict[str, Any]) -> Cells:
+    """Return the differences of arms: headings, and a row of cells per pair of arms and metric."""
+    rows = [
+        [
+            f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", cell(row["difference"]), cell(row["adjusted"]),
+            bounds(row), p_value(row["p_adjusted"]),
+        ]
+        for row in document["comparisons"]
+    ]  # fmt: skip
+    return ["arms", "metric", "units", "difference", "adjusted", "bounds (anytime-valid)", "p (Holm)"], rows
 
 
-def rule_rows(document: dict[str, Any]) -> list[list[str]]:
-    """Return the cells of the table of rules, a row per rule; :data:`RULE_HEADINGS` are its headings."""
+def rules(document: dict[str, Any]) -> Cells:
+    """Return the rules: headings, and a row of cells per rule; its bound is one-sided, at the level of the rule."""
     rows = []
     for row in document["rules"]:
         needed = row["units_needed"]
         waits = "not decided" if needed is None else f"about {needed:,} units are needed"
-        numbers = [cell(row[name]) for name in ("difference", "adjusted", "low")]
         kind, state = "harm" if row["harm"] else "goal", "decided" if row["decided"] else waits
-        rows.append([row["rule"], kind, state, f"{row['units']:,}", *numbers])
-    return rows
+        numbers = [cell(row[name]) for name in ("difference", "adjusted", "low")]
+        rows.append([f"{row['rule']} ({kind})", state, f"{row['units']:,}", *numbers])
+    return ["rule", "state", "units", "difference", "adjusted", "at least"], rows
 
 
-def _rules(document: dict[str, Any]) -> Table:
-    """Return a table of the rules: both differences, and the bound of each rule, which is one-sided, at its level."""
+def models(document: dict[str, Any]) -> Cells:
+    """Return models compared on the same interactions: headings, and a row of cells per pair of models and metric."""
+    rows = [
+        [
+            f"{row['a']} − {row['b']}", row["metric"], *(f"{row[name]:,}" for name in ("n", "only_a", "only_b")),
+            cell(row["signed"]), cell(row["difference"]), bounds(row),
+        ]
+        for row in document["models"]["comparisons"]
+    ]  # fmt: skip
+    headings = ["interactions", "first ahead", "second ahead", "signed McNemar", "difference", "bounds (anytime-valid)"]
+    return ["models", "metric", *headings], rows
+
+
+def _grid(cells: Cells) -> Table:
+    """Return a table for a terminal; all but the first two columns are aligned to the right."""
+    headings, rows = cells
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for place, heading in enumerate(RULE_HEADINGS):
-        table.add_column(heading, justify="left" if place < 3 else "right")
-    for row in rule_rows(document):
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < 2 else "right")
+    for row in rows:
         table.add_row(*row)
-    return table
-
-
-def _models(document: dict[str, Any]) -> Table:
-    """Return a table that compares models judged on the same interactions: a row per pair of models and metric."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("models")
-    table.add_column("metric")
-    for heading in ("interactions", "first ahead", "second ahead", "signed McNemar", "estimate", "bounds"):
-        table.add_column(heading, justify="right")
-    for row in document["models"]["comparisons"]:
-        bounds = "" if row["low"] is None else f"{number(row['low'], 4)} to {number(row['high'], 4)}"
-        estimate = "" if row["estimate"] is None else number(row["estimate"], 4)
-        counts = [f"{row[name]:,}" for name in ("n", "only_a", "only_b")]
-        table.add_row(f"{row['a']} − {row['b']}", row["metric"], *counts, number(row["signed"], 4), estimate, bounds)
     return table

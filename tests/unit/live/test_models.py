@@ -65,7 +65,7 @@ def test_means_pairs_and_bounds_are_those_of_loops():
         behind = windows(window=len(both), scored=len(both), events=len(both)).over(np.arange(len(both)))
         assert row["signed"] == signed_mcnemar(a, b, behind).signed[-1]
         bounds = anytime_bounds(a - b)
-        for name, one in (("estimate", bounds.mean), ("low", bounds.low), ("high", bounds.high)):
+        for name, one in (("difference", bounds.mean), ("low", bounds.low), ("high", bounds.high)):
             assert row[name] == pytest.approx(one[-1])
 
 

@@ -70,6 +70,7 @@ def test_feedback_before_its_exposure_after_its_window_and_without_one_are_count
     text = "eedback without an open window: before exposure 2, after window 1, no exposure 4"
     assert text in content_of(found, document)
     assert text in "".join(part.plain for part in live_table(found).renderables if hasattr(part, "plain"))
-    assert b'recassay_unjoined_feedback{reason="before exposure"} 2.0' in exposition(document)
+    metrics = exposition(document, {"sources": [], "notify": None})
+    assert b'recassay_unjoined_feedback{reason="before exposure"} 2.0' in metrics
     (finding,) = [one for one in found.findings if one.code == "W001"]
     assert finding.detail.endswith("2 came before it, 1 after its window")
