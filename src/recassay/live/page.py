@@ -212,7 +212,7 @@ def _health(document: dict[str, Any]) -> str:
         else ""
     )
     text = unjoined(document)
-    lone = f"<p>{text[0].upper()}{text[1:]}.</p>" if sum(document["unjoined"].values()) else ""
+    lone = f"<p>{text.capitalize()}.</p>" if text else ""
     return f'{bins}{lone}{assigned}<ul class="findings">{found}</ul>'
 
 

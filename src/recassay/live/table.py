@@ -112,8 +112,8 @@ def live_table(found: Watched) -> RenderableType:
     bins = document["events"]
     counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
     parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
-    if sum(document["unjoined"].values()):
-        parts.append(Text(unjoined(document), style="dim"))
+    if text := unjoined(document):
+        parts.append(Text(text, style="dim"))
     parts.append(Text(f"newest event {moment(document['newest'])}; {closing(document)}", style="dim"))
     parts += [Text(line, style="yellow") for line in found.waiting]
     for finding in document["findings"]:
@@ -123,8 +123,10 @@ def live_table(found: Watched) -> RenderableType:
 
 
 def unjoined(document: dict[str, Any]) -> str:
-    """Return a text that says how much feedback joins no exposure, from ``Watched.to_dict``."""
-    return "feedback without an open window: " + ", ".join(f"{name} {n:,}" for name, n in document["unjoined"].items())
+    """Return a text that says how much feedback joins no exposure, from ``Watched.to_dict``; "" if all does."""
+    counts = document["unjoined"]
+    text = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    return f"feedback without an open window: {text}" if sum(counts.values()) else ""
 
 
 def closing(document: dict[str, Any]) -> str:
