@@ -39,6 +39,7 @@ RUN = {
     "SASRec(loss='binary')": SAMPLED,
     "SASRec(length=200, dropout=0.2, loss='binary')": (["sampled-metrics"], ["sampled-metrics"]),
     "next_item(keep_seen='unsampled')": SAMPLED,
+    "ra.compare_over_time(fewest=0, exact=False)": ([], ["prequential"]),
     "BPRMF(learns='user')": (["prequential"], ["prequential"]),
     "UKNN(stale=True)": (["prequential"], ["prequential"]),
     "SPAD(norm='none')": (["diversity", "sudden-death-toys", "sudden-death"], ["sudden-death"]),
