@@ -93,6 +93,7 @@ lint: .venv/linted  ## style, types, layers, and the size of the sources
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typed
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/budget.py
 

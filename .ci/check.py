@@ -53,6 +53,7 @@ def main() -> int:
         [str(BIN / "ruff"), "check", "-q", *sources],
         [str(BIN / "ruff"), "format", "--check", "-q", *sources],
         [str(BIN / "mypy")],
+        [str(BIN / "mypy"), "tests/typed"],
     ]
     if tests := tests_of(changed(since)):
         steps.append([sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", *tests])
