@@ -429,7 +429,7 @@ def test_an_event_on_time_whose_second_delivery_is_late_counts_in_a_replay(tmp_p
     assert live.watcher.bins()["late"] == 1
 
 
-GUARDED = replace(SETTINGS, idle=20 * MINUTE, ahead=5 * MINUTE)
+GUARDED = replace(SETTINGS, lateness=MINUTE, idle=2 * MINUTE, ahead=5 * MINUTE)
 OFTEN = 2000 if LONG else 20
 
 
