@@ -115,8 +115,14 @@ class Loop:
         return found, not found and all(set(source.ended()) for source in self.sources)
 
     def _report(self, polled: list[Source]) -> None:
-        """Note that sources were read, and say which cannot be read, and which can again."""
+        """Note that sources were read, and say which cannot be read, and which can again.
+
+        The clock waits for partitions whose server does not answer, because their events may still come.
+        """
         now = self.clock()
+        for name, source in self.names.items():
+            if source.unreachable:
+                self.watcher.clock.partitions[name].heard = now
         for source in polled:
             before, self.problems[source.name] = self.problems.get(source.name, ""), source.problem
             if source.problem and source.problem != before:

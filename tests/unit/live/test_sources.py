@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from recassay.errors import UsageError
 from recassay.live.loop import Loop
 from recassay.live.simulate import Simulation, lines
 from recassay.live.sinks import write_events
+from recassay.live.sources.base import Arrival, Source
 from recassay.live.sources.files import FileSource
 from recassay.live.sources.opening import open_sources
 from recassay.live.watch import build_settings
@@ -280,8 +282,10 @@ def test_a_redis_server_that_dies_is_waited_for(redis_server):
         status = source.status(source.answered + 45_000_000)
         assert (status["state"], status["seconds since answer"], status["seconds since event"]) == ("waiting", 45, None)
         assert status["problem"].startswith("Redis does not answer as it should")
+        assert source.unreachable
         redis_server.start()
         assert comes(lambda: said and "can be read again" in said[-1])
+        assert not source.unreachable
 
 
 def test_kafka_servers_that_die_are_waited_for(kafka_server):
@@ -290,6 +294,37 @@ def test_kafka_servers_that_die_are_waited_for(kafka_server):
         assert source.status(0)["state"] == "ok"
         kafka_server.process.kill()
         assert comes(lambda: said and "the servers do not answer" in said[-1])
+        assert source.unreachable
+
+
+class Away(Source):
+    """A source with one exposure, whose server does not answer from the third minute to the sixth."""
+
+    name = "away"
+
+    def __init__(self):
+        self.minute, self.watermarks = 0, []
+
+    def start(self, positions):
+        return [self.name]
+
+    def poll(self, timeout):
+        self.unreachable = 3 <= self.minute < 6
+        return [] if self.minute else [Arrival(self.name, [exposure(0)["event"].encode()], 1)]
+
+    def committed(self, watcher):
+        self.minute += 1
+        self.watermarks.append(watcher.clock.watermark)
+        return self.minute == 9
+
+
+def test_the_clock_waits_for_a_source_whose_server_does_not_answer():
+    source, settings = Away(), build_settings("hit@1", idle="30s", lateness="1s")
+    began = 1_700_000_000_000_000
+    clock = lambda: began + source.minute * 60_000_000  # noqa: E731
+    Loop(Watcher(settings), [source], source.committed, interval=0.0, clock=clock).run()
+    moved = [after > before for before, after in itertools.pairwise(source.watermarks)]
+    assert moved == [True, True, False, False, False, False, False, True]  # its silence counts from when it is back
 
 
 def test_a_named_pipe_without_a_writer_is_waited_for_and_then_read(tmp_path):

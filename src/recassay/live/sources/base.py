@@ -37,12 +37,14 @@ class Source:
     """A source of events that can be read again from a stored position; it has one or several ordered partitions.
 
     ``name`` is its path, or its address without secrets. ``problem`` says why it cannot be read now; it is "" if it
-    can. With ``follow`` the source waits for more events at its end. ``answered`` and ``heard`` are the wall times, in
-    microseconds, when it was last read without a problem, and when its last event came (0: never).
+    can. ``unreachable`` says that its server does not answer, so that events may wait there. With ``follow`` the source
+    waits for more events at its end. ``answered`` and ``heard`` are the wall times, in microseconds, when it was last
+    read without a problem, and when its last event came (0: never).
     """
 
     name = ""
     problem = ""
+    unreachable = False
     follow = True
     answered = heard = 0
 

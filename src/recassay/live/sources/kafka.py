@@ -93,9 +93,9 @@ class KafkaSource(Source):
         """Find out whether the servers answer within ``timeout`` seconds, and note it as the problem if not."""
         try:
             self.consumer.list_topics(self.topics[0], timeout=timeout)
-            self.problem = self.doubt = ""
+            self.problem, self.doubt, self.unreachable = "", "", False
         except self.kafka.KafkaException:
-            self.problem = f"the servers do not answer: {self.doubt}"
+            self.problem, self.unreachable = f"the servers do not answer: {self.doubt}", True
 
     def close(self) -> None:
         """Close the connections to the servers."""

@@ -86,7 +86,7 @@ class RedisSource(Source):
                 self.group, self.consumer, dict.fromkeys(self.streams, b">"), count=AT_ONCE, block=wait
             )
         except self.error as error:
-            self.problem = f"Redis does not answer as it should: {error}"
+            self.problem, self.unreachable = f"Redis does not answer as it should: {error}", True
             self._recover_later()
             _pause(timeout)
             return []
@@ -112,7 +112,7 @@ class RedisSource(Source):
             made += self._arrivals(
                 [(stream, [entry for entry in entries if entry is not None and entry[1] is not None])]
             )
-        self.recovering = bool(self.cursors)
+        self.recovering, self.unreachable = bool(self.cursors), False
         return made
 
     def _arrivals(self, found: Any) -> list[Arrival]:
