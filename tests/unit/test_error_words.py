@@ -19,6 +19,7 @@ RANKING = ra.protocols.ranking(bins=0)
         ("put such items last with --nan last", "put such items last with nan='last'"),
         ("name them with --columns user=...,item=...", "name them with columns='user=...,item=...'"),
         ("set --relevant-from, or check the gains", "set relevant_from=..., or check the gains"),
+        ("--http :8000: it is taken", "http=':8000': it is taken"),
         ("name --larger or --smaller for it", "name larger=... or smaller=... for it"),
         ("write --split 'last(n=1)' --threads 2", "write split='last(n=1)' threads=2"),
         ("recassay fit ALS FOLD --threads 2 makes one", "recassay fit ALS FOLD --threads 2 makes one"),

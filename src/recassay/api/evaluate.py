@@ -77,9 +77,12 @@ def evaluate(
     """Fit models on a part of a log, score their lists on the rest, test all pairs, and return everything.
 
     ``log`` is a log, anything that :func:`~recassay.read_interactions` reads, or a fold (then ``split`` is ignored).
-    ``models`` are texts (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. ``split`` is
-    by default the strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all
-    events, ``last(n=1)`` for times that only order the events of each user, ``random(test=0.2)`` without times.
+    ``models`` are texts (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. Without
+    names, systems are named by class and parameters: those that are not defaults, and those in which they differ.
+
+    ``split`` is by default the strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that
+    order all events, ``last(n=1)`` for times that only order the events of each user, ``random(test=0.2)`` without
+    times.
     ``protocol`` says how the models' lists are made. ``references`` adds systems that every good system must beat,
     Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark them as references.
     ``items`` are item features. ``users="known"`` takes means over the test users with training events alone.

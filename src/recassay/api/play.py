@@ -99,8 +99,9 @@ def play(
     :func:`~recassay.judge` reads the standings.
 
     ``model`` is an unfitted model with ``fit(log)``, its name (``"ALS(factors=64)"``), a model fitted on
-    ``fold.train``, or a run of lists. Standings come from scores of the whole catalogue where the system gives them,
-    else from its lists as far as they reach.
+    ``fold.train``, or a run of lists. The run is called ``name``, or by the class of the model and its parameters.
+    Standings come from scores of the whole catalogue where the system gives them, else from its lists as far as they
+    reach.
 
     With ``protocols.prequential`` the ``fold`` may be any stream of events, and the result has a row for each scored
     event. The following apply to streams only: ``metrics``, ``items`` and ``lists``, see

@@ -215,7 +215,7 @@ CODES: dict[str, str] = {
 
 ADDRESS = re.compile(r"(?<=://)\S+")
 OPTION = re.compile(  # of the command line, unless it is in a whole command
-    r"recassay [a-z][^;,)\n]*|--([a-z][a-z-]*)(?: (?!(?:or|and|for|with)\b)('[^']*'|(?:[^\s;,)]|,(?=\S))+))?"
+    r"recassay [a-z][^;,)\n]*|--([a-z][a-z-]*)(?: (?!(?:or|and|for|with)\b)('[^']*'|(?:[^\s;,:)]|[,:](?=\S))+))?"
 )
 SETTING = re.compile(r"^(?!(?:stream|group|consumer)=)([\w.]+=)?.+")  # in an address, if it may be a secret
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.base.capabilities import WrapsModel
+from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.grammar import suggest
-from recassay.naming.system_names import ADDRESS
+from recassay.naming.named import Named
+from recassay.naming.system_names import ADDRESS, system_name
 from recassay.study.config.reading import Key, Reader
 from recassay.study.plan.run_files import Columns, RunFiles, expand, names_run_files
 from recassay.study.store.folder import StudyCell
@@ -73,11 +76,13 @@ def parse_systems(
     ``models`` are the texts, by name or without names. ``columns`` are the column names of run files, by data set.
     """
     named = models if isinstance(models, dict) else dict.fromkeys(models, "")
+    classes = Counter(text.partition("(")[0] for text in named)
     found: dict[str, System] = {}
     for number, (name, given) in enumerate(named.items()):
         key: Key = ("models", name) if given else ("models", number)
+        several = classes[name.partition("(")[0]] > 1
         for system in _systems_of(
-            reader, key, given or name, name if isinstance(models, dict) else None, parse, columns
+            reader, key, given or name, name if isinstance(models, dict) else None, parse, columns, several
         ):
             _add(found, system, reader, key)
     wrapped = _Wrapped(reader, {system.name: system for system in found.values()}, parse)
@@ -91,11 +96,12 @@ def _systems_of(
     name: str | None,
     parse: Callable[[str], Any],
     columns: Mapping[str, Columns] | None,
+    several: bool,
 ) -> list[System]:
     """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches.
 
     ``key`` is where the entry is in the study file, ``name`` its name (None: it has none), and ``columns`` are the
-    column names of run files, by data set.
+    column names of run files, by data set. ``several`` says whether other systems are of the same class.
     """
     folder = reader.document.path.parent
     if names_run_files(text):
@@ -109,7 +115,7 @@ def _systems_of(
         ]
     found_at, source = _resolve_file(text, folder)
     model = reader.parse(key, found_at, parse)
-    return [System(name or _label(model, text), text, model, reader.key(*key), source)]
+    return [System(name or _label(model, text, several), text, model, reader.key(*key), source)]
 
 
 def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
@@ -181,10 +187,15 @@ class _Wrapped:
         return UsageError("U133", what, where=self.reader.document.where(system.key), hint=hint)
 
 
-def _label(model: Any, text: str) -> str:
-    """Return the name of a model: its ``str``, or the text that defines it if ``str`` contains a memory address."""
-    described = str(model)
-    return text.rpartition(".py:")[2].strip() if ADDRESS.search(described) else described
+def _label(model: Any, text: str, several: bool) -> str:
+    """Return the name of a model: its ``str``, or the text that defines it if ``str`` contains a memory address.
+
+    With ``several`` systems of its class, it has all parameters of the text, defaults too.
+    """
+    written = text.rpartition(".py:")[2].strip()
+    if ADDRESS.search(str(model)):
+        return written
+    return system_name(model, parse_expression(written).parameters if several and isinstance(model, Named) else ())
 
 
 def _resolve_file(text: str, folder: Path) -> tuple[str, str]:

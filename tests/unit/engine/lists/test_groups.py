@@ -143,8 +143,8 @@ def test_groups_survive_json_and_show_themselves():
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        ({"by": "country"}, "U105", "--users FILE"),
-        ({"by_item": "genre"}, "U105", "--items FILE"),
+        ({"by": "country"}, "U105", "users=FILE"),
+        ({"by_item": "genre"}, "U105", "items=FILE"),
         ({"users": COUNTRY, "by": "country", "smallest_group": 50}, "U217", "fewer than two groups of 50 users"),
         ({"users": COUNTRY, "by": "country", "smallest_group": 1}, "U102", "at least 2"),
         ({"users": COUNTRY, "by": "country", "within": 0.5}, "U217", "need a number of users that does not"),
