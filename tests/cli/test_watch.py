@@ -3,10 +3,13 @@
 import json
 import os
 import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+
+import recassay.cli.watch as watch_command
 
 SMALL = "days=0.6,per_day=15000,users=3000,effect=0.4"
 FAST = ("-m", "hit@10", "--user-window", "1h", "--lateness", "1m")
@@ -146,6 +149,13 @@ def test_secrets_of_addresses_are_in_no_message(recassay, tmp_path):
         assert done.code == 2
         assert "hush" not in done.err
         assert "hush" not in recassay("watch", address, "-o", tmp_path / "out").err
+
+
+def test_the_stored_command_has_no_secrets(monkeypatch):
+    words = ["redis://me:hush@h/0?stream=a", "kafka://h/t?sasl.password=hush", "--notify", "https://h/hush"]
+    monkeypatch.setattr(sys, "argv", ["recassay", "watch", *words])
+    stored = "recassay watch 'redis://h/0?stream=a' 'kafka://h/t?sasl.password=***' --notify URL"
+    assert watch_command._command() == stored
 
 
 @pytest.mark.parametrize(

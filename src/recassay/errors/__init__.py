@@ -278,8 +278,8 @@ def masked(text: str) -> str:
     return ADDRESS.sub(_masked_address, text)
 
 
-def _masked_address(found: re.Match[str]) -> str:
-    place, mark, settings = found[0].partition("?")
+def _masked_address(address: re.Match[str]) -> str:
+    place, mark, settings = address[0].partition("?")
     shown = "&".join(SETTING.sub(r"\1***", pair) for pair in settings.split("&"))
     # an @ behind a question mark may end a password that has a question mark in it
     place = "***" if "@" in settings and "@" not in place else place.rpartition("@")[2]

@@ -239,8 +239,8 @@ class Evidence:
         rows = []
         for (a, b, metric), raw, holm in zip(keys, p.tolist(), corrected.tolist(), strict=True):
             first, second = (b, a) if a == control else (a, b)
-            found = asdict(self.difference(first, second, metric))
-            rows.append({"metric": metric, "a": first, "b": second, **found, "p": raw, "p_adjusted": holm})
+            numbers = asdict(self.difference(first, second, metric))
+            rows.append({"metric": metric, "a": first, "b": second, **numbers, "p": raw, "p_adjusted": holm})
         return rows
 
     def level(self, rule: Rule) -> float:
@@ -258,13 +258,13 @@ class Evidence:
         needed.
         """
         a, b = sorted((rule.better, rule.worse))
-        found = self.claimed(rule)
-        if not found.adjusted > rule.margin:  # also where it is undefined
+        adjusted = self.claimed(rule).adjusted
+        if not adjusted > rule.margin:  # also where it is undefined
             return None
         running, scale, times = self.pair[a, b, rule.metric], self._scale(a, b, rule.metric), 1.0
         while times < MOST_UNITS:
             more = Running(squares=running.squares * times)
-            if scale * more.radius(self.level(rule)) / times < found.adjusted - rule.margin:
+            if scale * more.radius(self.level(rule)) / times < adjusted - rule.margin:
                 return math.ceil(running.n * times)
             times *= 1.1
         return None
@@ -286,9 +286,9 @@ class Evidence:
             named[f"--control {control}"] = [control]
         absent = {name: [arm for arm in both if missing(arm)] for name, both in named.items()}
         came = f"has come (arms: {', '.join(arms) or 'none'})"
-        found = {name: f"no exposure of {' or '.join(both)} {came}" for name, both in absent.items() if both}
+        reasons = {name: f"no exposure of {' or '.join(both)} {came}" for name, both in absent.items() if both}
         unlimited = {str(rule): rule.metric for rule in self.rules if rule.metric not in self.limits}
-        return found | {name: f"{metric} has no limits" for name, metric in unlimited.items()}
+        return reasons | {name: f"{metric} has no limits" for name, metric in unlimited.items()}
 
     def _decide(self, end: int) -> None:
         """Record each rule whose claim is established at the end of a period, at time ``end``."""
@@ -299,11 +299,11 @@ class Evidence:
             running = self.pair.get((a, b, rule.metric))
             if running is None or (rule.margin >= 0 and running.total * (1 if a == rule.better else -1) <= 0):
                 continue  # it points the other way: the bounds need not be computed
-            found = self.claimed(rule)
-            if found.n and found.low > rule.margin:
+            claim = self.claimed(rule)
+            if claim.n and claim.low > rule.margin:
                 self.decisions[str(rule)] = {
-                    "rule": str(rule), "time": end, "n": found.n, "difference": found.difference,
-                    "adjusted": found.adjusted, "low": found.low, "alpha": self.level(rule), "harm": rule.harm,
+                    "rule": str(rule), "time": end, "n": claim.n, "difference": claim.difference,
+                    "adjusted": claim.adjusted, "low": claim.low, "alpha": self.level(rule), "harm": rule.harm,
                 }  # fmt: skip
 
     def assign(self, counts: Mapping[str, int]) -> None:

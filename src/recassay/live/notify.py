@@ -77,10 +77,11 @@ class Notifier:
         """Give decisions that were not accepted yet some seconds, and say what then is left."""
         until = time.monotonic() + ANSWER_WITHIN
         self.send()
-        while (left := self.status()["undelivered"]) and time.monotonic() < until:
+        while self.status()["undelivered"] and time.monotonic() < until:
             time.sleep(0.05)
             self.send()
-        if left:
+        self.send()  # stores what was accepted since
+        if left := self.status()["undelivered"]:
             self.say(
                 f"--notify: {left} of {len(self._sent)} decisions were not posted; with -o the next start posts them"
             )

@@ -149,15 +149,15 @@ def _comparisons(document: dict[str, Any]) -> str:
 
 def _models(document: dict[str, Any]) -> str:
     """Return the means and comparisons of models that were judged on the same interactions, as HTML; "" without any."""
-    found = document["models"]
-    if not found["means"]:
+    judged = document["models"]
+    if not judged["means"]:
         return ""
     means = [
         [model, metric, f"{row['n']:,}", cell(row["mean"])]
-        for model, content in found["means"].items()
+        for model, content in judged["means"].items()
         for metric, row in content.items()
     ]
-    compared = _table(*models(document), "Models on the same interactions") if found["comparisons"] else ""
+    compared = _table(*models(document), "Models on the same interactions") if judged["comparisons"] else ""
     figures = "".join(_figure(one) for one in _signed_by_hour(document))
     return (
         "<h2>Models on interactions</h2>"

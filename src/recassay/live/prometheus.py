@@ -74,7 +74,7 @@ def _operations(document: dict[str, Any], health: dict[str, Any]) -> list[Family
     counts, watermark, sources = document["events"], document["watermark"], health["sources"]
     bins = [(name, counts[name]) for name in ("judged", "duplicate", "late", "malformed")]
     age = None if watermark is None else (document["now"] - watermark) / 1e6
-    decided = sum(bool(one["decided"]) for one in document["rules"])
+    decided = sum(bool(rule["decided"]) for rule in document["rules"])
     up, answers, heard = (
         [(row["source"], row[key]) for row in sources]
         for key in ("state", "seconds since answer", "seconds since event")

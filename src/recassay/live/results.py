@@ -97,7 +97,7 @@ class Watched:
     @property
     def waiting(self) -> list[str]:
         """Return a line for each source that cannot be read now."""
-        return [f"Waiting for {one.name}: {one.problem}" for one in self.watcher.sources if one.problem]
+        return [f"Waiting for {source.name}: {source.problem}" for source in self.watcher.sources if source.problem]
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
@@ -270,11 +270,11 @@ class Watched:
         evidence = self.watcher.tally.evidence
         rows = []
         for rule in self.watcher.settings.rules:
-            found, decided = evidence.claimed(rule), evidence.decisions.get(str(rule))
+            claim, decided = evidence.claimed(rule), evidence.decisions.get(str(rule))
             rows.append(
                 {
                     "rule": str(rule), "harm": rule.harm, "alpha": evidence.level(rule), "decided": decided,
-                    "units": found.n, "difference": found.difference, "adjusted": found.adjusted, "low": found.low,
+                    "units": claim.n, "difference": claim.difference, "adjusted": claim.adjusted, "low": claim.low,
                     "units_needed": None if decided else evidence.units_needed(rule),
                 }
             )  # fmt: skip

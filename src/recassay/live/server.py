@@ -147,8 +147,8 @@ class Server:
             return Response(written, media_type="text/plain; version=0.0.4; charset=utf-8")
 
         async def health(_: Request) -> Response:
-            found = self.health()
-            return JSONResponse(found, 200 if found["status"] == "ok" else 503)
+            state = self.health()
+            return JSONResponse(state, 200 if state["status"] == "ok" else 503)
 
         async def api(request: Request) -> Response:
             part = request.path_params["part"]
