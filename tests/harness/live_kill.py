@@ -48,7 +48,7 @@ from .flip import MEMORY_FOLDER
 
 PER_ROUND = 10  # kills
 PER_REDIS = 5  # restarts of a server
-WRITES = ("write", "write_blob", "append", "trim", "write_sums", "drop_sums", "record_advance", "set_aside",
+WRITES = ("write", "write_blob", "append", "trim", "write_sums", "drop_sums", "set_aside",
           "write_letters", "commit")  # fmt: skip
 LINES = 20  # of a file that are read at once
 LONGEST = 600  # seconds until a watch counts as one that hangs

@@ -76,28 +76,17 @@ class Clock:
         partition.newest, partition.heard, partition.ended = int(newest[-1]), now, False
         return late, future
 
-    def advance(self, now: int) -> bool:
-        """Move the watermark forward as far as wall time ``now`` and the events allow.
-
-        Return whether it moved further than the events alone allow, because a partition is idle.
-        """
+    def advance(self, now: int) -> None:
+        """Move the watermark forward as far as wall time ``now`` and the events allow."""
         known = [one for one in self.partitions.values() if one.newest > BEGINNING]
         waiting = [one for one in self.partitions.values() if not one.ended]
         active = [one for one in waiting if now - one.heard < self.idle]
-        before = self.watermark
         if not known:
-            return False
-        if not waiting:  # all have ended; the owner closes them, unless they go on later
-            self.watermark = max(before, min(one.newest for one in known) - self.lateness)
-            return False
-        by_events = min(one.newest for one in waiting) - self.lateness
-        if active:
-            reached = min(one.newest for one in active) - self.lateness
-        else:
-            silent = now - max(one.heard for one in waiting)
-            reached = max(one.newest for one in known) + silent - self.lateness
-        self.watermark = max(before, reached)
-        return self.watermark > max(before, by_events)
+            return
+        reached = min(one.newest for one in active or known)  # if all have ended, their owner closes them
+        if waiting and not active:
+            reached = max(one.newest for one in known) + now - max(one.heard for one in waiting)
+        self.watermark = max(self.watermark, reached - self.lateness)
 
     def end(self, name: str) -> None:
         """Record that a partition will have no more events."""

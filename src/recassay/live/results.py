@@ -21,7 +21,7 @@ from recassay.live.join import Closed
 from recassay.live.loop import wall_clock
 from recassay.live.tally import EXTRA
 from recassay.live.watcher import Watcher
-from recassay.results.finding import Finding, Findings
+from recassay.results.finding import Findings
 from recassay.results.scores import Scores, Summary
 from recassay.stats.exact_sums import ExactSum
 from recassay.stats.group_sums import GroupSums
@@ -378,11 +378,6 @@ class Watched:
 def watched(watcher: Watcher, now: int | None = None) -> Watched:
     """Return the present results of a watcher; ``now`` is the wall time in microseconds, by default the real one."""
     return Watched(watcher, wall_clock() if now is None else now)
-
-
-def finding_lines(findings: tuple[Finding, ...]) -> list[str]:
-    """Return a line of text for each finding: severity, code, title and detail."""
-    return [f"{one.severity:7} {one.code} {one.title}: {one.detail}" for one in findings]
 
 
 def _finite(value: Any) -> Any:

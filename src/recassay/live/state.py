@@ -30,7 +30,6 @@ create table sums (store text, length integer, begin integer, arm text, segment 
                    primary key (store, length, begin, arm, segment)) without rowid;
 create table blob (name text primary key, data blob not null);
 create table aside (content text primary key, reason text not null, n integer not null) without rowid;
-create table advance (wall integer not null, watermark integer not null);
 """
 ROWS = {
     "meta": "name, value",
@@ -38,7 +37,6 @@ ROWS = {
     "sums": "store, length, begin, arm, segment, data",
     "blob": "name, data",
     "aside": "content, reason, n",
-    "advance": "wall, watermark",
 }  # the columns of each table that the checksum of a row covers
 MIGRATIONS = {
     1: "".join(
@@ -51,12 +49,12 @@ create table deliveries (content text, reason text, n integer not null, crc inte
 insert into deliveries select content, reason, n, crc from aside;
 drop table aside;
 alter table deliveries rename to aside;
+drop table if exists advance;
 """,
 }
 PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the processor time
 CHECKPOINT = 4 << 20  # bytes of the write-ahead log after which it is copied to the file
 FILE, LETTERS = "state.sqlite", "dead-letters.jsonl"
-MOST_ADVANCES = 10_000  # of the watermark by the wall clock: the latest are kept
 MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are only counted
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 NEWER = "update recassay"
@@ -257,11 +255,6 @@ class StateFile:
         for content, reason, n in self.db.execute("select content, reason, n from aside"):
             aside.setdefault(content, {})[reason] = n
         return aside
-
-    def record_advance(self, wall: int, watermark: int) -> None:
-        """Record that the wall clock at time ``wall`` moved the watermark, both in microseconds."""
-        self._store("advance", [(wall, watermark)])
-        self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
         """Append dead letters (refused or late events) to their file; return how many it had no room for."""

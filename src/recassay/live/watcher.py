@@ -86,7 +86,6 @@ class Watcher:
         self._kept: list[tuple[pl.DataFrame, int]] = []
         self._deltas: list[Deltas] = []
         self._learned: list[pl.DataFrame] = []
-        self._advances: list[tuple[int, int]] = []
 
     def count_deliveries(self, sources: Iterable[Source]) -> None:
         """Count the deliveries that the journal needs to know, in the sources that are about to be read."""
@@ -149,8 +148,7 @@ class Watcher:
 
     def step(self, now: int) -> None:
         """Move the watermark at wall time ``now``; then release, join and score the events that it has passed."""
-        if self.clock.advance(now):
-            self._advances.append((now, self.clock.watermark))
+        self.clock.advance(now)
         self._pass(self.clock.watermark)
 
     def finish(self) -> None:
@@ -221,8 +219,6 @@ class Watcher:
                 state.drop_sums(name, sorted(store.dropped))
                 rows = ((period, store.of(period)) for period in sorted(store.changed))
                 state.write_sums(name, ((*period, sums.to_bytes()) for period, sums in rows if sums is not None))
-            for advance in self._advances:
-                state.record_advance(*advance)
             state.set_aside(self._aside)
             self.counts["letters dropped"] += state.write_letters(self._letters)
             state.write("clock", self.clock.to_dict())
@@ -239,8 +235,7 @@ class Watcher:
             store.changed.clear()
             store.dropped.clear()
         join.segments = self.settings.segments
-        self._new, self._letters, self._aside, self._kept, self._deltas, self._advances = [], [], [], [], [], []
-        self._learned = []
+        self._new, self._letters, self._aside, self._kept, self._deltas, self._learned = [], [], [], [], [], []
         self.versions += 1
 
     def _write_events(self) -> None:
