@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from recassay.data.io.archive_checks import check_arrays
+from recassay.data.io.archive_checks import check_arrays, check_sparse
 from recassay.data.io.write import atomic
 from recassay.errors import UsageError
 
@@ -354,7 +354,9 @@ class _Decoder:
         if tag in SPARSE:
             from scipy import sparse
 
-            return getattr(sparse, tag)(tuple(self._all(about[1])), shape=tuple(first))
+            arrays, (height, width) = tuple(self._all(about[1])), first
+            check_sparse((height, width) if tag.startswith("csr") else (width, height), *arrays)
+            return getattr(sparse, tag)(arrays, shape=(height, width))
         if tag == "mappingproxy":
             return MappingProxyType(dict(zip(self._all(first), self._all(about[1]), strict=True)))
         makers: dict[str, Callable[[Any], Any]] = {

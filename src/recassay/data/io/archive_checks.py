@@ -19,18 +19,30 @@ BLOCK = 64  # entities that a flag of co-counts is about
 def check_arrays(made: object) -> None:
     """Raise ValueError if numbers in the arrays of an object lead outside its other arrays.
 
-    Sparse matrices are checked, and the objects with a rule below; others hold no number that is used as an address.
+    Objects with a rule below are checked; others hold no number that is used as an address.
     """
     kind = type(made).__name__
-    if kind.startswith(("csr_", "csc_")):
-        made.check_format(full_check=True)  # type: ignore[attr-defined]
-    elif kind in RULES:
+    if kind in RULES:
         try:
             holds = RULES[kind](made)
         except Exception as error:
             raise ValueError(f"the arrays of {kind} do not belong together: {error}") from error
         if not holds:
             raise ValueError(f"the arrays of {kind} do not belong together")
+
+
+def check_sparse(shape: tuple[int, int], data: Any, indices: Any, offsets: Any) -> None:
+    """Raise ValueError if the arrays of a sparse matrix of this shape (rows and columns of its form) do not fit it."""
+    rows, columns = shape
+    kind = str(offsets.dtype)
+    if not (
+        kind in ("int32", "int64")
+        and data.dtype.kind in "biuf"
+        and _codes(indices, data.shape, columns, kind=kind)
+        and _offsets(offsets, data.size, kind)
+        and offsets.size == rows + 1
+    ):
+        raise ValueError("the arrays of a sparse matrix do not belong together")
 
 
 def _codes(codes: Any, shape: tuple[int, ...], below: int, low: int = 0, kind: str = "int32") -> bool:
@@ -42,9 +54,9 @@ def _table(array: Any, shape: tuple[int, ...], kind: str = "float32") -> bool:
     return bool(array.shape == shape and array.dtype == kind)
 
 
-def _offsets(offsets: Any, rows: int) -> bool:
+def _offsets(offsets: Any, rows: int, kind: str = "int64") -> bool:
     """Return whether offsets ascend from 0 to a number of rows."""
-    ascend = _codes(offsets, (offsets.size,), rows + 1, kind="int64") and bool((np.diff(offsets) >= 0).all())
+    ascend = _codes(offsets, (offsets.size,), rows + 1, kind=kind) and bool((np.diff(offsets) >= 0).all())
     return ascend and bool(offsets[0] == 0 and offsets[-1] == rows)
 
 
