@@ -785,7 +785,7 @@ EXAMPLES: dict[str, str] = {
             pass
         """,
     "U242": """
-        Path("manifest.json").write_text('{"manifest": 99, "crc32": 0}\\n{}\\n')
+        Path("manifest.jsonl").write_text('b145906b {"manifest": 99}\\n')
         Path("scores.parquet").touch()
         ra.read_scores(".")
         """,

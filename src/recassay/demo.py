@@ -12,9 +12,9 @@ from rich.text import Text
 from recassay.api.score import score
 from recassay.comparison.compare import Comparison, compare
 from recassay.data.holdout import hold_out
-from recassay.data.io import write_parquet, write_text
+from recassay.data.io import make_folder, write_parquet, write_text
+from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import item_features, log
-from recassay.errors import UsageError
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.model import recommend
 from recassay.models.baselines.popular import Popular
@@ -79,21 +79,23 @@ def run_demo(folder: str | Path, seed: int = 1, progress: StageProgress | None =
     The systems are scored from the written files, exactly as the printed command does. Equal seeds give equal files.
     """
     report = progress or _silent
-    target = _folder(Path(folder))
+    target = make_folder(folder)
     truth, train, items = target / "truth.parquet", target / "train.parquet", target / "items.parquet"
     runs = [target / "runs" / f"{name}.parquet" for name in _systems(seed)]
     options = ["--train", str(train), "--items", str(items), "--baseline", BASELINE]
     command = shlex.join(["recassay", "score", str(truth), str(target / "runs"), "-m", METRICS, *options])
-    write_text(_readme(seed, command), target / "README.md")
-    _write_study(target, seed, report)
-    scores = score(
-        list(map(str, runs)), str(truth), METRICS, train=str(train), items=str(items), first_hits=True,
-        progress=progress,
-    )  # fmt: skip
-    comparison = compare(scores, baseline=BASELINE, progress=lambda done, total: report("comparing", done, total))
-    identity = {**IDENTITY, "seed": seed}
-    write_results(scores, comparison, target, identity, command=command)
-    write_text(to_markdown(scores, comparison), target / "summary.md")
+    with recording(target):
+        make_folder(target / "runs")
+        write_text(_readme(seed, command), target / "README.md")
+        _write_study(target, seed, report)
+        scores = score(
+            list(map(str, runs)), str(truth), METRICS, train=str(train), items=str(items), first_hits=True,
+            progress=progress,
+        )  # fmt: skip
+        comparison = compare(scores, baseline=BASELINE, progress=lambda done, total: report("comparing", done, total))
+        identity = {**IDENTITY, "seed": seed}
+        write_results(scores, comparison, target, identity, command=command)
+        write_text(to_markdown(scores, comparison), target / "summary.md")
     return Demo(scores, comparison, target, command)
 
 
@@ -118,35 +120,6 @@ def _write_study(target: Path, seed: int, report: StageProgress) -> None:
         run = recommend(model.fit(train), truth.queries, DEPTH, name)
         write_parquet(run.frame(), target / "runs" / f"{name}.parquet")
     report("preparing data and runs", steps, steps)
-
-
-def _folder(target: Path) -> Path:
-    """Create the folder and return it; raise if it holds files that no demo wrote."""
-    try:
-        if not _is_free(target):
-            raise UsageError(
-                "U111",
-                "the folder holds files that the demo did not write",
-                where=str(target),
-                hint="choose a new folder with -o",
-            )
-        (target / "runs").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            "U111",
-            f"cannot create the folder: {error.strerror or error}",
-            where=str(target),
-            hint="choose another with -o",
-        ) from None
-    return target
-
-
-def _is_free(target: Path) -> bool:
-    """Return whether the folder is new, empty, or from an earlier demo."""
-    if not target.is_dir() or not any(target.iterdir()):
-        return True
-    readme = target / "README.md"
-    return readme.is_file() and readme.read_text(encoding="utf-8", errors="replace").startswith(TITLE)
 
 
 def _readme(seed: int, command: str) -> str:

@@ -122,7 +122,7 @@ def test_a_folder_of_score_is_compared(recassay, scores):
     pathlib.Path("out/first-hits.parquet").unlink()
     refused = recassay("compare", "out", "--sudden-death", 5)
     assert (refused.code, refused.out) == (2, "")
-    assert "U213" in refused.err
+    assert "[I318] first-hits.parquet is not as recassay wrote it: it is missing" in refused.err
 
 
 def test_sudden_death_has_the_settings_and_the_findings_of_the_scores(recassay, scores):

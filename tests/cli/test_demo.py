@@ -104,7 +104,7 @@ def test_another_seed_gives_another_log(demo, tmp_path):
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "log.csv").write_text("mine")
-    with pytest.raises(UsageError, match="the demo did not write"):
+    with pytest.raises(UsageError, match="recassay did not write"):
         run_demo(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 

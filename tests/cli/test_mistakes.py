@@ -188,6 +188,39 @@ class TestOutput:
         before = all_paths(folder)
         assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "truth.csv/out"), "U111", ["out"], folder, before)
 
+    @pytest.mark.parametrize(
+        "name", ["scores.parquet", "findings.jsonl", "manifest.json", "summary.json", "report.html"]
+    )
+    def test_a_folder_with_files_of_others_is_refused_and_unchanged(self, recassay, folder, name):
+        (folder / "out").mkdir()
+        (folder / "out" / name).write_text("mine")
+        before = all_paths(folder)
+        assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "out"), "U111", ["out", name], folder, before)
+        assert (folder / "out" / name).read_text() == "mine"
+
+    def test_a_file_that_somebody_put_into_a_folder_of_results_stays(self, recassay, folder):
+        assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
+        (folder / "out" / "notes.txt").write_text("mine")
+        (folder / "out" / "groups.csv").write_text("mine")
+        assert recassay(*SCORE, "-m", "recall@2", "-o", "out").code == 0
+        assert {(folder / "out" / name).read_text() for name in ("notes.txt", "groups.csv")} == {"mine"}
+
+    def test_missing_changed_and_foreign_files_of_results_are_refused(self, recassay, folder):
+        assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
+        listed = sorted(path.name for path in (folder / "out").iterdir())
+        assert listed == [
+            "findings.jsonl", "first-hits.parquet", "manifest.jsonl", "report.html", "scores.parquet", "summary.json",
+        ]  # fmt: skip
+        for name in listed:
+            if name == "report.html":  # no result is read from it
+                continue
+            content = (folder / "out" / name).read_bytes()
+            (folder / "out" / name).unlink()
+            answer = recassay("compare", "out")
+            assert (answer.code, name in answer.err) == (2, True)
+            (folder / "out" / name).write_bytes(content)
+        assert recassay("compare", "out").code == 0
+
     @pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError])
     def test_an_interrupted_write_keeps_complete_files(self, recassay, folder, monkeypatch, interruption):
         assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0

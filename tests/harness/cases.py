@@ -11,6 +11,7 @@ import shlex
 import sys
 import traceback
 import warnings
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ import recassay as ra
 from recassay import cli, drift, protocols, split
 from recassay.data.fold_files import write_fold
 from recassay.data.io.columns import parse_columns
-from recassay.data.io.manifest import Manifest
+from recassay.data.io.manifest import NAME, Manifest
 from recassay.designs import parse_list
-from recassay.errors import RecassayError
+from recassay.errors import InputError, RecassayError
 from recassay.metrics.registry import parse_metric
 from recassay.models.base.registry import parse as parse_model
 from recassay.naming.grammar import parse
@@ -102,7 +103,7 @@ def make(number: int, seed: int) -> Case:
     if kind == "structures":
         return "structures", b"%d" % rng.randrange(10**9)
     if kind == "manifest":
-        return "manifest", mutate(b'{"manifest": 1, "crc32": 2745614147}\n{}\n', EXPRESSIONS, rng)
+        return "manifest", mutate(b'{"file": "run.csv", "size": 3, "crc32": 2745614147}', EXPRESSIONS, rng)
     line = rng.choice(COMMANDS).encode()
     words = [*line.split(b" "), *rng.choices(OPTIONS + EXPRESSIONS, k=rng.choice((0, 1, 2)))]
     if rng.random() < 0.7:
@@ -196,10 +197,12 @@ def _study(data: bytes, _suffix: str, folder: Path) -> None:
 
 
 def _manifest(data: bytes, _suffix: str, folder: Path) -> None:
-    path = folder / "manifest.json"
-    path.write_bytes(data)
+    path = folder / NAME
     try:
-        Manifest.read(folder).require_intact([folder / "run.csv"])
+        for content in (data, f"{zlib.crc32(data):08x} ".encode() + data):
+            path.write_bytes(content)
+            with contextlib.suppress(InputError):
+                Manifest.read(folder).require_intact([folder / "run.csv"])
     finally:
         path.unlink()
 

@@ -51,7 +51,7 @@ judge: {interval: normal}
 """,
 }
 MEMORY_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would be the slowest part
-NOT_COMPARED = ("cache", "times.json", "report.html")  # they hold times
+NOT_COMPARED = ("cache", "times.json", "report.html", "manifest.jsonl")  # they hold times, or checksums of these
 
 
 def outputs(folder: Path) -> dict[str, bytes]:

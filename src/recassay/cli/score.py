@@ -285,6 +285,7 @@ def score(
     from recassay.api.score import score as score_runs
     from recassay.cli._columns import columns_by_run
     from recassay.data.fold_files import identity_of
+    from recassay.data.io.manifest import require_own_folder
     from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
     from recassay.stats.intervals import Uncertainty
 
@@ -295,6 +296,8 @@ def score(
     shared, own = columns_by_run(columns or (), systems)
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
     sequences = _generated.sequence_fold_of(truth)
+    if output is not None:
+        require_own_folder(output)
     with _common.progress(quiet) as report:
         if sequences is not None:
             scores = _generated.score_generated(context, sequences, systems, shared, own, uncertainty)

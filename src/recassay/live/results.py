@@ -368,10 +368,12 @@ class Watched:
         Return the path of the folder. ``command`` is the command line to name in the results.
         """
         from recassay.data.io import write_json
+        from recassay.data.io.manifest import recording
         from recassay.report.folder.write import write_results
 
-        target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)
-        write_json(self.to_dict(), target / "live.json")
+        with recording(folder):
+            target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)
+            write_json(self.to_dict(), target / "live.json")
         return target
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from recassay.data.io import make_folder
+from recassay.data.io.manifest import recording
 from recassay.errors import UsageError
 
 VERSION = 3  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
@@ -77,7 +77,10 @@ class StateFile:
     """The open state file of a folder; without a folder, the state is in memory only."""
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder = None if folder is None else make_folder(folder)
+        self.folder = folder
+        if folder is not None:
+            with recording(folder):  # the folder is of recassay from now on
+                pass
         self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
         self.db = sqlite3.connect(self.path, isolation_level=None, timeout=0.2, check_same_thread=False)
         self.db.create_function("checksum", -1, checksum)

@@ -16,6 +16,7 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io.manifest import recording
 from recassay.errors import InputError, UsageError
 from recassay.report.content.csv_text import csv_text
 from recassay.reproduction.claims import ClaimVerdict
@@ -103,14 +104,16 @@ def write_reproduction(
     The lock file is written last, because results without it are incomplete.
     """
     home = make_folder(folder)
-    (home / LOCK).unlink(missing_ok=True)
-    for name, table in tables.items():
-        _require_small(name, table)
-        write_text(csv_text(table), make_folder(home / TABLES) / f"{name}.csv")
-    for name, picture in figures.items():
-        write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
-    write_json(found.to_dict(), home / VERDICTS)
-    write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+    with recording(home) as manifest:
+        manifest.remove(home / LOCK)
+        for name, table in tables.items():
+            _require_small(name, table)
+            write_text(csv_text(table), make_folder(home / TABLES) / f"{name}.csv")
+        for name, picture in figures.items():
+            write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
+        write_json(found.to_dict(), home / VERDICTS)
+        write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+        manifest.write()
 
 
 def _require_small(name: str, table: pl.DataFrame) -> None:

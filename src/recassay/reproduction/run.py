@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from recassay.data.io.manifest import require_own_folder
 from recassay.report.figures.draw import panels
 from recassay.report.figures.export import standalone
 from recassay.reproduction.claims import verdict_on
@@ -32,6 +33,7 @@ def reproduce(
     published tables: it shows that everything works, and its verdicts say nothing about the paper. ``report`` is called
     with the name of each source before it is made.
     """
+    require_own_folder(out / RESULT)
     sources = Sources(file, out / f"code-{code_version()}", data, quick, threads)
     sources.make(report)
     paper = file.paper

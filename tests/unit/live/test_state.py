@@ -36,8 +36,11 @@ def test_what_is_no_state_or_a_newer_one_is_refused(tmp_path):
     db.close()
     with pytest.raises(UsageError, match=r"U253.*version 99"):
         ra.watch(SHOWN, "hit@1", output=tmp_path / "newer")
-    (tmp_path / "state.sqlite").write_text("no database, but a text that is long enough to be looked at" * 20)
+    ra.watch(SHOWN, "hit@1", output=tmp_path / "text")
+    (tmp_path / "text" / "state.sqlite").write_text("no database, but a text that is long enough to be read" * 20)
     with pytest.raises(UsageError, match="U253"):
+        ra.watch(SHOWN, "hit@1", output=tmp_path / "text")
+    with pytest.raises(UsageError, match="U111"):  # a folder of somebody else
         ra.watch(SHOWN, "hit@1", output=tmp_path)
     with pytest.raises(UsageError, match="U253"):
         ra.watch(SHOWN, "hit@1", journal=tmp_path / "nowhere")

@@ -41,11 +41,14 @@ COMMAND = re.compile(rb"<dt>Run it again</dt>.*\n")  # it names the folder
 
 
 def files(folder, *, without=("cache", "times.json")):
-    """Every file of a folder by its path, as bytes, without the command that made it; times tell threads too."""
+    """Every file of a folder by its path, as bytes, without the command that made it; times tell threads too.
+
+    The list of files is left out: it has the checksums of all others.
+    """
     return {
         str(path.relative_to(folder)): COMMAND.sub(b"", path.read_bytes())
         if path.suffix == ".html"
         else path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.relative_to(folder).parts[0] not in without
+        if path.is_file() and path.name != "manifest.jsonl" and path.relative_to(folder).parts[0] not in without
     }

@@ -28,20 +28,8 @@ from recassay.data.io.write import atomic
 from recassay.errors import UsageError
 
 STATE = "state"  # the member with the JSON document
-ROOTS = [
-    "columnar",
-    "data",
-    "designs",
-    "drift",
-    "engine",
-    "metrics",
-    "models",
-    "protocols",
-    "results",
-    "split",
-    "stats",
-]
-PACKAGES = tuple(f"recassay.{root}" for root in ROOTS)  # classes outside these packages are not stored
+OURS = ["columnar", "data", "designs", "drift", "engine", "metrics", "models", "protocols", "results", "split", "stats"]
+PACKAGES = tuple(f"recassay.{root}" for root in OURS)  # classes outside these packages are not stored
 NEVER = ("recassay.data.io", "recassay.models.base.files")  # they open files, and one of them runs Python files
 BUILT_ON = (tuple, list, dict, set, frozenset, str, bytes, int, float, np.ndarray, BaseException, type)
 SPARSE = frozenset(f"{form}_{kind}" for form in ("csr", "csc") for kind in ("matrix", "array"))  # kinds of SciPy

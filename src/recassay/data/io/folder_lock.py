@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recassay.data.io.json_text import parse_json
@@ -62,6 +62,15 @@ def locked(folder: str | Path, *, wait: bool = False, tell: Callable[[str], None
 
 
 UNLOCKED = -1  # in place of a file handle where the file system has no locks
+
+
+@contextmanager
+def exclusively(handle: int) -> Iterator[None]:
+    """Wait for the lock of an open file, and hold it within the context; some file systems have no locks."""
+    with suppress(OSError):
+        while not _lock(handle):
+            time.sleep(POLL / 100)
+    yield  # closing the file ends the lock
 
 
 def _acquire(path: Path) -> int | None:

@@ -1,10 +1,12 @@
-"""Checksums of the files of a results folder: they identify what recassay wrote there, so that a damaged file is never
-read as a result.
+"""The list of the files that recassay wrote into a folder, each with its size and checksum.
 
-Two files hold them. ``cache/manifest.jsonl`` grows by a line per file while a study runs; every process writes one of
-its own, so nothing is lost if several write. ``manifest.json`` is written last, and holds the files whose bytes depend
-on nothing but the study. A file is intact if its size and CRC-32 are those of any entry: entries of older contents do
-no harm, because every stored result also names what it was computed from.
+Only a folder that is empty or has this list is written into. A file that the list lacks is somebody else's: it is
+neither read as a result nor replaced nor removed. A file that is listed is read only with the bytes that were written.
+
+The list is ``manifest.jsonl``, a line per file. A line is added before its file takes its place, so a process that is
+killed leaves no file that is not listed. At the end of a run the list is written again, with a line per existing file.
+Until then a file may have several lines, and is intact with the bytes of any: every stored result also names what it
+was computed from.
 """
 
 from __future__ import annotations
@@ -18,20 +20,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from recassay.data.io.write import before_replacing, write_text
+from recassay.data.io.folder_lock import exclusively
+from recassay.data.io.write import before_replacing, make_folder, write_text
 from recassay.errors import InputError, UsageError
 
-NAME, LOG, LOGS = "manifest.json", "manifest", "manifest*.jsonl"
-CACHE, SET_ASIDE = "cache", "cache/set-aside"
-SCHEMA = 1  # of the manifest; another number is another layout of the folder
+NAME = "manifest.jsonl"
+CACHE, PAGE = "cache/", "report.html"  # files that may be deleted: no result is read from them
+SCHEMA = 2  # of the list; another number is another layout of the folder
 BLOCK = 1 << 20
-NOT_LISTED = (NAME, "report.html", "times.json")  # in manifest.json: they hold times, or are never read back
 
 
 class State(Enum):
-    """The state of a file by its manifest: intact, changed, not listed, or absent."""
+    """The state of a file by the list: intact, changed, not listed, or absent."""
 
     INTACT = "intact"
     CHANGED = "changed"
@@ -39,8 +41,7 @@ class State(Enum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True)
-class Checksum:
+class Checksum(NamedTuple):
     """The size and the CRC-32 of a file."""
 
     size: int
@@ -65,11 +66,10 @@ class Checksum:
 
 @dataclass
 class Manifest:
-    """The recorded checksums of the files of one folder, which tell whether a file is as recassay wrote it.
+    """The list of the files of one folder.
 
-    ``entries`` has all checksums that were recorded for a file name. ``damaged`` says why the stored manifest or a log
-    of it cannot be used; it is empty if all can. ``exists`` is False for a folder that had no manifest when it was
-    read: an older version wrote it, and its files are accepted as they are.
+    ``entries`` has the checksums of a file name, the newest last. ``exists`` says whether the folder has a list, and
+    ``damaged`` why a part of it cannot be read; files that are not listed may then be of recassay after all.
     """
 
     folder: Path
@@ -78,23 +78,43 @@ class Manifest:
     damaged: str = ""
     _seen: dict[str, tuple[tuple[int, int], State]] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
-    _log: Path | None = None
 
     @classmethod
     def read(cls, folder: str | Path) -> Manifest:
-        """Read the manifest of a folder; raise U242 if another version of recassay wrote it."""
+        """Read the list of a folder; raise U242 if another version of recassay wrote it."""
         manifest = cls(Path(folder))
         path = manifest.folder / NAME
-        if path.is_file():
-            manifest.exists = True
-            manifest._read_final(path)
-        for log in sorted((manifest.folder / CACHE).glob(LOGS)):
-            manifest.exists = True
-            manifest._read_log(log)
+        manifest.exists = path.is_file()
+        for line in path.read_bytes().split(b"\n") if manifest.exists else ():
+            try:
+                manifest._take(line)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                manifest.damaged = manifest.damaged or f"a line of it cannot be read: {error}"
         return manifest
 
+    def _take(self, line: bytes) -> None:
+        """Add one line of the list: the checksum of a row, and the row as JSON."""
+        checksum, _, content = line.partition(b" ")
+        if not line:
+            return
+        if f"{zlib.crc32(content):08x}".encode() != checksum:
+            raise ValueError("its checksum is wrong")
+        row = json.loads(content)
+        if "manifest" not in row:
+            name = row["file"]
+            if ".." in name.split("/") or Path(name).is_absolute():
+                raise ValueError(f"{name} is outside the folder")
+            self.entries.setdefault(name, []).append(Checksum(row["size"], row["crc32"]))
+        elif row["manifest"] != SCHEMA:
+            raise UsageError(
+                "U242",
+                f"the folder has layout {row['manifest']}, and this version of recassay uses layout {SCHEMA}",
+                where=str(self.folder / NAME),
+                hint="use the version of recassay that wrote it, or choose a new folder with -o",
+            )
+
     def state(self, path: Path) -> State:
-        """Return whether a file is as recassay wrote it (intact), changed, not listed in the manifest, or absent.
+        """Return whether a file is as recassay wrote it (intact), changed, not listed, or absent.
 
         The content is read again only if the file's size or time has changed since the last call.
         """
@@ -110,8 +130,6 @@ class Manifest:
         return known[1]
 
     def _state(self, path: Path, name: str, size: int) -> State:
-        if not self.exists and name not in self.entries:  # of a version without manifests: listed from now on
-            self.add(path, Checksum.of(path))
         listed = self.entries.get(name)
         if not listed:
             return State.UNLISTED
@@ -131,25 +149,34 @@ class Manifest:
         """
         state = self.state(path)
         if state is State.UNLISTED:
-            return self.exists and not self.damaged
+            return not self.damaged
         sizes = {entry.size for entry in self.entries.get(self.name_of(path), ())}
         return state is State.CHANGED and path.stat().st_size not in sizes
 
-    def require_intact(self, paths: Iterable[Path]) -> None:
-        """Raise I318 for the first file that was changed since recassay wrote it; files that are absent are accepted.
+    def problems(self) -> Iterator[str]:
+        """Yield a sentence for each listed file that is absent or changed, and for the list itself."""
+        if not self.exists or self.damaged:
+            yield f"{NAME} in the folder is damaged"
+        for name in self.entries:
+            state = self.state(self.folder / name)
+            if state is State.CHANGED or (state is State.ABSENT and not name.startswith(CACHE)):
+                yield f"{name} in the folder {'changed' if state is State.CHANGED else 'is missing'}"
 
-        The files of a folder without a manifest are accepted, since an older version wrote them.
+    def require_intact(self, paths: Iterable[Path]) -> None:
+        """Raise I318 if the folder has no list, lacks a listed file, or a file of ``paths`` is not as it was written.
+
+        Files of ``paths`` that are neither listed nor there are accepted; the page and the cache may be deleted.
         """
-        if not self.exists:
-            return
-        if self.damaged:
-            raise _refused(self.folder / NAME, self.damaged)
+        if not self.exists or (self.damaged and not self._is_recorded):
+            raise _refused(self.folder / NAME, self.damaged or "it is missing")
+        for name in self.entries:
+            if not name.startswith((CACHE, PAGE)) and not (self.folder / name).exists():
+                raise _refused(self.folder / name, "it is missing")
         for path in paths:
             state = self.state(path)
-            if state is State.CHANGED:
-                raise _refused(path, "its checksum is not the one in the manifest")
-            if state is State.UNLISTED and self.name_of(path) not in NOT_LISTED:
-                raise _refused(path, "the manifest does not list it")
+            if state in (State.CHANGED, State.UNLISTED):
+                why = "its checksum is another" if state is State.CHANGED else f"{NAME} does not list it"
+                raise _refused(path, why)
 
     def refuse_damaged(self, runs: Iterable[Path]) -> None:
         """Raise I318 for a run file that is damaged: its bytes changed, but not their number.
@@ -158,14 +185,34 @@ class Manifest:
         """
         for run in runs:
             if self.state(run) is State.CHANGED and not self.is_replaced(run):
-                raise _refused(run, "its checksum is not the one in the manifest")
+                raise _refused(run, "its checksum is another")
+
+    def refuse_to_replace(self, path: Path) -> None:
+        """Raise U111 if a file, or a folder in the place of a file, is there and not listed."""
+        if path.exists() and not self.damaged and not any(self.entries.keys() & set(map(self.name_of, files_of(path)))):
+            raise UsageError(
+                "U111",
+                f"{path.name} is already there, and recassay did not write it",
+                where=str(path),
+                hint="move it away, or choose another folder with -o",
+            )
+
+    def remove(self, path: Path) -> None:
+        """Remove a file that recassay wrote; a file of somebody else stays."""
+        if self.name_of(path) in self.entries and not self.is_replaced(path):
+            path.unlink(missing_ok=True)
+
+    def listed(self, below: str, suffix: str = "") -> list[Path]:
+        """Return the listed files below a folder whose names end in ``suffix``, in ascending order."""
+        names = sorted(name for name in self.entries if name.startswith(f"{below}/") and name.endswith(suffix))
+        return [self.folder / name for name in names]
 
     def name_of(self, path: Path) -> str:
         """Return the path of a file relative to the folder, with slashes on every operating system."""
         return path.relative_to(self.folder).as_posix()
 
     def add(self, path: Path, checksum: Checksum) -> None:
-        """Record the checksum of a file that is about to be put at ``path``."""
+        """List a file that is about to be put at ``path``."""
         name = self.name_of(path)
         with self._guard:
             listed = self.entries.setdefault(name, [])
@@ -173,106 +220,72 @@ class Manifest:
                 listed.remove(checksum)
             listed.append(checksum)  # the newest is last
             self._seen.pop(name, None)
-            if self._log is not None:
-                _append(self._log, _line({"file": name, "size": checksum.size, "crc32": checksum.crc}))
+            if self._is_recorded:
+                self._append(_row(name, checksum))
 
     def reread(self) -> None:
-        """Read the recorded checksums from the folder again, including those that other processes added."""
+        """Read the list again, with the files that other processes wrote."""
         self.entries = Manifest.read(self.folder).entries
         self._seen.clear()
 
-    def set_aside(self, path: Path) -> Path:
-        """Move a file that is about to be written again into ``cache/set-aside``, and return its new path."""
-        target = self.folder / SET_ASIDE / path.relative_to(self.folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, target)
-        self._seen.pop(self.name_of(path), None)
-        return target
+    def write(self) -> None:
+        """Write the list again, with a line for each listed file that is there."""
+        there = {name: sums[-1:] for name, sums in sorted(self.entries.items()) if (self.folder / name).is_file()}
+        rows = [{"manifest": SCHEMA}, *(_row(name, newest) for name, (newest,) in there.items())]
+        write_text("".join(map(_line, rows)), self.folder / NAME)
+        self.entries, self.exists, self.damaged = there, True, ""
 
-    def write(self, only: Iterable[Path] | None = None) -> None:
-        """Write ``manifest.json`` with the newest checksum of every existing file, and a new log that begins with them.
+    @property
+    def _is_recorded(self) -> bool:
+        return self.folder.absolute() in _recording
 
-        A log is a file of checksums as they are recorded. ``only`` limits ``manifest.json`` to these files; files in
-        ``cache`` are never listed in it. The logs of other processes are removed.
-        """
-        there = {name: listed[-1] for name, listed in self.entries.items() if (self.folder / name).is_file()}
-        names = None if only is None else {self.name_of(path) for path in only}
-        listed = {
-            name: [one.size, one.crc]
-            for name, one in sorted(there.items())
-            if name not in NOT_LISTED and not name.startswith(f"{CACHE}/") and (names is None or name in names)
-        }
-        files = json.dumps(listed, indent=1, ensure_ascii=True)
-        text = json.dumps({"manifest": SCHEMA, "crc32": zlib.crc32(files.encode())}) + "\n" + files + "\n"
-        write_text(text, self.folder / NAME)
-        self.exists, self.damaged = True, ""
-        if self._log is None:
-            return
-        lines = [_line({"file": name, "size": one.size, "crc32": one.crc}) for name, one in sorted(there.items())]
-        write_text("".join([_line({"manifest": SCHEMA}), *lines]), self._log)
-        for other in (self.folder / CACHE).glob(LOGS):
-            if other != self._log:
-                other.unlink(missing_ok=True)
-
-    def _read_final(self, path: Path) -> None:
-        try:
-            header, files = path.read_bytes().decode("ascii").split("\n", 1)
-            about = json.loads(header)
-            self._check_schema(about["manifest"], path)
-            if zlib.crc32(files.removesuffix("\n").encode()) != about["crc32"]:
-                raise ValueError("its own checksum is wrong")
-            for name, (size, crc) in json.loads(files).items():
-                self.entries.setdefault(name, []).append(Checksum(size, crc))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            self.damaged = str(error) or type(error).__name__
-
-    def _read_log(self, path: Path) -> None:
-        """Add the checksums in a log; a line that is cut off or damaged is left out, so its file is not listed."""
-        for text in path.read_bytes().split(b"\n"):
-            row = _parsed(text)
-            if row is None:
-                self.damaged = self.damaged or (f"a line of {path.name} is damaged" if text else "")
-            elif "manifest" in row:
-                self._check_schema(row["manifest"], path)
-            else:
-                self.entries.setdefault(row["file"], []).append(Checksum(row["size"], row["crc32"]))
-
-    def _check_schema(self, schema: object, path: Path) -> None:
-        if schema != SCHEMA and isinstance(schema, int):
-            raise UsageError(
-                "U242",
-                f"the folder has layout {schema}, and this version of recassay reads and writes layout {SCHEMA}",
-                where=str(path),
-                hint="use the version of recassay that wrote it, or choose a new folder with -o",
-            )
+    def _append(self, row: dict[str, Any]) -> None:
+        """Append a line to the list in a single write, and flush it to the disk; other processes may do the same."""
+        with (self.folder / NAME).open("ab", buffering=0) as file, exclusively(file.fileno()):
+            file.write(("\n" + _line(row)).encode())
+            os.fsync(file.fileno())
 
 
 _recording: dict[Path, Manifest] = {}  # by absolute folder
 
 
 @contextmanager
-def recording(folder: str | Path, *, log: str | None = None) -> Iterator[Manifest]:
-    """Record the checksum of every file that this process writes into a folder within the context; yield the manifest.
+def recording(folder: str | Path) -> Iterator[Manifest]:
+    """List every file that this process writes into a folder within the context; yield the list.
 
-    Each checksum is appended to the log file named ``log`` in ``cache``. Without a log they are kept in memory until
-    :meth:`Manifest.write`.
+    Raise U111 if the folder has files and no list, and within the context for a file that would replace one of somebody
+    else. Hidden files do not count.
     """
-    home = Path(folder).absolute()
+    home = make_folder(folder).absolute()
     outer = _recording.get(home)
     if outer is not None:
         yield outer
         return
+    require_own_folder(folder)
     manifest = Manifest.read(folder)
-    manifest.folder = Path(folder)
-    if log is not None:
-        manifest._log = manifest.folder / CACHE / f"{log}.jsonl"
     _recording[home] = manifest
     if _record not in before_replacing:
         before_replacing.append(_record)
     try:
+        if not manifest.exists:
+            manifest.write()
         yield manifest
     finally:
         del _recording[home]
+
+
+def require_own_folder(folder: str | Path) -> None:
+    """Raise U111 if a folder has files and no list of those that recassay wrote; hidden files do not count."""
+    home = Path(folder)
+    others = [] if (home / NAME).is_file() or not home.is_dir() else [path.name for path in home.iterdir()]
+    shown = sorted(name for name in others if not name.startswith("."))
+    if shown:
+        raise UsageError(
+            "U111",
+            f"the folder has files that recassay did not write, such as {shown[0]}",
+            where=str(folder),
+            hint="choose a new folder with -o",
+        )
 
 
 def files_of(path: Path) -> list[Path]:
@@ -281,47 +294,28 @@ def files_of(path: Path) -> list[Path]:
 
 
 def manifest_of(folder: Path) -> Manifest:
-    """Return the manifest that is being recorded for a folder, or else the one stored in the folder."""
+    """Return the list that is being recorded for a folder, or else the one stored in the folder."""
     return _recording.get(folder.absolute()) or Manifest.read(folder)
 
 
 def _record(temporary: Path, target: Path) -> None:
-    """Record the checksum of a temporary file that is about to become ``target``, if its folder is being recorded."""
+    """List a temporary file that is about to become ``target``, if its folder is being recorded."""
     place = target.absolute()
     for home, manifest in list(_recording.items()):
-        if home in place.parents and not _is_own(place.relative_to(home)):
-            manifest.add(manifest.folder / place.relative_to(home), Checksum.of(temporary))
+        if home in place.parents and place != home / NAME:
+            path = manifest.folder / place.relative_to(home)
+            manifest.refuse_to_replace(path)
+            manifest.add(path, Checksum.of(temporary))
 
 
-def _is_own(name: Path) -> bool:
-    return name.as_posix() == NAME or (name.parent.as_posix() == CACHE and name.match(LOGS))
+def _row(name: str, checksum: Checksum) -> dict[str, Any]:
+    return {"file": name, "size": checksum.size, "crc32": checksum.crc}
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return one line of a log: the row as JSON, with the checksum of this text in front."""
+    """Return one line of the list: the row as JSON, with the checksum of this text in front."""
     text = json.dumps(row, ensure_ascii=True)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
-
-
-def _parsed(text: bytes) -> dict[str, Any] | None:
-    """Return the row in one line of a log; None if the line does not match its checksum."""
-    checksum, _, content = text.partition(b" ")
-    if f"{zlib.crc32(content):08x}".encode() != checksum:
-        return None
-    row: dict[str, Any] = json.loads(content)
-    return row
-
-
-def _append(log: Path, line: str) -> None:
-    """Append a line to a log of checksums in a single write, and flush it to the disk."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not log.exists()
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    try:
-        os.write(handle, ((_line({"manifest": SCHEMA}) if is_new else "\n") + line).encode())
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _refused(path: Path, why: str) -> InputError:

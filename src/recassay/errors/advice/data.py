@@ -82,7 +82,8 @@ ADVICE: dict[str, Advice] = {
         "Give the folder that was passed with `-o`. An interrupted study resumes when it is run again.",
     ),
     "I318": Advice(
-        "A file in a results folder was changed or cut off: it is not valid JSON, or parts are missing.",
+        "A file in a results folder was changed, cut off, deleted or added: its checksum is not the one in "
+        "`manifest.jsonl`, it is not listed there, or it is not valid JSON.",
         "Create the folder again; a study reuses what is intact.",
     ),
     "I319": Advice(

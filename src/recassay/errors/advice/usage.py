@@ -48,8 +48,9 @@ ADVICE: dict[str, Advice] = {
         "Leave the metric out, or compute it with `id`, `optimistic` or `pessimistic`.",
     ),
     "U111": Advice(
-        "The output folder cannot be created or written to, or contains files of another program.",
-        "Choose another with `-o`.",
+        "The output folder cannot be created or written to, or has files that recassay did not write: it writes only "
+        "into an empty folder, or into one with its `manifest.jsonl`, and replaces only files that are listed there.",
+        "Choose another with `-o`, or move the files away.",
     ),
     "U112": Advice(
         "A model or a file format needs an optional library.",

@@ -32,12 +32,13 @@ from recassay.checks.base import (
 )  # fmt: skip
 from recassay.comparison.compare import SignificanceOptions
 from recassay.data.generated import Generated
+from recassay.data.io.manifest import manifest_of
 from recassay.data.sequences import SequenceFold
 from recassay.engine.decisions.comparing import comparison_facts
 from recassay.metrics.sequence.similarity import GivenPairs
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import Row, design_of
-from recassay.report.folder.read import ResultFolder, read_results
+from recassay.report.folder.read import FOLDS, ResultFolder, read_results
 from recassay.report.folder.tables import SettingResults, parts
 from recassay.results.finding import Finding
 from recassay.results.score_set import Place, ScoreSet
@@ -142,7 +143,7 @@ def _missing_input(check: Check, folder: ResultFolder) -> str:
 
 
 def _no_times(folder: ResultFolder) -> str:
-    folds = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.path.glob("folds/**/*.json"))]
+    folds = [json.loads(path.read_text(encoding="utf-8")) for path in manifest_of(folder.path).listed(FOLDS, ".json")]
     if not folds:
         return "run on the folds of a study"
     return "" if any(fold.get("times", True) for fold in folds) else "the log has no times"

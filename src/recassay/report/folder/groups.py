@@ -10,6 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from recassay.data.io import write_parquet, write_text
+from recassay.data.io.manifest import manifest_of
 from recassay.report.content.csv_text import csv_text
 from recassay.results.group_scores import GroupScores
 
@@ -25,8 +26,8 @@ def write_groups(groups: Sequence[GroupScores], target: Path, **identity: Sequen
     ):
         parquet, text = target / f"{name}.parquet", target / f"{name}.csv"
         if not frames:
-            parquet.unlink(missing_ok=True)
-            text.unlink(missing_ok=True)
+            manifest_of(target).remove(parquet)
+            manifest_of(target).remove(text)
             continue
         stamped = [
             frame.select(*(pl.lit(values[at]).alias(column) for column, values in identity.items()), pl.all())

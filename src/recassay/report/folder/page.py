@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from recassay.data.io import write_text
+from recassay.data.io.manifest import recording
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import result_grids
 from recassay.report.folder.read import PAGE, ResultFolder
@@ -42,7 +44,8 @@ def write_page(
         verdict=folder.verdict,
         groups=folder.groups,
     )
-    write_text(text, target)
+    with recording(folder.path) if to is None else nullcontext():
+        write_text(text, target)
     return target
 
 

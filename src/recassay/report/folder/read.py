@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def read_results(folder: str | Path) -> ResultFolder:
         comparisons,
         _findings(home, summary),
         _rows(summary, "failures", home),
-        _exhibits(home / EXHIBITS),
+        _exhibits(manifest_of(home).listed(EXHIBITS, ".json")),
         lock,
         summary.get("settings") or {},
         summary.get("command") or "",
@@ -108,8 +108,8 @@ def files_read(home: Path) -> list[Path]:
     return [
         *named,
         *files_of(home / SCORES),
-        *sorted((home / EXHIBITS).rglob("*.json")),
-        *sorted((home / FOLDS).rglob("*.json")),
+        *manifest_of(home).listed(EXHIBITS, ".json"),
+        *manifest_of(home).listed(FOLDS, ".json"),
     ]
 
 
@@ -151,9 +151,9 @@ def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
     return rows
 
 
-def _exhibits(home: Path) -> tuple[Exhibit, ...]:
+def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
     """Return the exhibits (tables to draw) in the order of the study; titles name data set and split if several."""
-    documents = [_document(path) for path in sorted(home.rglob("*.json"))]
+    documents = [_document(path) for path in paths]
     documents.sort(key=lambda document: document.get("order", 0))
     several = len({(document.get("dataset"), document.get("split")) for document in documents}) > 1
     exhibits = []

@@ -12,12 +12,12 @@ from recassay._version import __version__
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
 from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.io.folder_lock import locked
-from recassay.data.io.manifest import Checksum, Manifest, State, files_of, recording
+from recassay.data.io.manifest import Checksum, State, files_of, recording
 from recassay.data.io.write import json_text
 from recassay.errors import UsageError
 from recassay.report.content.verdict import verdict_document
 from recassay.report.folder.groups import write_groups
-from recassay.report.folder.read import FINDINGS, LOCK, PAGE, SCORES, SUMMARY, read_results
+from recassay.report.folder.read import FINDINGS, LOCK, SCORES, SUMMARY, read_results
 from recassay.results.first_hits import FIRST_HITS
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores
@@ -75,16 +75,19 @@ def write_results(
     target = make_folder(folder)
     identity = identity or {}
     with locked(target, wait=True), recording(target) as manifest:
-        _refuse_foreign_files(target, manifest)
+        if LOCK in manifest.entries:
+            what = "the folder holds the results of a study, which scoring would replace"
+            raise UsageError("U111", what, where=str(target), hint="choose another folder with -o")
         if scores.unit_metrics:
+            manifest.refuse_to_replace(target / SCORES)
             scores.write(target / SCORES, **identity)
             for path in files_of(target / SCORES):
                 if manifest.state(path) is not State.INTACT:  # written by tasks of Spark
                     manifest.add(path, Checksum.of(path))
         else:
-            (target / SCORES).unlink(missing_ok=True)  # of an earlier call, with other metrics
+            manifest.remove(target / SCORES)  # of an earlier call, with other metrics
         if scores.first_hits is None:
-            (target / FIRST_HITS).unlink(missing_ok=True)  # of earlier scores
+            manifest.remove(target / FIRST_HITS)  # of earlier scores
         else:
             scores.first_hits.write(target)
         write_groups(scores.groups, target)
@@ -94,34 +97,6 @@ def write_results(
         manifest.write()
         write_page(read_results(target))
     return target
-
-
-def _refuse_foreign_files(target: Path, manifest: Manifest) -> None:
-    """Raise U111 if the folder belongs to a study, or has files of these names that another program wrote."""
-    if (target / LOCK).exists():
-        raise UsageError(
-            "U111",
-            "the folder holds the results of a study, which scoring would replace",
-            where=str(target),
-            hint="choose another folder with -o",
-        )
-    for name in (SUMMARY, SCORES, FINDINGS, PAGE):
-        path = target / name
-        if path.exists() and not (manifest.exists or _is_summary(target / SUMMARY)):
-            raise UsageError(
-                "U111",
-                f"{name} is already there, and recassay did not write it",
-                where=str(path),
-                hint="move it away, or choose another folder with -o",
-            )
-
-
-def _is_summary(path: Path) -> bool:
-    """Return whether recassay wrote a summary file, even a version of recassay that wrote no manifest."""
-    try:
-        return '"recassay"' in path.read_text(encoding="utf-8", errors="replace")[:100]
-    except OSError:
-        return False
 
 
 def _testing(comparison: Comparison) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import yaml
 
 from recassay._version import __version__
 from recassay.data.interactions import Interactions
-from recassay.data.io.manifest import CACHE, Manifest, State
+from recassay.data.io.manifest import Manifest, State, require_own_folder
 from recassay.data.io.yaml_text import YamlError, parse_yaml
 from recassay.designs import Design
 from recassay.errors import UsageError
@@ -137,14 +137,11 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
     """
     path = folder / NAME
     if not path.is_file():
-        is_study = (folder / CACHE).is_dir() and Manifest.read(folder).exists  # its lock was deleted
-        if not is_study and folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
-            raise UsageError(
-                "U111",
-                "the folder has files that no study wrote",
-                where=str(folder),
-                hint="choose a new folder with -o",
-            )
+        require_own_folder(folder)
+        entries = Manifest.read(folder).entries
+        if entries and NAME not in entries:  # if it is listed, it was deleted
+            what = f"the folder has files that no study wrote, such as {min(entries)}"
+            raise UsageError("U111", what, where=str(folder), hint="choose a new folder with -o")
         return False
     if Manifest.read(folder).state(path) is State.CHANGED:
         raise UsageError(

@@ -111,7 +111,7 @@ class Record:
         description, scored = self._failure_places(cell, name)
         self.failures.append(about)
         write_json(about, description)
-        scored.unlink(missing_ok=True)
+        self.store.manifest.remove(scored)
         if isinstance(error, StreamError):  # keep what was scored before the failure
             error.stream.copies[-1].write(scored)
 

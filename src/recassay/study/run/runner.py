@@ -17,7 +17,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
 from recassay.data.io.folder_lock import locked
-from recassay.data.io.manifest import LOG, Manifest, recording
+from recassay.data.io.manifest import Manifest, recording
 from recassay.data.sequences import SequenceFold
 from recassay.errors import RecassayError
 from recassay.models.base.capabilities import CanFit
@@ -177,7 +177,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         if not locks.claim_folder(self.out, lock) or failed_before:
             self.failed_early = dry_run(self, logs, failed_before.union(self.work.changed))
         make_folder(self.out)
-        with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out, log=LOG) as manifest:
+        with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out) as manifest:
             state.forget_state(self.out)
             if not locks.claim_folder(self.out, lock):  # again: another process may have begun a study there
                 write_text(locks.to_yaml(lock), self.out / locks.NAME)

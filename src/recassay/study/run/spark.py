@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from recassay.backends.base import Tasks
-from recassay.data.io.manifest import LOG, recording
+from recassay.data.io.manifest import recording
 from recassay.errors import RecassayError, UsageError
 from recassay.study.config.reading import Document
 from recassay.study.config.schema import Study
@@ -168,7 +168,7 @@ def _named(group: TaskGroup) -> str:
 def _run_tasks(order: StudySpec, group: TaskGroup) -> list[Row]:
     """Run a group of tasks of the study ``order`` on a worker; return descriptions of the failures."""
     failures: list[Row] = []
-    with recording(order.out, log=f"{LOG}-{socket.gethostname()}-{os.getpid()}"):
+    with recording(order.out):
         for task in group:
             failures += _run_task(order, task)
     return failures

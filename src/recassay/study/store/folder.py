@@ -7,10 +7,11 @@ study resumes, and a study whose designs or metrics changed fits no model again.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from recassay.data.io.parquet import parquet_metadata, read_parquet
 from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.errors import RecassayError
+from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS
 from recassay.report.content.csv_text import csv_text
 from recassay.results.exhibit import Exhibit
@@ -38,6 +39,7 @@ from recassay.study.store.stream_fold import StreamFold
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
+TEMPORARY = f".*.{'?' * 12}.tmp"  # files that were not yet complete
 MADE_FROM = "made from"  # the entry of the key in the metadata of a table
 
 
@@ -102,17 +104,20 @@ class StudyFolder:
         return path
 
     def remove_outdated(self) -> None:
-        """Remove files of systems, seeds and folds that the study lacks now, and temporary files of killed runs."""
-        for path in self.folder.rglob(".*.tmp"):
+        """Remove files of systems, seeds and folds that the study lacks now, and temporary files of killed runs.
+
+        Files that somebody else put into the folder stay.
+        """
+        for path in self.folder.rglob(TEMPORARY):
             path.unlink(missing_ok=True)  # an abandoned task may still run, and remove it itself
         for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
-            for path in sorted((self.folder / kind).rglob("*"), reverse=True):
-                if path.is_file() and path not in self.current:
-                    path.unlink()
-                elif path.is_dir() and not any(path.iterdir()):
+            for path in self.manifest.listed(kind):
+                if path not in self.current:
+                    self.manifest.remove(path)
+            folders = [self.folder / kind, *sorted((self.folder / kind).rglob("*/"))]
+            for path in reversed(folders):
+                if path.is_dir() and not any(path.iterdir()):
                     path.rmdir()
-            if (self.folder / kind).is_dir() and not any((self.folder / kind).iterdir()):
-                (self.folder / kind).rmdir()
 
     # --- answers of ranked lists: a run and its standings -----------------------------------------------------------
 
@@ -136,12 +141,18 @@ class StudyFolder:
         """Return whether the ranked lists of a system and their standings on a cell have this key and no damage.
 
         The cell is the data set, split, fold and seed. Standings count the candidates that are ranked above each
-        relevant item. Lists that somebody else wrote in place of the stored ones count as stored if they can be read.
+        relevant item. Lists that somebody else wrote in place of the stored ones count as stored if they can be read;
+        raise U111 if they are in the way of lists to compute.
         """
         run, *others = self._answer_places(cell, system)
         *_, mark = others
         intact = self._are_intact(*others, *self._shared_places(cell)) and _marked(mark, key)
-        return intact and (self._are_intact(run) or self._is_replaced(run, system))
+        if self._are_intact(run):
+            return intact
+        replaced = self._is_replaced(run, functools.partial(read_run, name=system))
+        if replaced and not intact:
+            raise _replaced(run)
+        return replaced
 
     def answer_digest(self, cell: StudyCell, system: str) -> str:
         """Return a digest of the stored ranked lists and standings of a system: of the bytes of their files."""
@@ -159,9 +170,8 @@ class StudyFolder:
         assert run.standings is not None, "a played run has standings"
         pairs, *shared, about = standings_parts(run.standings)
         lists, counts, mark = self._answer_places(cell, run.name)
-        self._set_aside(lists)
         if not (self.manifest.is_intact(mark) and _marked(mark, key)):
-            mark.unlink(missing_ok=True)
+            self.manifest.remove(mark)
         for table, path in zip(shared, self._shared_places(cell), strict=True):
             write_parquet(table, path)
         write_parquet(run.frame(), lists)
@@ -187,8 +197,13 @@ class StudyFolder:
         return read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether an undamaged table of a system's results on a fold and seed is stored under this key."""
+        """Return whether an undamaged table of a system's results on a fold and seed is stored under this key.
+
+        Raise U111 if somebody else wrote a table in its place.
+        """
         path = self._run_place(cell, system)
+        if self._is_replaced(path, read_parquet):
+            raise _replaced(path)
         return self._are_intact(path) and parquet_metadata(path).get(MADE_FROM) == key
 
     def _run_place(self, cell: StudyCell, system: str) -> Path:
@@ -196,18 +211,14 @@ class StudyFolder:
 
     def store_table(self, cell: StudyCell, system: str, answer: pl.DataFrame, key: str) -> None:
         """Write the table of a system's results, with the key in the same file, so that both are stored or neither."""
-        path = self._run_place(cell, system)
-        self._set_aside(path)
-        write_parquet(answer, path, {MADE_FROM: key})
+        write_parquet(answer, self._run_place(cell, system), {MADE_FROM: key})
 
     def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
         """Write the outcomes of a system on a stream (its values at each event) and the key as one file.
 
         Times of queries and updates are left out.
         """
-        path = self._run_place(cell, outcomes.system)
-        self._set_aside(path)
-        dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
+        dataclasses.replace(outcomes, timing=None).write(self._run_place(cell, outcomes.system), {MADE_FROM: key})
 
     def outcomes(self, cell: StudyCell, system: str, key: str) -> Outcomes | None:
         """Return the outcomes of a system on a stream (``cell``) if they are stored under this key, else None."""
@@ -293,16 +304,16 @@ class StudyFolder:
                 self.damaged.add(path)
         return self.manifest.is_intact(*paths)
 
-    def _is_replaced(self, run: Path, system: str) -> bool:
-        """Return whether somebody replaced a stored run with another run file that can be read.
+    def _is_replaced(self, run: Path, read: Callable[[Path], object]) -> bool:
+        """Return whether somebody replaced a stored file with another that ``read`` can read.
 
         If so, the file is recorded as replaced and not as damaged.
         """
         if not self.manifest.is_replaced(run):
             return False
         try:
-            read_run(run, system)
-        except RecassayError:
+            read(run)
+        except (RecassayError, pl.exceptions.PolarsError):
             return False
         self.damaged.discard(run)
         self.replaced.add(run)
@@ -314,12 +325,14 @@ class StudyFolder:
         self.reported |= self.replaced
         return found
 
-    def _set_aside(self, path: Path) -> None:
-        """Keep a copy of a file that is damaged or that somebody else wrote, before it is overwritten."""
-        if self.manifest.state(path) is State.CHANGED or self.manifest.is_replaced(path):
-            self.replaced.discard(path)
-            self.damaged.add(path)
-            self.manifest.set_aside(path)
+
+def _replaced(path: Path) -> UsageError:
+    return UsageError(
+        "U111",
+        f"somebody else wrote {path.name}, and the study has to compute it again",
+        where=str(path),
+        hint="move the file away, or choose another folder with -o",
+    )
 
 
 def failed_in_dry_run(folder: Path) -> frozenset[str]:

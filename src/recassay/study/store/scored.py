@@ -58,6 +58,6 @@ class ScoreStore:
 
     def remove_unused(self) -> None:
         """Remove the results that this run of the study did not use."""
-        for path in (self.folder / SCORED).glob("*.npz"):
+        for path in self.manifest.listed(SCORED.as_posix()):
             if path not in self.used:
-                path.unlink()
+                self.manifest.remove(path)

@@ -54,10 +54,10 @@ def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stam
     """Record that a run has finished, so that :func:`changes` can tell later whether its results are up to date.
 
     The record has the ``arguments`` of the run, from :func:`request`, the stamps (size and time) and digests of the
-    files it read, and the stamps of all files that it wrote into the folder ``out``.
+    files it read. The files that it wrote into the folder ``out`` are in the folder's list of files.
     """
     known = {path: _with_digest(Path(path), one) for path, one in read.items()}
-    state: dict[str, Any] = {"arguments": arguments, "read": known, "written": _written(out)}
+    state: dict[str, Any] = {"arguments": arguments, "read": known}
     state["checksum"] = _checksum(state)
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
@@ -79,18 +79,16 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
     folder = Path(out)
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        before, read, written = state["arguments"], state["read"], state["written"]
+        before, read = state["arguments"], state["read"]
         if state.pop("checksum") != _checksum(state):
             raise ValueError("the record is damaged")
     except (OSError, ValueError, KeyError):
         return ["there are no finished results"]
     found = [f"{name} changed" for name in arguments if before.get(name) != arguments[name]]
     found += [f"{path} changed" for path, known in read.items() if not _is_same(Path(path), known)]
-    now = _written(folder)
-    touched = [name for name, known in written.items() if now.get(name) != known]
-    found += [f"{name} in the folder changed" for name in touched if not _is_intact(folder, name)]
-    found += [f"{name} in the folder is new" for name in now if name not in written]
-    return found or _damaged(folder)
+    from recassay.data.io.manifest import Manifest
+
+    return [*found, *Manifest.read(folder).problems()]
 
 
 def _checksum(state: Mapping[str, Any]) -> int:
@@ -120,29 +118,6 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "blake2b").hexdigest()
     except OSError:
         return ""
-
-
-def _is_intact(folder: Path, name: str) -> bool:
-    """Return whether a file of results has the bytes that recassay wrote, whatever its time."""
-    from recassay.data.io.manifest import NAME, Manifest
-
-    manifest = Manifest.read(folder)
-    if name == NAME:  # it has no checksum of itself in it
-        return manifest.exists and not manifest.damaged
-    return manifest.is_intact(folder / name)
-
-
-def _damaged(folder: Path) -> list[str]:
-    """Return a sentence for each damaged file of a finished study: one whose bytes changed, though not its stamp."""
-    from recassay.data.io.manifest import Manifest, State
-
-    manifest = Manifest.read(folder)
-    found = [
-        f"{name} in the folder is damaged"
-        for name in manifest.entries
-        if manifest.state(folder / name) is State.CHANGED
-    ]
-    return found or ["the manifest of the folder is damaged"] * bool(manifest.damaged)
 
 
 def stored_results(out: str | Path, arguments: Mapping[str, Any]) -> Results | None:
@@ -175,11 +150,3 @@ def stamp(path: Path) -> Stamp | None:
     except OSError:
         return None
     return [about.st_size, about.st_mtime_ns]
-
-
-def _written(out: Path) -> dict[str, Stamp | None]:
-    """Return the stamps (size and time) of files of results by relative path, without cache and lock file."""
-    from recassay.data.io.folder_lock import NAME as LOCK
-
-    files = {path.relative_to(out): path for path in sorted(out.rglob("*")) if path.is_file()}
-    return {str(name): stamp(path) for name, path in files.items() if name.parts[0] not in ("cache", LOCK)}

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io import atomic
+from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import exact, scan_parquet
 from recassay.data.io.write import writing
 
@@ -54,7 +55,7 @@ class Values:
         User ids and times become text if the tables have different types of them.
         """
         if not self.parts:
-            path.unlink(missing_ok=True)
+            manifest_of(path.parent).remove(path)
             return
         tables = [scan_parquet(part) for part in self.parts]
         if len(self.kinds["user"]) > 1:

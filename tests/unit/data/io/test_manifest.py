@@ -1,6 +1,7 @@
-"""Checksums of a folder: what is intact, damaged, replaced, of another version."""
+"""The list of files of a folder: what is intact, damaged, replaced, missing, somebody else's, of another version."""
 
 import json
+import multiprocessing
 import zlib
 
 import pytest
@@ -12,7 +13,7 @@ from recassay.errors import RecassayError
 
 @pytest.fixture
 def folder(tmp_path):
-    with recording(tmp_path, log="manifest") as manifest:
+    with recording(tmp_path) as manifest:
         write_text("one", tmp_path / "a.txt")
         (tmp_path / "sub").mkdir()
         write_text("two", tmp_path / "sub" / "b.txt")
@@ -20,10 +21,18 @@ def folder(tmp_path):
     return tmp_path
 
 
+def refused(folder, *paths):
+    """Return the error of a folder whose files cannot be read as results."""
+    with pytest.raises(RecassayError) as caught:
+        Manifest.read(folder).require_intact(paths)
+    return str(caught.value)
+
+
 def test_what_recassay_wrote_is_intact(folder):
     manifest = Manifest.read(folder)
     assert manifest.is_intact(folder / "a.txt", folder / "sub" / "b.txt")
     assert manifest.state(folder / "c.txt") is State.ABSENT
+    manifest.require_intact([folder / "a.txt", folder / "c.txt"])
 
 
 def test_every_flipped_bit_of_every_file_is_seen(folder):
@@ -37,20 +46,15 @@ def test_every_flipped_bit_of_every_file_is_seen(folder):
         path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("name", [NAME, "cache/manifest.jsonl"])
-def test_a_flipped_bit_of_a_manifest_never_makes_other_bytes_intact(folder, name):
+def test_a_flipped_bit_of_the_list_never_makes_other_bytes_intact(folder):
     (folder / "a.txt").write_text("uno")
-    whole = (folder / name).read_bytes()
+    whole = (folder / NAME).read_bytes()
     for bit in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
-        (folder / name).write_bytes(flipped)
-        try:
-            manifest = Manifest.read(folder)
-        except RecassayError:  # the number of the layout
-            continue
-        assert not manifest.is_intact(folder / "a.txt")
-        assert manifest.is_intact(folder / "sub" / "b.txt")  # the other manifest lists it
+        (folder / NAME).write_bytes(flipped)
+        assert not Manifest.read(folder).is_intact(folder / "a.txt")
+        assert "I318" in refused(folder, folder / "a.txt")
 
 
 def test_a_file_of_another_size_was_replaced_and_one_of_the_same_size_is_damaged(folder):
@@ -62,37 +66,96 @@ def test_a_file_of_another_size_was_replaced_and_one_of_the_same_size_is_damaged
     assert Manifest.read(folder).is_replaced(folder / "mine.txt")
 
 
-def test_files_are_refused_by_name(folder):
+def test_changed_missing_and_foreign_files_are_refused_by_name(folder):
+    (folder / "mine.txt").write_text("mine")
+    assert "mine.txt is not as recassay wrote it: manifest.jsonl does not list it" in refused(
+        folder, folder / "mine.txt"
+    )
     (folder / "a.txt").write_text("uno")
-    with pytest.raises(RecassayError, match=r"a\.txt is not as recassay wrote it") as caught:
-        Manifest.read(folder).require_intact([folder / "a.txt"])
-    assert caught.value.code == "I318"
+    assert "[I318] a.txt is not as recassay wrote it: its checksum is another" in refused(folder, folder / "a.txt")
+    assert list(Manifest.read(folder).problems()) == ["a.txt in the folder changed"]
+    (folder / "sub" / "b.txt").unlink()
+    assert "b.txt is not as recassay wrote it: it is missing" in refused(folder)
+    assert list(Manifest.read(folder).problems())[1:] == ["sub/b.txt in the folder is missing"]
+    (folder / NAME).unlink()
+    assert "manifest.jsonl is not as recassay wrote it: it is missing" in refused(folder)
 
 
-def test_a_folder_without_a_manifest_is_taken_as_it_is(tmp_path):
-    (tmp_path / "a.txt").write_text("old")
-    Manifest.read(tmp_path).require_intact([tmp_path / "a.txt"])
-    with recording(tmp_path) as manifest:
-        assert manifest.is_intact(tmp_path / "a.txt")
+def test_the_cache_may_be_deleted(tmp_path):
+    with recording(tmp_path):
+        (tmp_path / "cache").mkdir()
+        write_text("one", tmp_path / "cache" / "a.txt")
+    (tmp_path / "cache" / "a.txt").unlink()
+    Manifest.read(tmp_path).require_intact([])
+    assert list(Manifest.read(tmp_path).problems()) == []
+
+
+def test_a_folder_with_files_of_others_is_refused(tmp_path):
+    (tmp_path / ".git").mkdir()
+    with recording(tmp_path / "new"):
+        pass
+    with pytest.raises(RecassayError, match=r"U111.*did not write, such as new"), recording(tmp_path):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "new"]
+
+
+def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(folder):
+    mine = folder / "mine.txt"
+    mine.write_text("mine")
+    (folder / "a.txt").write_text("replaced")
+    with recording(folder) as manifest:
+        with pytest.raises(RecassayError, match=r"U111.*mine.txt is already there"):
+            write_text("new", mine)
+        for path in (mine, folder / "a.txt", folder / "sub" / "b.txt"):
+            manifest.remove(path)
+        write_text("new", folder / "sub" / "b.txt")
         manifest.write()
-    (tmp_path / "a.txt").write_text("new")
-    assert Manifest.read(tmp_path).state(tmp_path / "a.txt") is State.CHANGED
+    assert (mine.read_text(), (folder / "a.txt").read_text()) == ("mine", "replaced")
+    assert Manifest.read(folder).is_intact(folder / "sub" / "b.txt")
 
 
 def test_a_folder_of_another_layout_is_refused(folder):
-    files = json.dumps({})
-    (folder / NAME).write_text(json.dumps({"manifest": 2, "crc32": zlib.crc32(files.encode())}) + "\n" + files)
+    row = json.dumps({"manifest": 99})
+    (folder / NAME).write_text(f"{zlib.crc32(row.encode()):08x} {row}\n")
     with pytest.raises(RecassayError) as caught:
         Manifest.read(folder)
     assert caught.value.code == "U242"
 
 
-def test_a_line_that_was_cut_off_loses_one_file(folder):
-    log = folder / "cache" / "manifest.jsonl"
-    (folder / NAME).unlink()
-    log.write_bytes(log.read_bytes()[:-9])
+@pytest.mark.parametrize("row", [{"file": "../a", "size": 1, "crc32": 1}, {"file": 3}, [], {"file": "/a"}, 3])
+def test_a_crafted_line_lists_nothing(row, folder):
+    text = json.dumps(row)
+    with (folder / NAME).open("a") as file:
+        file.write(f"{zlib.crc32(text.encode()):08x} {text}\n")
+    assert sorted(Manifest.read(folder).entries) == ["a.txt", "sub/b.txt"]
+    assert "a line of it cannot be read" in refused(folder)
+
+
+def test_a_line_that_was_cut_off_loses_one_file_until_the_next_run(folder):
+    (folder / NAME).write_bytes((folder / NAME).read_bytes()[:-9])
     manifest = Manifest.read(folder)
     assert manifest.state(folder / "a.txt") is State.INTACT
     assert manifest.state(folder / "sub" / "b.txt") is State.UNLISTED
     assert manifest.damaged
     assert not manifest.is_replaced(folder / "sub" / "b.txt")
+    with recording(folder) as manifest:
+        write_text("two", folder / "sub" / "b.txt")
+        manifest.write()
+    Manifest.read(folder).require_intact([folder / "sub" / "b.txt"])
+
+
+def write_some(folder, number):
+    with recording(folder):
+        for other in range(20):
+            write_text(f"{number} {other}", folder / f"{number}-{other}.txt")
+
+
+def test_several_processes_add_to_one_list(folder):
+    processes = [multiprocessing.get_context("spawn").Process(target=write_some, args=(folder, n)) for n in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    manifest = Manifest.read(folder)
+    assert not manifest.damaged
+    assert manifest.is_intact(*(folder / f"{number}-{other}.txt" for number in range(2) for other in range(20)))

@@ -12,6 +12,8 @@ import recassay as ra
 from recassay.checks.base import load
 from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.rules import SuddenDeathOptions
+from recassay.data.io import write_bytes
+from recassay.data.io.manifest import recording
 from recassay.engine.decisions.comparing import compare_places
 from recassay.engine.decisions.contests import sudden_deaths
 from recassay.engine.decisions.decide import decide
@@ -150,12 +152,20 @@ def test_intervals_over_folds_draw_users_with_all_their_folds(results):
     assert {one.test for one in contest.compare().rows} == {"permutation"}
 
 
+def copied(results, folder, paths):
+    """Copy some files of a folder of results into another one, as recassay would write them."""
+    with recording(folder):
+        for path in paths:
+            target = folder / path.relative_to(results)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path.read_bytes(), target)
+    return folder
+
+
 def test_folds_with_other_systems_get_their_own_sudden_death(results, tmp_path):
-    for path in [*results.rglob("runs/**/*.parquet"), *results.rglob("standings/**/*"), *results.glob("*.*")]:
-        if path.is_file() and not ("fold-1" in path.parts and path.name == "plsa.parquet"):
-            (tmp_path / path.relative_to(results)).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path.relative_to(results)).write_bytes(path.read_bytes())
-    found = sudden_deaths(read_scores(tmp_path), SuddenDeathOptions((5,)))
+    kept = [*results.rglob("runs/**/*.parquet"), *results.rglob("standings/**/*.*"), *results.glob("s*.*")]
+    kept = [path for path in kept if not ("fold-1" in path.parts and path.name == "plsa.parquet")]
+    found = sudden_deaths(read_scores(copied(results, tmp_path, kept)), SuddenDeathOptions((5,)))
     assert [len(contest.competitors) for contest in found.values()] == [3, 2]
     assert [name.split(", ")[-2] for name in found] == ["fold-0", "fold-1"]
 
@@ -163,10 +173,7 @@ def test_folds_with_other_systems_get_their_own_sudden_death(results, tmp_path):
 def test_a_table_without_runs_has_no_sudden_death(results, tmp_path):
     with pytest.raises(UsageError, match="U213"):
         decide(read_scores(table(a=0.1, b=0.0)), sudden_death=(5,))
-    (tmp_path / "runs").mkdir()
-    for path in results.rglob("runs/**/*.parquet"):
-        (tmp_path / "runs" / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "scores.parquet").write_bytes((results / "scores.parquet").read_bytes())
+    copied(results, tmp_path, [*results.rglob("runs/**/*.parquet"), results / "scores.parquet"])
     with pytest.raises(UsageError, match="U213"):
         decide(read_scores(tmp_path), sudden_death=(5,))
 

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import log as synthetic
 from recassay.results.first_hits import FirstHits
 from recassay.results.outcomes import Outcomes
@@ -144,7 +145,8 @@ class TestScoredLists:
 
     def test_hits_survive_writing_and_reading(self, tmp_path):
         scored = ra.score(RUNS, {**TRUTH, "u6": {1: 1.0}}, "mrr", first_hits=True, interval=None)
-        scored.first_hits.write(tmp_path)
+        with recording(tmp_path):
+            scored.first_hits.write(tmp_path)
         back = FirstHits.read(tmp_path)
         assert back.frame().equals(scored.first_hits.frame())
         assert ra.sudden_death(back, at=3).summary().equals(ra.sudden_death(scored, at=3).summary())

@@ -17,11 +17,14 @@ import yaml
 
 import recassay as ra
 from recassay.comparison.rules import SuddenDeathOptions
+from recassay.data.io import write_bytes
+from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import log
 from recassay.engine.decisions.contests import sudden_deaths
-from recassay.errors import InputError, UsageError
+from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
+from recassay.report.folder.read import read_results
 from recassay.study.config.sources import find_data_file
 from recassay.study.run import study as running
 from recassay.study.run.small_fold import small_fold
@@ -298,6 +301,45 @@ def test_the_entry_that_differs_between_two_studies_of_the_same_data_is_named(st
     assert "of generated: item_features was nothing and is items.csv" in caught.value.what
 
 
+def test_files_of_somebody_else_in_the_folder_stay(study, tmp_path):
+    out = tmp_path / "out"
+    ra.run_study(study(), out)
+    notes = [out / "notes.txt", out / "runs" / "notes.txt", out / "exhibits" / "mine.json", out / "runs" / ".x.tmp"]
+    for path in notes:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    ra.run_study(study(replace=[(', svd: "PureSVD(factors=4)"', "")]), out)
+    assert [path.read_text() for path in notes] == ["mine"] * 4
+    assert not list(out.rglob("svd.parquet"))
+    assert read_results(out).exhibits == ()
+
+
+def test_a_run_that_somebody_replaced_is_not_overwritten(study, tmp_path):
+    path = tmp_path / "out/runs/generated/k_folds(k=2)/fold-0/seed-0/svd.parquet"
+    ra.run_study(study(), tmp_path / "out")
+    pl.read_parquet(path).head(50).write_parquet(path)
+    replaced = path.read_bytes()
+    assert "R010" in {finding["code"] for finding in ra.run_study(study(), tmp_path / "out").findings}
+    with pytest.raises(UsageError, match=r"U111.*svd.parquet, and the study has to compute it again"):
+        ra.run_study(study(replace=[("PureSVD(factors=4)", "PureSVD(factors=5)")]), tmp_path / "out")
+    assert path.read_bytes() == replaced
+
+
+@pytest.mark.parametrize("name", ["summary.json", "times.json", "folds", "runs", "manifest.jsonl"])
+def test_a_folder_of_results_that_lacks_files_is_refused(study, tmp_path, name):
+    out = tmp_path / "out"
+    ra.run_study(study(), out)
+    shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
+    with pytest.raises(RecassayError, match=r"I318.*it is missing"):
+        ra.read_scores(out)
+    with pytest.raises(RecassayError, match=r"I31[78]"):
+        read_results(out)
+    if name != "manifest.jsonl":
+        ra.run_study(study(), out)
+        assert (out / name).exists()
+        assert read_results(out).rows
+
+
 def test_a_folder_with_other_files_is_an_error(study, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
@@ -352,7 +394,8 @@ def test_standings_survive_storage(tmp_path):
     fold = ra.split.random(test=0.3)(log(users=50, items=40, events=600))[0]
     run = ra.play(Random(), fold, ra.protocols.ranking(bins=4), name="r")
     store, cell = folders.StudyFolder(tmp_path), folders.StudyCell("d", "s", 0, 0)
-    store.store_answer(cell, run, "key")
+    with recording(tmp_path):
+        store.store_answer(cell, run, "key")
     assert store.answer(cell, "r", "another key") is None
     again = store.answer(cell, "r", "key")
     assert again.frame().equals(run.frame())
@@ -386,7 +429,8 @@ def test_a_fitted_model_is_stored_without_its_log(tmp_path):
     train = log(users=300, items=200, events=9000)
     store = folders.StudyFolder(tmp_path)
     fitted = Popular().fit(train)
-    store.store_fitted("key", fitted, train)
+    with recording(tmp_path):
+        store.store_fitted("key", fitted, train)
     assert (tmp_path / "cache/fitted/key.npz").stat().st_size < 2_000
     again = store.fitted("key", train)
     assert again.log is train
@@ -407,9 +451,9 @@ class Trap:
 
 def test_a_planted_pickle_is_refused_and_its_code_does_not_run_unless_it_is_trusted(tmp_path):
     train, trap = log(users=30, items=20, events=300), tmp_path / "trap"
-    folders.StudyFolder(tmp_path).store_fitted("mine", lambda: None, train)
-    planted = tmp_path / "cache/fitted/mine.pickle"
-    planted.write_bytes(pickle.dumps(Trap(trap)))
+    with recording(tmp_path):
+        folders.StudyFolder(tmp_path).store_fitted("mine", lambda: None, train)
+        write_bytes(pickle.dumps(Trap(trap)), tmp_path / "cache/fitted/mine.pickle")
     with pytest.raises(UsageError, match=r"mine\.pickle is a pickle.*\n.*\n.*--trust") as caught:
         folders.StudyFolder(tmp_path).fitted("mine", train)
     assert (caught.value.code, trap.exists()) == ("U236", False)

@@ -49,9 +49,11 @@ def test_every_change_is_named(study):
     (study / "log.csv").write_text(text.swapcase())  # of the same size
     assert "log.csv changed" in changes_of()
     (study / "out" / "findings.jsonl").write_text("{}\n")
+    (study / "out" / "times.json").unlink()
     (study / "out" / "mine.txt").write_text("")
     assert "findings.jsonl in the folder changed" in changes_of()
-    assert "mine.txt in the folder is new" in changes_of()
+    assert "times.json in the folder is missing" in changes_of()
+    assert "mine.txt" not in changes_of()  # no result is made from it
     assert state.stored_results(study / "out", request_of(study)) is None
 
 
@@ -86,11 +88,11 @@ def test_damage_to_any_file_of_the_folder_is_noticed(study):
     assert state.changes(out, request_of(study)) == []
 
 
-@pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.json"])
+@pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.jsonl"])
 def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
     before = (study / "out" / "summary.json").read_bytes()
     flip(study / "out" / name)
-    assert "damaged" in " ".join(state.changes(study / "out", request_of(study)))
+    assert f"{name} in the folder " in " ".join(state.changes(study / "out", request_of(study)))
     assert state.stored_results(study / "out", request_of(study)) is None
     run_study(study / "study.yaml", study / "out")
     assert state.changes(study / "out", request_of(study)) == []
