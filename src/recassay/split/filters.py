@@ -379,3 +379,7 @@ def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, in
     {'too late': 4, 'too early': 2}
     """
     return {**one, **{reason: one.get(reason, 0) + count for reason, count in other.items()}}
+
+
+__all__ = ["Between", "Core", "Filter", "Filtered", "Once", "Rated", "apply", "parse"]
+__dir__ = __all__.copy  # what `dir` lists
