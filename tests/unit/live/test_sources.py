@@ -19,6 +19,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import UsageError
+from recassay.live.events.schema import LARGEST_LINE
 from recassay.live.loop import Loop
 from recassay.live.simulate import Simulation, lines
 from recassay.live.sinks import write_events
@@ -335,6 +336,27 @@ def test_a_named_pipe_without_a_writer_is_waited_for_and_then_read(tmp_path):
         path.write_text(exposure(1)["event"] + "\n")
         assert comes(lambda: counts["received"] == 1)
         assert comes(lambda: source.status(0)["state"] == "ended")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (b"one\ntw", [b"one", b"tw"]),
+        (b"one\n" + b"x" * (LARGEST_LINE + 9), [b"one", b"x" * (LARGEST_LINE + 1)]),  # refused, and counted
+    ],
+)
+def test_the_last_line_of_a_pipe_needs_no_line_break(tmp_path, written, expected):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    [source] = open_sources(str(path), follow=True)
+    writer = threading.Thread(target=path.write_bytes, args=(written,))
+    writer.start()
+    read = []
+    while not source.ended():
+        read += [line for arrival in source.poll(1.0) for line in arrival.content]
+    writer.join()
+    source.close()
+    assert read == expected
 
 
 def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path):

@@ -44,6 +44,10 @@ class LineReader:
                 self.offset += len(line)
                 return [line]
             return []
+        return self.take(data)
+
+    def take(self, data: bytes) -> list[bytes]:
+        """Return the lines that bytes complete; what follows the last line break waits for more."""
         lines = (self.rest + data).split(b"\n")
         self.rest = lines.pop()
         self.offset += sum(map(len, lines)) + len(lines)
@@ -177,11 +181,10 @@ class FileSource(Source):
             if content is not None:
                 return Arrival(self.name, content, self._position())
             if self.several:
-                following = [one for one in self._files() if str(one) > str(self.file)]
-                if following:
-                    self.finished, self.file = str(self.file), None
-                    continue
-                return None
+                if not self._has_following():
+                    return None
+                self.finished, self.file = str(self.file), None
+                continue
             if self._next() is None:
                 return None
             self._release()
@@ -287,17 +290,9 @@ class PipeSource(Source):
             return []
         self.problem = ""
         data = os.read(self.reader.handle.fileno(), CHUNK)
-        if not data:
-            self.at_end = True
-            line, self.reader.rest = self.reader.rest, b""
-            return [Arrival(self.name, [line], None)] if line.strip() else []
-        lines = (self.reader.rest + data).split(b"\n")
-        self.reader.rest = lines.pop()
-        if self.reader.skipping and lines:
-            lines[0], self.reader.skipping = b"x" * (LARGEST_LINE + 1), False
-        if len(self.reader.rest) > LARGEST_LINE:
-            self.reader.rest, self.reader.skipping = b"", True
-        return [Arrival(self.name, [line for line in lines if line.strip()], None)]
+        self.at_end = not data
+        lines = self.reader.take(data or b"\n")  # a last line may have no line break
+        return [Arrival(self.name, lines, None)] if lines or data else []
 
     def ended(self) -> list[str]:
         """Return the name of the partition if its writers have closed it, else an empty list."""
