@@ -257,7 +257,7 @@ def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, co
     client.xadd("events", exposure(1), id="5000-0")
     url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
     deleted = f"Waiting for {url}: the stream events was deleted or lost, and has no new entry yet"
-    with followed(url, tmp_path) as (source, counts, said):
+    with followed(url, tmp_path / "state") as (source, counts, said):
         assert comes(lambda: counts["received"] == 1)
         assert source.status(0)["state"] == "ok"
         client.execute_command(*command)
@@ -269,7 +269,7 @@ def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, co
         assert source.status(0)["state"] == "ok"
     client.execute_command(*command)
     client.xadd("events", exposure(3), id="6-0")
-    with followed(url, tmp_path) as (source, counts, said):  # it was deleted while nobody watched
+    with followed(url, tmp_path / "state") as (source, counts, said):  # it was deleted while nobody watched
         assert comes(lambda: counts["received"] == 3)
     client.close()
 
