@@ -56,9 +56,8 @@ PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the 
 CHECKPOINT = 4 << 20  # bytes of the write-ahead log after which it is copied to the file
 FILE, LETTERS = "state.sqlite", "dead-letters.jsonl"
 MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are only counted
-IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-NEWER = "update recassay"
-DAMAGED = "put a copy of the file back, or read the events again into another folder with -o"
+IN_USE = "another recassay watch runs on this folder; stop it, or choose another folder with -o"
+UNREADABLE = "update recassay, put a copy of the file back, or read the events again into another folder with -o"
 
 
 def checksum(*row: str | bytes | float | None) -> int:
@@ -97,25 +96,21 @@ class StateFile:
             self.db.execute("commit")
         except sqlite3.DatabaseError as error:
             self.db.close()
-            if error.sqlite_errorcode & 0xFF in IN_USE:
-                raise UsageError(
-                    "U252", f"the state cannot be opened: {error}", where=self.path,
-                    hint="another recassay watch runs on this folder; stop it, or choose another folder with -o",
-                ) from None  # fmt: skip
-            raise self._unreadable(f"the file cannot be read as a state of recassay: {error}", DAMAGED) from None
-        except UsageError:
-            self.db.close()
-            raise
+            in_use = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            raise UsageError(
+                "U252" if in_use else "U253", f"the state cannot be {'opened' if in_use else 'read'}: {error}",
+                where=self.path, hint=IN_USE if in_use else UNREADABLE,
+            ) from None  # fmt: skip
         self.letters = self._open_letters()
 
     def _prepare(self) -> bool:
         """Create the tables, or convert those of an older version; return whether the file already had a state.
 
-        Raise U253 for a state of a newer version, and for one that is damaged.
+        Raise DatabaseError for a state of a newer version, and for one that is damaged.
         """
         version = self.db.execute("pragma user_version").fetchone()[0]
         if version > VERSION:
-            raise self._unreadable(f"the state has version {version}, and this recassay reads up to {VERSION}", NEWER)
+            raise sqlite3.DatabaseError(f"it has version {version}, and this recassay reads up to {VERSION}")
         if version == 0:
             self._run(TABLES)
         for step in range(max(version, 1), VERSION):
@@ -123,17 +118,14 @@ class StateFile:
         self.db.execute(f"pragma user_version = {VERSION}")
         (structure,) = self.db.execute("pragma integrity_check(1)").fetchone()
         if structure != "ok":
-            raise self._unreadable(f"the file is damaged: {structure}", DAMAGED)
+            raise sqlite3.DatabaseError(f"it is damaged: {structure}")
         for table, columns in ROWS.items():
             (n,) = self.db.execute(f"select count(*) from {table} where crc is not checksum({columns})").fetchone()
             if n:
-                raise self._unreadable(
-                    f"{n:,} rows of its table {table} have another checksum than was stored", DAMAGED
+                raise sqlite3.DatabaseError(
+                    f"it is damaged: {n:,} rows of {table} have another checksum than was stored"
                 )
         return bool(version)
-
-    def _unreadable(self, what: str, hint: str) -> UsageError:
-        return UsageError("U253", what, where=self.path, hint=hint)
 
     def _run(self, script: str) -> None:
         for statement in script.split(";"):

@@ -18,9 +18,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from recassay.data.io.folder_lock import exclusively
 from recassay.data.io.write import before_replacing, make_folder, write_text
@@ -30,15 +29,7 @@ NAME = "manifest.jsonl"
 CACHE, PAGE = "cache/", "report.html"  # files that may be deleted: no result is read from them
 SCHEMA = 2  # of the list; another number is another layout of the folder
 BLOCK = 1 << 20
-
-
-class State(Enum):
-    """The state of a file by the list: intact, changed, not listed, or absent."""
-
-    INTACT = "intact"
-    CHANGED = "changed"
-    UNLISTED = "unlisted"
-    ABSENT = "absent"
+State = Literal["intact", "changed", "unlisted", "absent"]  # of a file by the list
 
 
 class Checksum(NamedTuple):
@@ -121,25 +112,22 @@ class Manifest:
         try:
             about = path.stat()
         except OSError:
-            return State.ABSENT
-        name = self.name_of(path)
-        stamp = about.st_size, about.st_mtime_ns
+            return "absent"
+        name, stamp = self.name_of(path), (about.st_size, about.st_mtime_ns)
         known = self._seen.get(name)
         if known is None or known[0] != stamp:
-            known = self._seen[name] = stamp, self._state(path, name, about.st_size)
+            known = self._seen[name] = stamp, self._state(path, self.entries.get(name, []), about.st_size)
         return known[1]
 
-    def _state(self, path: Path, name: str, size: int) -> State:
-        listed = self.entries.get(name)
+    def _state(self, path: Path, listed: list[Checksum], size: int) -> State:
         if not listed:
-            return State.UNLISTED
-        if size not in {entry.size for entry in listed}:
-            return State.CHANGED
-        return State.INTACT if Checksum.of(path) in listed else State.CHANGED
+            return "unlisted"
+        is_intact = size in {entry.size for entry in listed} and Checksum.of(path) in listed
+        return "intact" if is_intact else "changed"
 
     def is_intact(self, *paths: Path) -> bool:
         """Return whether all files have the bytes that recassay wrote."""
-        return all(self.state(path) is State.INTACT for path in paths)
+        return all(self.state(path) == "intact" for path in paths)
 
     def is_replaced(self, path: Path) -> bool:
         """Return whether somebody else wrote the file, in place of one from recassay or as an additional one.
@@ -147,11 +135,8 @@ class Manifest:
         A changed file of a recorded size is taken as damaged, not as replaced: a file that somebody else wrote hardly
         ever has the same number of bytes.
         """
-        state = self.state(path)
-        if state is State.UNLISTED:
-            return not self.damaged
-        sizes = {entry.size for entry in self.entries.get(self.name_of(path), ())}
-        return state is State.CHANGED and path.stat().st_size not in sizes
+        state, sizes = self.state(path), {entry.size for entry in self.entries.get(self.name_of(path), ())}
+        return (state == "unlisted" and not self.damaged) or (state == "changed" and path.stat().st_size not in sizes)
 
     def problems(self) -> Iterator[str]:
         """Yield a sentence for each listed file that is absent or changed, and for the list itself."""
@@ -159,8 +144,8 @@ class Manifest:
             yield f"{NAME} in the folder is damaged"
         for name in self.entries:
             state = self.state(self.folder / name)
-            if state is State.CHANGED or (state is State.ABSENT and not name.startswith(CACHE)):
-                yield f"{name} in the folder {'changed' if state is State.CHANGED else 'is missing'}"
+            if state == "changed" or (state == "absent" and not name.startswith(CACHE)):
+                yield f"{name} in the folder {'changed' if state == 'changed' else 'is missing'}"
 
     def require_intact(self, paths: Iterable[Path]) -> None:
         """Raise I318 if the folder has no list, lacks a listed file, or a file of ``paths`` is not as it was written.
@@ -174,18 +159,8 @@ class Manifest:
                 raise _refused(self.folder / name, "it is missing")
         for path in paths:
             state = self.state(path)
-            if state in (State.CHANGED, State.UNLISTED):
-                why = "its checksum is another" if state is State.CHANGED else f"{NAME} does not list it"
-                raise _refused(path, why)
-
-    def refuse_damaged(self, runs: Iterable[Path]) -> None:
-        """Raise I318 for a run file that is damaged: its bytes changed, but not their number.
-
-        A changed file with another number of bytes is one that somebody else put there, which is an input.
-        """
-        for run in runs:
-            if self.state(run) is State.CHANGED and not self.is_replaced(run):
-                raise _refused(run, "its checksum is another")
+            if state in ("changed", "unlisted"):
+                raise _refused(path, "its checksum is another" if state == "changed" else f"{NAME} does not list it")
 
     def refuse_to_replace(self, path: Path) -> None:
         """Raise U111 if a file, or a folder in the place of a file, is there and not listed."""

@@ -12,7 +12,7 @@ from recassay._version import __version__
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
 from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.io.folder_lock import locked
-from recassay.data.io.manifest import Checksum, State, files_of, recording
+from recassay.data.io.manifest import Checksum, files_of, recording
 from recassay.data.io.write import json_text
 from recassay.errors import UsageError
 from recassay.report.content.verdict import verdict_document
@@ -82,7 +82,7 @@ def write_results(
             manifest.refuse_to_replace(target / SCORES)
             scores.write(target / SCORES, **identity)
             for path in files_of(target / SCORES):
-                if manifest.state(path) is not State.INTACT:  # written by tasks of Spark
+                if manifest.state(path) != "intact":  # written by tasks of Spark
                     manifest.add(path, Checksum.of(path))
         else:
             manifest.remove(target / SCORES)  # of an earlier call, with other metrics

@@ -18,7 +18,7 @@ import yaml
 
 from recassay._version import __version__
 from recassay.data.interactions import Interactions
-from recassay.data.io.manifest import Manifest, State, require_own_folder
+from recassay.data.io.manifest import Manifest, require_own_folder
 from recassay.data.io.yaml_text import YamlError, parse_yaml
 from recassay.designs import Design
 from recassay.errors import UsageError
@@ -143,7 +143,7 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
             what = f"the folder has files that no study wrote, such as {min(entries)}"
             raise UsageError("U111", what, where=str(folder), hint="choose a new folder with -o")
         return False
-    if Manifest.read(folder).state(path) is State.CHANGED:
+    if Manifest.read(folder).state(path) == "changed":
         raise UsageError(
             "U134",
             f"{NAME} was changed since the study wrote it, so it is unknown which study the folder holds",

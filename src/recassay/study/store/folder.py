@@ -24,7 +24,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import archive, write_json, write_parquet, write_text
 from recassay.data.io.file_names import file_name
-from recassay.data.io.manifest import Manifest, State, manifest_of
+from recassay.data.io.manifest import Manifest, manifest_of
 from recassay.data.io.parquet import parquet_metadata, read_parquet
 from recassay.data.read import read_run
 from recassay.data.run import Run
@@ -300,7 +300,7 @@ class StudyFolder:
     def _are_intact(self, *paths: Path) -> bool:
         """Return whether all files are exactly as recassay wrote them; record those that are damaged."""
         for path in paths:
-            if self.manifest.state(path) is State.CHANGED:
+            if self.manifest.state(path) == "changed":
                 self.damaged.add(path)
         return self.manifest.is_intact(*paths)
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import platform
-import zlib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -56,11 +55,12 @@ def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stam
     The record has the ``arguments`` of the run, from :func:`request`, the stamps (size and time) and digests of the
     files it read. The files that it wrote into the folder ``out`` are in the folder's list of files.
     """
+    from recassay.data.io.write import write_text
+
     known = {path: _with_digest(Path(path), one) for path, one in read.items()}
     state: dict[str, Any] = {"arguments": arguments, "read": known}
-    state["checksum"] = _checksum(state)
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
-    (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
+    write_text(json.dumps(state, ensure_ascii=False), out / STATE)
 
 
 def forget_state(out: Path) -> None:
@@ -76,23 +76,16 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
     >>> changes("no such folder", {})
     ['there are no finished results']
     """
-    folder = Path(out)
-    try:
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        before, read = state["arguments"], state["read"]
-        if state.pop("checksum") != _checksum(state):
-            raise ValueError("the record is damaged")
-    except (OSError, ValueError, KeyError):
-        return ["there are no finished results"]
-    found = [f"{name} changed" for name in arguments if before.get(name) != arguments[name]]
-    found += [f"{path} changed" for path, known in read.items() if not _is_same(Path(path), known)]
     from recassay.data.io.manifest import Manifest
 
-    return [*found, *Manifest.read(folder).problems()]
-
-
-def _checksum(state: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
+    manifest = Manifest.read(out)
+    if not manifest.is_intact(manifest.folder / STATE):
+        return ["there are no finished results"]
+    state = json.loads((manifest.folder / STATE).read_text(encoding="utf-8"))
+    before, read = state["arguments"], state["read"]
+    found = [f"{name} changed" for name in arguments if before.get(name) != arguments[name]]
+    found += [f"{path} changed" for path, known in read.items() if not _is_same(Path(path), known)]
+    return [*found, *manifest.problems()]
 
 
 def _with_digest(path: Path, known: Stamp | None) -> list[int | str] | None:
