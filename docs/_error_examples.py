@@ -425,7 +425,7 @@ EXAMPLES: dict[str, str] = {
         ra.score({"mine": {"ann": [0, 1]}}, {"ann": [1193, 661]}, "hit@1")
         """,
     "I403": """
-        ra.score({"mine": {"1": ["x"]}}, {1: ["x"]}, "hit@1")
+        ra.score({"mine": {"user-1": ["x"]}}, {1: ["x"]}, "hit@1")
         """,
     "I404": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"], "bob": ["y"]}, "hit@1", missing="error")

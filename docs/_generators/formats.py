@@ -66,7 +66,8 @@ A run is named by its file without the suffixes: `runs/als.parquet` is `als`.
 
 ## Ids
 
-Ids are whole numbers or text, on both sides alike; text against numbers is an error ([I403](errors.md#i403)). Whole
+Ids are whole numbers or text. A number is the same id as the text of its digits, so a column with one word among its
+numbers still meets numbers elsewhere; if none matches, that is an error ([I403](errors.md#i403)). Whole
 floats (`7.0`) are read as whole numbers. Categories (`category` of pandas, dictionaries of Arrow) are their texts, and
 are read faster than texts. In text files a column is numbers if all of it is plain whole numbers; `007`
 stays text. An id is never missing ([I304](errors.md#i304)).

@@ -45,7 +45,7 @@ BAD_FILES = {
                     ["none of the 4 users", "(such as 1, 2, 3)", "(such as 77, 78)", "--columns"]),
     "other items": ({R: "user_id,item_id,score\n1,770,1\n2,780,1\n"}, SCORE, "I402", ["770, 780", "10", "--columns"]),
     "users as words in one file": ({R: "user_id,item_id,score\nu1,10,1\n"}, SCORE, "I403", ["'u1'", "such as 1"]),
-    "items as words in one file": ({R: "user_id,item_id,score\n1,i10,1\n"}, SCORE, "I403", ["strings", "integers"]),
+    "items as words in one file": ({R: "user_id,item_id,score\n1,i10,1\n"}, SCORE, "I402", ["'i10'", "(such as 11"]),
     "a user without a list": ({R: "user_id,item_id,score\n1,10,1\n"}, (*SCORE, "--missing", "error"), "I404",
                               ["3 of 4 queries", "the first 2", "--missing zero"]),
     "a log of other items": ({"log.csv": "user_id,item_id\n1,555\n"}, (*SCORE, "-m", "epc@2", "--train", "log.csv"),

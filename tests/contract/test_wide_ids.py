@@ -72,12 +72,16 @@ def test_the_same_ids_match_whatever_the_format(tmp_path, kind, form):
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "dict", "decimal", "uint64"])
-def test_ids_that_are_text_on_one_side_only_are_refused(tmp_path, form):
+def test_ids_that_are_text_on_one_side_only_match_the_integers_of_their_digits(tmp_path, form):
     """An id of 65 bits makes text of its column; the other column fits 64 bits and is integers."""
-    truth = written(tmp_path, "truth", [5, 6, 7, 8, 9, 10], form)
-    run = written(tmp_path, "run", IDS["some of 20 digits"], "csv")
-    with pytest.raises(InputError, match="I403"):
-        ra.score(run, truth, "recall@2", interval=None)
+    ids = [5, 6, 7, 8, 9, 10]
+    truth, run = written(tmp_path, "truth", ids, form), written(tmp_path, "run", [2**64 + 1, *ids[1:]], "csv")
+    assert ra.read_truth(truth).vocabulary.kind == "integer"
+    assert ra.read_run(run).vocabulary.kind == "string"
+    texts = ra.read_truth(truth).frame().cast({"item_id": pl.String})
+    found, expected = (ra.score(run, one, "recall@2", interval=None) for one in (truth, texts))
+    assert found.summary().equals(expected.summary())
+    assert found.rows[0].mean == 2 / 3
 
 
 @pytest.mark.parametrize("memory", [None, "8GB"])
@@ -128,3 +132,16 @@ def test_chunks_of_a_table_agree_on_the_type_of_wide_ids(tmp_path, monkeypatch, 
     monkeypatch.setattr("recassay.data.chunks.MIN_ROWS", 500)
     scores = ra.score(tmp_path / "run.parquet", tmp_path / "truth.csv", "recall@10", interval=None, memory="8GB")
     assert scores.rows[0].mean == 1.0
+
+
+def test_users_of_a_file_with_a_word_among_its_numbers_meet_numbers_elsewhere(tmp_path):
+    run, truth, train = tmp_path / "run.csv", tmp_path / "truth.csv", tmp_path / "train.csv"
+    run.write_text("user_id,item_id,score\n1,10,0.5\nu2,10,0.5\n02,11,0.5\n")
+    truth.write_text("user_id,item_id\n1,10\n2,11\n")
+    train.write_text("user_id,item_id\n1,11\nu2,x\n")
+    scores = ra.score(run, truth, "hit@1 arp@1 coverage@1", train=train, interval=None)
+    assert scores.row("run", "hit@1").mean == 0.5
+    assert scores.row("run", "hit@1").missing == 1  # user 2; 02 is another
+    assert scores.row("run", "coverage@1").mean == 0
+    with pytest.raises(InputError, match=r"I403.*chunks of users need one type"):
+        ra.score(run, truth, "hit@1", interval=None, memory="8GB")

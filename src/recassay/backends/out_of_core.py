@@ -22,7 +22,7 @@ import polars as pl
 
 from recassay.backends.columns import ColumnStore
 from recassay.backends.local import LocalBackend
-from recassay.data.chunks import TableChunks, chunk_boundaries
+from recassay.data.chunks import TableChunks, chunk_boundaries, require_one_type
 from recassay.data.distances import validated_distances
 from recassay.data.interactions import Interactions
 from recassay.data.io import RowRange, open_row_ranges, run_sources
@@ -37,7 +37,6 @@ from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
 from recassay.engine.lists.summary import assemble
 from recassay.errors import UsageError
-from recassay.metrics.refusals import raise_if_id_types_differ
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
 from recassay.threads import Progress
@@ -254,7 +253,7 @@ class _ChunkedScoring:
             )
             origin = TableOrigin.of(str(path), ranges)
             lists = self._chunks(_OpenedTable(name, str(path), ranges, Path(folder)), available)
-            raise_if_id_types_differ(lists.sample, truth.users, (str(path), truth.statistics.origin))
+            require_one_type(lists.sample, truth.users)
             tables = [lists, *(one for one in (truth.chunks, log.chunks) if one is not None)]
             ends = chunk_boundaries(tables, available / ROW_COPIES)
             frames, truths, logs = lists.cut(ends), truth.cut(ends), log.cut(ends)

@@ -14,6 +14,7 @@ from recassay.errors import InputError
 from recassay.threads import blocks
 
 ROWS_PER_LOOK = 1 << 20
+NO_IDS, NO_ROWS = np.empty(0, np.int64), np.empty(0, np.int32)
 DENSE = 16  # a look-up table over the id range may have up to this many entries per id
 
 
@@ -22,7 +23,8 @@ class Recoding:
     """A map from the codes of a vocabulary to the rows of the same ids in a table of distinct, ascending ids.
 
     An id that the table lacks is mapped to -1. ``table`` holds the rows of the codes ``low``, ``low + 1``, ... It is
-    None where the ids are too far apart for such an array; then codes are searched in ``ids``.
+    None where the ids are too far apart for such an array; then codes are searched in ``ids``, whose rows are ``rows``.
+    An integer is the same id as the text of its digits.
 
     >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
     >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
@@ -32,40 +34,46 @@ class Recoding:
     low: int
     table: NDArray[np.int32] | None
     ids: NDArray[np.int64]
+    rows: NDArray[np.int32]
 
     @classmethod
     def between(cls, source: Vocabulary, ids: pl.Series, what: str = "item") -> Recoding:
         """Return the map from the codes of ``source`` to the rows of ``ids``.
 
-        Raise I403 if one of the two has integer ids and the other has strings; ``what`` names the kind of id in the
-        error.
+        Raise I403 if one of the two has integers and the other strings, and none is the text of the other; ``what``
+        names the kind of id in the error.
         """
-        target = Vocabulary(ids)
-        if source.kind != target.kind:
-            raise id_types_differ(what, source, target)
         if source.ids is not None:
-            return cls(0, rows_in_table(source.ids, ids).astype(np.int32), np.empty(0, np.int64))
-        ids = as_int64(ids)
-        inside = ids.filter(ids.is_between(INT32.min, INT32.max))
-        below = int((ids < INT32.min).sum())
-        return cls._of_integers(inside.to_numpy(), below)
+            rows = rows_in_table(source.ids, ids)
+            if source.kind != Vocabulary(ids).kind and not (rows >= 0).any():
+                raise id_types_differ(what, source, Vocabulary(ids))
+            return cls(0, rows.astype(np.int32), NO_IDS, NO_ROWS)
+        integers = as_int64(ids)
+        rows = integers.is_between(INT32.min, INT32.max).fill_null(False).arg_true().to_numpy().astype(np.int32)
+        codes = integers.gather(rows).to_numpy()
+        if ids.dtype == pl.String:  # texts ascend in another order
+            if not codes.size:
+                raise id_types_differ(what, source, Vocabulary(ids))
+            order = np.argsort(codes, kind="stable")
+            rows, codes = rows[order], codes[order]
+        return cls._of_integers(codes, rows)
 
     @classmethod
-    def _of_integers(cls, ids: NDArray[np.int64], below: int) -> Recoding:
+    def _of_integers(cls, ids: NDArray[np.int64], rows: NDArray[np.int32]) -> Recoding:
         if ids.size == 0:
-            return cls(0, np.empty(0, np.int32), ids)
+            return cls(0, NO_ROWS, NO_IDS, NO_ROWS)
         low, high = int(ids[0]), int(ids[-1])
         if high - low >= DENSE * ids.size + 4096:
-            return cls(below, None, ids)
+            return cls(0, None, ids, rows)
         table = np.full(high - low + 1, -1, np.int32)
-        table[ids - low] = below + np.arange(ids.size, dtype=np.int32)
-        return cls(low, table, ids)
+        table[ids - low] = rows
+        return cls(low, table, NO_IDS, NO_ROWS)
 
     def __call__(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each code the row of its id in the table, -1 if the table lacks the id."""
         if self.table is None:
             place = np.minimum(np.searchsorted(self.ids, codes), self.ids.size - 1)
-            return np.where(self.ids[place] == codes, self.low + place, -1).astype(np.int32)
+            return np.where(self.ids[place] == codes, self.rows[place], np.int32(-1))
         if self.table.size == 0:
             return np.full(codes.shape, -1, np.int32)
         place = codes.astype(np.int64) - self.low

@@ -128,12 +128,16 @@ class Vocabulary:
     def translate(self, codes: NDArray[np.int32], target: Vocabulary) -> NDArray[np.int32]:
         """Return the codes of the same ids in the vocabulary ``target``; :data:`UNKNOWN` for an id that it lacks.
 
-        If ids are their own codes in both vocabularies, the codes stay the same.
+        If ids are their own codes in both vocabularies, the codes stay the same. An integer is the same id as the text
+        of its digits.
+
+        >>> numbers, codes = Vocabulary.encode(pl.Series([7, 30]))
+        >>> texts, _ = Vocabulary.encode(pl.Series(["30", "x", "07"]))
+        >>> numbers.translate(codes, texts).tolist() == [UNKNOWN, texts.ids.to_list().index("30")]
+        True
         """
         if self.ids is target.ids or (self.ids is not None and target.ids is not None and self.ids.equals(target.ids)):
             return codes
-        if self.kind != target.kind:
-            raise id_types_differ("item", self, target)
         if self.ids is None:
             assert target.ids is not None  # else the codes were returned above
             distinct, inverse = np.unique(codes, return_inverse=True)
@@ -192,30 +196,33 @@ def id_types_differ(what: str, left: Vocabulary, right: Vocabulary) -> InputErro
     """Return the error I403 for two tables, one with integer ids and one with strings; ``what`` is user or item."""
     return InputError(
         "I403",
-        f"{what} ids are {left.kind}s in one table and {right.kind}s in the other, so none can match",
+        f"{what} ids are {left.kind}s in one table and {right.kind}s in the other, and none matches",
         hint="write both files with the same type of id",
     )
 
 
 def as_int64(ids: pl.Series) -> pl.Series:
-    """Return integer ids as 64-bit signed integers; unsigned ids too large for that become null.
+    """Return ids as 64-bit signed integers; what is none, as a larger one or a text that no integer prints, is null.
 
-    >>> as_int64(pl.Series([1, 2**63], dtype=pl.UInt64)).to_list()
-    [1, None]
+    >>> as_int64(pl.Series([1, 2**63], dtype=pl.UInt64)).to_list(), as_int64(pl.Series(["7", "07", "x"])).to_list()
+    ([1, None], [7, None, None])
     """
-    return ids.cast(pl.Int64, strict=False)
+    integers = ids.cast(pl.Int64, strict=False)
+    return integers.set(integers.cast(pl.String) != ids, None) if ids.dtype == pl.String else integers
 
 
 def concat_ids(columns: Iterable[pl.Series]) -> pl.Series:
-    """Return several id columns as one; if ids need 64 unsigned bits, all become unsigned.
+    """Return several id columns as one: text if one of them is text, unsigned if ids need 64 bits without a sign.
 
-    Raise I403 if another column then has an id below 0.
+    Raise I403 if ids need such bits, and another column has an id below 0.
 
     >>> concat_ids([pl.Series([1]), pl.Series([2**63], dtype=pl.UInt64)]).to_list()
     [1, 9223372036854775808]
     """
     given = list(columns)
-    if len({ids.dtype for ids in given}) > 1 and any(ids.dtype == pl.UInt64 for ids in given):
+    if any(ids.dtype == pl.String for ids in given):
+        given = [ids.cast(pl.String) for ids in given]
+    elif len({ids.dtype for ids in given}) > 1 and any(ids.dtype == pl.UInt64 for ids in given):
         given = [as_unsigned(ids) for ids in given]
     return pl.concat(given)
 
@@ -235,15 +242,19 @@ def as_unsigned(ids: pl.Series) -> pl.Series:
 def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     """Return the row of each id in ``table``, a column of distinct ids; -1 if it lacks the id.
 
+    An integer is the same id as the text of its digits.
+
     >>> rows_in_table(pl.Series(["a", "x"]), pl.Series(["x", "y", "z"])).tolist()
     [-1, 0]
+    >>> rows_in_table(pl.Series([7, 8]), pl.Series(["07", "8"])).tolist()
+    [-1, 1]
     """
     if ids is table or (ids.len() == table.len() and ids.dtype == table.dtype and ids.equals(table)):
         return np.arange(ids.len())
-    if ids.dtype.is_integer() and ids.dtype != table.dtype:
+    if (ids.dtype == pl.String) != (table.dtype == pl.String):
+        ids, table = ids.cast(pl.String), table.cast(pl.String)
+    elif ids.dtype.is_integer() and ids.dtype != table.dtype:
         ids, table = as_int64(ids), as_int64(table)  # null matches nothing
-    if (ids.dtype == pl.String) != (table.dtype == pl.String):  # text never equals a number
-        return np.full(ids.len(), -1, np.int64)
     left = pl.DataFrame({"id": ids})
     right = pl.DataFrame({"id": table}).with_row_index("row")
     rows = left.join(right, on="id", how="left", maintain_order="left")["row"]

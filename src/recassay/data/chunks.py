@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.columnar.vocabulary import Vocabulary, concat_ids, id_types_differ
+from recassay.columnar.vocabulary import Vocabulary, concat_ids
 from recassay.data.io import RowRange
+from recassay.errors import InputError
 from recassay.threads import Progress
 
 MAX_ROWS = 1 << 20  # scanned or sorted at a time
@@ -133,9 +134,7 @@ def chunk_boundaries(tables: Sequence[TableChunks], size: float) -> list[Any]:
     They are the last users of all chunks but the final one. Raise I403 if one table has integer user ids and another
     strings.
     """
-    kinds = {Vocabulary(table.sample).kind: Vocabulary(table.sample) for table in tables}
-    if len(kinds) > 1:
-        raise id_types_differ("user", *kinds.values())
+    require_one_type(*(table.sample for table in tables))
     weights = [np.full(table.sample.len(), table.rows * table.row_size / table.sample.len()) for table in tables]
     samples = concat_ids([table.sample for table in tables])
     users = pl.DataFrame({USER: samples, "size": np.concatenate(weights)}).sort(USER)
@@ -143,6 +142,16 @@ def chunk_boundaries(tables: Sequence[TableChunks], size: float) -> list[Any]:
     full = (chunk != chunk.shift(1, fill_value=0)).arg_true()
     ends: list[Any] = users[USER].gather(full).unique().sort().to_list()
     return ends[:-1] if ends and ends[-1] == users[USER][-1] else ends
+
+
+def require_one_type(*users: pl.Series) -> None:
+    """Raise I403 if users are integers in one table and strings in another: they do not ascend in one order then."""
+    if len({Vocabulary(ids).kind for ids in users}) > 1:
+        raise InputError(
+            "I403",
+            "user ids are integers in one table and strings in the other, and chunks of users need one type",
+            hint="write both files with the same type of id, or score without --memory",
+        )
 
 
 def count_up_to(users: pl.Series, last: Any) -> int:

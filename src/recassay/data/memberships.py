@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
+from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.features import Features, gather_sets
 from recassay.errors import InputError
 from recassay.naming.grammar import suggest
@@ -81,11 +81,9 @@ class Memberships:
     def places(self, ids: pl.Series, what: str) -> list[NDArray[np.intp]]:
         """Return, for each group, the positions in ``ids`` of its members, ascending.
 
-        ``what`` is user or item, for errors. Raise I403 if the types of ids differ, and I408 if no id is in any group.
+        ``what`` is user or item, for errors. Raise I408 if no id is in any group.
         """
         known = self.features.items
-        if ids.dtype.is_integer() != known.dtype.is_integer():
-            raise id_types_differ(what, Vocabulary(ids), self.features.vocabulary)
         offsets, codes = gather_sets(
             self.features.offsets, self.features.codes, rows_in_table(ids, known).astype(np.int32)
         )

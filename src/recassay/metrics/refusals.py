@@ -93,7 +93,7 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
             hint="add their lists, or count them as empty with --missing zero",
         )
     if (
-        shared.hit or shared.run_items.is_in(shared.truth_items.implode()).any()
+        shared.hit or (rows_in_table(shared.run_items, shared.truth_items) >= 0).any()
     ):  # items are shared, but no list holds a relevant one
         return
     raise InputError(
@@ -137,23 +137,25 @@ def _check_unsettled(counts: AlignmentCounts, shared: SharedIds) -> None:
 
 
 def list_positions(run: Run, truth: Truth) -> NDArray[np.int64]:
-    """Return for each query of the truth the index of its list in the run, or -1."""
-    raise_if_id_types_differ(run.queries, truth.queries, (run.origin, truth.origin))
-    return rows_in_table(truth.queries, run.queries)
+    """Return for each query of the truth the index of its list in the run, or -1.
+
+    Raise I403 if one of the two has integers and the other strings, and none is the text of the other.
+    """
+    match = rows_in_table(truth.queries, run.queries)
+    if not (match >= 0).any():
+        raise_if_id_types_differ(run.queries, truth.queries, (run.origin, truth.origin))
+    return match
 
 
 def raise_if_id_types_differ(run_users: pl.Series, truth_users: pl.Series, where: tuple[str, str]) -> None:
-    """Raise I403 if users are integers on one side and strings on the other, so that none can match.
-
-    ``where`` names both files.
-    """
+    """Raise I403 if users are integers on one side and strings on the other; ``where`` names both files."""
     integers = run_users.dtype.is_integer(), truth_users.dtype.is_integer()
     if integers[0] != integers[1]:
         kinds = ["integers" if integer else "strings" for integer in integers]
         raise InputError(
             "I403",
             f"user ids are {kinds[0]} in the run (such as {run_users.first()!r}) and {kinds[1]} in the truth "
-            f"(such as {truth_users.first()!r}), so none can match",
+            f"(such as {truth_users.first()!r}), and none matches",
             where=_both(where),
             hint="write both files with the same type of id",
         )

@@ -109,8 +109,7 @@ TRAPS = (
         TOPIC,
         "Items that are text in one table and numbers in the other",
         typed(CLEAN, user_id=pl.Int64),
-        ("I403",),
-        read_as=None,
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
@@ -128,7 +127,7 @@ TRAPS = (
         ("R007",),
         twin=PADDED,
     ),
-    Trap(TOPIC, "Leading zeros in the truth, lost in the run", CLEAN.but(truth=PADDED.truth), ("I403",), twin=PADDED),
+    Trap(TOPIC, "Leading zeros in the truth, lost in the run", CLEAN.but(truth=PADDED.truth), ("I402",), twin=PADDED),
     Trap(
         TOPIC,
         "Leading zeros lost in some rows of the run",
@@ -168,14 +167,14 @@ TRAPS = (
         TOPIC,
         "Ids of 20 digits in the truth, of which the run keeps the last 18",
         HUGE.but(run=HUGE.run.mapped(lambda u, i, s: (u, i[2:], s))),
-        ("I403",),
+        ("I402",),
         twin=HUGE,
     ),
     Trap(
         TOPIC,
         "Ids of 19 digits that were converted to floats: `9.22337203685478e+18`",
         items(lambda n, i: f"{float(i):.14e}", LARGE),
-        ("I403",),
+        ("I402",),
         twin=LARGE,
     ),
     Trap(
@@ -207,7 +206,7 @@ TRAPS = (
         TOPIC,
         "Whole numbers and text mixed in one column of ids",
         items(lambda n, i: "x7" if n == 9 else i, CLEAN),
-        ("I403",),
+        why="An integer is the text of its digits, so only `x7` is another item.",
     ),
     Trap(
         TOPIC,

@@ -190,8 +190,8 @@ def test_columns_of_the_truth_have_names_of_their_own(tmp_path):
 @pytest.mark.parametrize(
     ("name", "table", "code"),
     [
-        ("truth", TRUTH.cast({"user_id": pl.String}), "I403"),
-        ("train", TRAIN.cast({"user_id": pl.String}), "I403"),
+        ("truth", TRUTH.with_columns(user_id=pl.format("u{}", "user_id")), "I403"),
+        ("train", TRAIN.with_columns(user_id=pl.format("u{}", "user_id")), "I403"),
         ("truth", TRUTH.with_columns(user_id=pl.col("user_id") + 10_000), "I401"),
         ("truth", TRUTH.with_columns(gain=-pl.col("gain") - 1), "I303"),
         ("train", TRAIN.with_columns(item_id=pl.col("item_id") + 10_000), "I406"),

@@ -202,8 +202,9 @@ def test_an_unknown_user_has_no_training_events():
 
 def test_a_log_whose_users_are_of_another_type():
     with pytest.raises(InputError, match="user ids are integers in one table and strings in the other") as caught:
-        findings(train=[(str(user), item) for user, item in LOG])
+        findings(train=[(f"u{user}", item) for user, item in LOG])
     assert caught.value.code == "I403"
+    assert findings(train=[(str(user), item) for user, item in LOG]) == findings(train=LOG)
 
 
 def test_a_finding_about_the_truth_is_reported_once():

@@ -90,15 +90,24 @@ def test_strings_match_strings():
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_strings_and_integers_never_match(name):
+def test_an_integer_is_the_text_of_its_digits_and_no_other(name):
     numbers, codes = Vocabulary.encode(KINDS[name])
-    strings, texts = Vocabulary.encode(KINDS["strings"])
-    for left, right, own in ((numbers, strings, codes), (strings, numbers, texts)):
-        with pytest.raises(InputError, match=f"{left.kind}s in one table and {right.kind}s in the other") as caught:
-            left.translate(own, right)
-        assert caught.value.code == "I403"
-    with pytest.raises(InputError):
-        Recoding.between(numbers, strings.ids)
+    words = pl.Series([*map(str, KINDS[name].to_list()), "x", f"0{KINDS[name][0]}", "1.0"]).unique(maintain_order=True)
+    strings, texts = Vocabulary.encode(words)
+    assert strings.decode(numbers.translate(codes, strings)).to_list() == list(map(str, KINDS[name].to_list()))
+    assert strings.decode(Recoding.between(numbers, strings.ids)(codes)).equals(
+        strings.decode(numbers.translate(codes, strings))
+    )
+    back = strings.translate(texts, numbers)
+    assert words.filter(pl.Series(back == UNKNOWN)).to_list() == words[-3:].to_list()
+    assert numbers.decode(back[back != UNKNOWN]).to_list() == KINDS[name].unique(maintain_order=True).to_list()
+
+
+def test_strings_and_integers_that_never_match_are_refused():
+    numbers, strings = Vocabulary.encode(pl.Series([1, 2]))[0], Vocabulary.encode(pl.Series(["x", "02"]))[0]
+    for source, ids in ((numbers, strings.ids), (strings, pl.Series([1, 2]))):
+        with pytest.raises(InputError, match="I403"):
+            Recoding.between(source, ids)
     assert id_types_differ("user", numbers, strings).what.startswith("user ids")
 
 

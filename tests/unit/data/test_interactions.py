@@ -103,4 +103,4 @@ class TestLogOfSomeUsers:
     def test_ids_of_another_type_are_rejected(self):
         counts = Interactions.from_frame(self.ROWS).item_counts
         with pytest.raises(InputError, match="I403"):
-            Interactions.of_users(self.ROWS.cast({"item_id": pl.String}), counts)
+            Interactions.of_users(self.ROWS.with_columns(item_id=pl.format("i{}", "item_id")), counts)

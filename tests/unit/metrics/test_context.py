@@ -68,11 +68,11 @@ def test_files_without_a_shared_id_are_an_error(name, code):
 
 
 def test_files_with_ids_of_another_type_are_an_error():
-    log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["10"]}))
+    log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["i10"]}))
     with pytest.raises(InputError) as caught:
         bind([parse_metric("epc")], align(RUN, TRUTH), Context(log))
     assert caught.value.code == "I403"
-    people = Interactions.from_frame(pl.DataFrame({"user_id": ["1"], "item_id": [10]}))
+    people = Interactions.from_frame(pl.DataFrame({"user_id": ["u1"], "item_id": [10]}))
     with pytest.raises(InputError) as caught:
         bind([parse_metric("unexpectedness@1")], align(RUN, TRUTH), Context(people))
     assert caught.value.code == "I403"

@@ -314,9 +314,9 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
         np.where(run.tied, 0, np.arange(run.items.size))
     )  # fmt: skip
     ours, theirs = Vocabulary(task.queries), Vocabulary(run.queries)
-    if ours.kind != theirs.kind:
-        raise id_types_differ("user", ours, theirs)
     row = rows_in_table(task.queries, run.queries)
+    if ours.kind != theirs.kind and not (row >= 0).any():
+        raise id_types_differ("user", ours, theirs)
     lows = np.where(row >= 0, run.offsets[row], 0)
     lengths = np.where(row >= 0, run.offsets[row + 1] - run.offsets[row], 0)
 

@@ -296,9 +296,11 @@ ADVICE: dict[str, Advice] = {
         "ids.",
     ),
     "I403": Advice(
-        "One table has integer ids and the other has text, so no id can match.",
-        "Write both with the same type. In CSV a column of digits is read as integers; `007` stays text, and a column "
-        "with a number of more than 64 bits is text.",
+        "One table has integer ids and the other has text, and no text is the digits of an integer. Chunks of users "
+        "(`--memory`) and Spark need one type even where some are.",
+        "Compare the examples, and write both with the same type. In CSV a column of digits is read as integers; `007` "
+        "stays text, and a column with a word or a number of more than 64 bits is text. The integer 7 is the text `7`, "
+        "not `007` or `7.0`.",
     ),
     "I404": Advice(
         "The run lacks users of the truth, and `--missing error` was requested.",

@@ -117,7 +117,7 @@ def test_bins_that_outnumber_the_candidates_are_left_out():
 
 
 def test_lists_with_other_id_types_are_refused():
-    run = Run.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["x"]}), "mine")
+    run = Run.from_frame(LOG.frame().head(1).with_columns(user_id=pl.lit(1)), "mine")
     assert "user ids are" in refused(
         "I403", lambda: standings_of_lists(RankingTask.of(fold([0, 2], [1]), bins=()), run)
     )

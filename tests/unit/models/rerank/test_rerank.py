@@ -258,7 +258,7 @@ class TestInput:
             ("I394", {1: {7: 0.5, 9: 0.4}}, ra.models.MMR(distance=[[0.0]]), {"train": [(1, 7)]}),
             ("I406", {1: {7: 0.5}}, "SPAD", {"train": [(1, 8)]}),
             ("I407", {1: {7: 0.5}}, "MMR", {"items": features({8: "x"})}),
-            ("I403", {1: {7: 0.5}}, "MMR", {"items": features({"7": "x"})}),
+            ("I403", {1: {7: 0.5}}, "MMR", {"items": features({"i7": "x"})}),
             ("I307", {1: {7: 0.5}}, "SPAD(liked_from=4.0)", {"train": [(1, 7)]}),
             ("U201", {1: {7: 0.5}}, "MMR", {}),
             ("U201", {1: {7: 0.5}}, "xQuAD", {"items": features({7: "x"})}),
