@@ -750,6 +750,13 @@ EXAMPLES: dict[str, str] = {
     "U241": """
         ra.register(0.5)
         """,
+    "U244": """
+        @ra.metric
+        def shown(items, truth):
+            return float(len(items))
+
+        ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "shown@2")
+        """,
     "U251": """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
         ra.watch(shown, "hit@1", output="watched")

@@ -257,6 +257,14 @@ class TestExits:
         assert "ZeroDivisionError" in answer.err
         assert "report" in answer.err
 
+    def test_a_metric_of_a_plugin_outside_its_bounds_is_a_mistake_of_its_author(self, recassay, folder):
+        plugin = "import recassay as ra\n\n@ra.metric\ndef many(items, truth):\n    return 2.0 * len(items)\n"
+        (folder / "own.py").write_text(plugin)
+        answer = recassay("--plugin", "own.py", *SCORE, "-m", "many@2")
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith("[U244] many@2 is 4.0")
+        assert "report" not in answer.err
+
     def test_a_metric_outside_its_bounds_is_an_internal_error(self, recassay, folder, monkeypatch):
         from recassay.metrics.ranking.recall import Recall
 

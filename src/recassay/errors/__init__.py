@@ -197,6 +197,7 @@ CODES: dict[str, str] = {
     "U241": "this kind of thing cannot be registered",
     "U242": "folder has the layout of another version",
     "U243": "a function given as a metric fails",
+    "U244": "a metric of your own leaves its range",
     "U251": "folder was written with other settings",
     "U252": "state of a watch is in use",
     "U253": "state of a watch cannot be read",

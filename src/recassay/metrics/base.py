@@ -7,7 +7,7 @@ rank or by counts (:meth:`Metric.rank_formula`), designs, sampling curves and st
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -177,6 +177,22 @@ class Metric(Discovered):
         if self.needs_whole_log and context.train is not None and context.train.whole is not None:
             raise whole_log_needed(f"{self}: its values", str(self))
 
+    def check_range(self, values: Values, limits: tuple[float, float], place: Callable[[int], str]) -> None:
+        """Raise an error for a value outside ``limits``: X101, or U244 for a metric that is no part of recassay.
+
+        ``place`` says in words what the value at a position is of.
+        """
+        low, high = limits
+        outside = (values < low - ROUNDING) | (values > high + ROUNDING)
+        if not outside.any():
+            return
+        at = int(np.argmax(outside))
+        what = f"{self} is {float(values[at])!r} for {place(at)}, outside [{low}, {high}]"
+        if str(type(self).__module__).partition(".")[0] == "recassay":
+            raise InternalError("X101", what, hint="please report this with the files")
+        hint = "correct its evaluate(), or let bounds be the range it has"
+        raise UsageError("U244", what, where=type(self).__qualname__, hint=hint)
+
     def require(self, names: frozenset[str], context: Context) -> None:
         """Raise U105 unless all of the named data, such as ``train``, were given."""
         missing = sorted(names - context.has)
@@ -234,18 +250,10 @@ class UnitMetric(Metric):
         return None
 
     def checked(self, lists: AlignedBlock) -> Values:
-        """Return what :meth:`evaluate` returns; raise :class:`InternalError` for a value outside the metric's range."""
+        """Return what :meth:`evaluate` returns; raise an error for a value outside the metric's range."""
         values = self.evaluate(lists)
-        low, high = self.limits
         if values.size and lists.distinct:
-            outside = (values < low - ROUNDING) | (values > high + ROUNDING)
-            if outside.any():
-                at = int(np.argmax(outside))
-                raise InternalError(
-                    "X101",
-                    f"{self} is {values[at]!r} for query number {lists.begin + at}, outside [{low}, {high}]",
-                    hint="please report this with the two files",
-                )
+            self.check_range(values, self.limits, lambda at: f"query number {lists.begin + at}")
         return values
 
 

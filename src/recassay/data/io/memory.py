@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from recassay.data.io.head import is_archive
-from recassay.errors import UsageError, out_of_memory
+from recassay.errors import InputError, UsageError, out_of_memory
 
 LARGEST_RATIO = 1032  # of deflate: no archive grows by more
+LIKELY_RATIO = 40  # a table that grows by more holds next to nothing: logs grow by 3 to 10
+HARMLESS = 1 << 28  # bytes of text that an archive may have whatever its ratio
 TEXT_COPIES = 2  # memory that text takes while it is read, in multiples of its size
 VALUE_BYTES = 12  # memory that a value of a table takes while it is read and grouped
 BLOCK = 1 << 20
@@ -43,12 +45,22 @@ def available_memory() -> int:
 def refuse_too_large_text(path: Path) -> None:
     """Raise U143 for a text file, or an archive, that does not fit into the available memory.
 
-    An archive that could be too large is unpacked once to count its bytes; the size stated at its end is not trusted.
+    Raise I117 for an archive that grows to more than 40 times its size. One that could do so is unpacked once to count
+    its bytes; the size stated at its end is not trusted.
     """
     size, free = path.stat().st_size, available_memory()
     packed = is_archive(path)
-    if packed and size * LARGEST_RATIO * TEXT_COPIES > free:
-        size = _unpacked_size(path, free // TEXT_COPIES)
+    if packed and size * LARGEST_RATIO > min(HARMLESS, free // TEXT_COPIES):
+        likely = max(size * LIKELY_RATIO, HARMLESS)
+        unpacked = _unpacked_size(path, min(likely, free // TEXT_COPIES))
+        if unpacked > likely:
+            raise InputError(
+                "I117",
+                f"{path.name} is a gzip archive of {_shown(size)} that unpacks to {_shown(unpacked)} or more",
+                where=str(path),
+                hint=f"check what it holds: gzip -dc '{path}' | head; if it is meant, unpack it and name the file",
+            )
+        size = unpacked
     if size * TEXT_COPIES > free:
         raise _too_large(path.name, f"{'at least ' if packed else ''}{_shown(size)} of text", free, str(path))
 

@@ -265,6 +265,11 @@ ADVICE: dict[str, Advice] = {
         "An experiment varies the weights of re-rankers, and none of the systems is a re-ranker.",
         "Add one for another system, `MMR(of='mf', weight=0.3)`, or leave the experiment out.",
     ),
+    "U244": Advice(
+        "A metric that is no part of recassay has a value outside the range that its `bounds` declare. Such a number "
+        "is never printed.",
+        "Correct the metric, or declare the range it has; `inf` is allowed.",
+    ),
     "X101": Advice(
         "A metric has a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

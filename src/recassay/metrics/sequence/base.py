@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from recassay.data.generated import Generated
-from recassay.errors import InternalError, UsageError
-from recassay.metrics.base import ROUNDING, Metric, Values
+from recassay.errors import UsageError
+from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ratio
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.block import SequenceBlock
@@ -80,18 +80,9 @@ class PerSequence(SequenceMetric):
         return None
 
     def checked(self, block: SequenceBlock) -> Values:
-        """Return what :meth:`evaluate` returns; raise :class:`InternalError` for a value outside the metric's range."""
+        """Return what :meth:`evaluate` returns; raise an error for a value outside the metric's range."""
         values = self.evaluate(block)
-        low, high = self.bounds
-        outside = (values < low - ROUNDING) | (values > high + ROUNDING)
-        if outside.any():
-            at = int(np.argmax(outside))
-            raise InternalError(
-                "X101",
-                f"{self} is {values[at]!r} for test sequence {block.begin + at} of {block.generated.name}, "
-                f"outside [{low}, {high}]",
-                hint="please report this with the fold and the generated sequences",
-            )
+        self.check_range(values, self.bounds, lambda at: f"test sequence {block.begin + at} of {block.generated.name}")
         return values
 
 
