@@ -44,10 +44,10 @@ class Recoding:
         names the kind of id in the error.
         """
         if source.ids is not None:
-            rows = rows_in_table(source.ids, ids)
-            if source.kind != Vocabulary(ids).kind and not (rows >= 0).any():
+            found = rows_in_table(source.ids, ids)
+            if source.kind != Vocabulary(ids).kind and not (found >= 0).any():
                 raise id_types_differ(what, source, Vocabulary(ids))
-            return cls(0, rows.astype(np.int32), NO_IDS, NO_ROWS)
+            return cls(0, found.astype(np.int32), NO_IDS, NO_ROWS)
         integers = as_int64(ids)
         rows = integers.is_between(INT32.min, INT32.max).fill_null(False).arg_true().to_numpy().astype(np.int32)
         codes = integers.gather(rows).to_numpy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ FEW_UNITS = 10  # below this an interval deserves little trust
 BATCH = 64  # pairs resampled together, and the values they may hold: bounds the memory, changes no bit
 BATCH_VALUES = 16_000_000
 FAMILIES = ("metric", "all")
+MOST_IN_PAIRS = 50  # systems that are compared in all pairs
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Comparison(Displayable):
 
     ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p-value is
     adjusted over all pairs of systems even if there is a baseline, because the data chose the two. ``rechecks`` are
-    the same by the first of these metrics, computed again without what each finding on the scores names.
+    the same by the first of these metrics, computed again without what each finding on the scores names. ``untested``
+    counts pairs of many systems that were not tested, but corrected for, in each family.
     """
 
     rows: tuple[Row, ...]
@@ -107,6 +110,7 @@ class Comparison(Displayable):
     seed: int
     leads: tuple[LeadTest, ...] = ()
     rechecks: tuple[Recheck, ...] = ()
+    untested: int = 0
 
     def frame(self) -> pl.DataFrame:
         """Return a row per pair and metric, with columns such as a, b, difference (a - b), low, high and p."""
@@ -164,6 +168,10 @@ def compare(
     the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with (blocks
     done, blocks in total) in each round of resampling.
 
+    More than 50 systems are not tested in all pairs, whose number grows with the square: each is compared with the
+    baseline, or else with the best by the first metric, which a warning says. A pair that is not tested counts as
+    p = 1 in the correction.
+
     >>> from types import SimpleNamespace
     >>> hits = {"als": np.array([1.0, 1, 1, 0, 1, 1]), "pop": np.array([0.0, 1, 0, 0, 0, 0])}
     >>> scores = SimpleNamespace(
@@ -177,11 +185,19 @@ def compare(
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
     check_word("family", family, FAMILIES)
-    pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
+    first_two, every = leaders(scores), math.comb(len(scores.systems), 2)
+    chosen = baseline is None and len(scores.systems) > MOST_IN_PAIRS
+    if chosen:
+        baseline = next((two.first for two in first_two.values()), scores.systems[0])
+        warnings.warn(
+            f"{len(scores.systems):,} systems have {every:,} pairs, so each is compared with {baseline!r} alone, the "
+            "best by the first metric. Name another as the baseline",
+            stacklevel=2,
+        )
+    pairs = pairs_of(scores.systems, baseline)
     pair_metrics = [PairMetric(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
-    first_two = leaders(scores)
     others = [] if baseline is None else _other_pairs(pair_metrics, first_two, scores.systems)
     shown = {*pair_metrics, *(one for one in others if {one.a, one.b} == set(first_two[one.metric][:2]))}
     how = ResamplingOptions(testing.seed, testing.resamples, threads, progress)
@@ -194,16 +210,19 @@ def compare(
     rows = [found[pair_metric] for pair_metric in pair_metrics]
     size = len(pairs) if family == "metric" else len(pair_metrics)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
-    corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing))
-    leads = leads_of(first_two, found.values(), testing)
+    untested = (every - len(pairs)) * (size // len(pairs)) if chosen else 0
+    corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing, untested))
+    leads = leads_of(first_two, found.values(), testing, every)
     rechecks = tuple(_rechecks(scores, leads[0], testing, threads)) if leads and isinstance(scores, Scores) else ()
-    return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads, rechecks)
+    return Comparison(
+        corrected, baseline, family, testing.effect, testing.level, testing.seed, leads, rechecks, untested
+    )
 
 
 def _rechecks(scores: Scores, lead: LeadTest, testing: SignificanceOptions, threads: int | None) -> Iterator[Recheck]:
     """Yield the best system by the metric of ``lead``, and its test, without what each finding on the scores names."""
     for code, other in without_findings(scores, lead.row.metric, lead.row.a):
-        found = compare(other, testing, threads=threads).leads
+        found = compare(other, testing, baseline=lead.row.a, threads=threads).leads
         if found:
             row, beaten = found[0].row, found[0].beaten
             mean = other.row(row.a, row.metric).mean
@@ -215,29 +234,36 @@ def _other_pairs(
 ) -> list[PairMetric]:
     """Return, for each metric of ``first_two``, the pairs of systems that are not in ``pair_metrics``.
 
-    They are tested too: the p-value of best against second best is adjusted over all pairs of systems.
+    They are tested too: the p-value of best against second best is adjusted over all pairs of systems. Of many systems
+    only the pairs of the best are tested.
     """
     chosen = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
-    every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
+    every = (
+        PairMetric(metric, a, b)
+        for metric, two in first_two.items()
+        for a, b in pairs_of(systems, two.first if len(systems) > MOST_IN_PAIRS else None)
+    )
     return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in chosen]
 
 
 def leads_of(
-    first_two: Mapping[str, FirstTwo], rows: Iterable[Row], testing: SignificanceOptions
+    first_two: Mapping[str, FirstTwo], rows: Iterable[Row], testing: SignificanceOptions, every: int
 ) -> tuple[LeadTest, ...]:
-    """Return the test of the two best systems of each metric, given the rows of all pairs.
+    """Return the test of the two best systems of each metric, given the rows of the pairs that were tested.
 
-    ``first_two`` names these systems by metric.
+    ``first_two`` names these systems by metric, and ``every`` is the number of all pairs.
     """
     by_metric: dict[str, list[Row]] = {}
     for row in rows:
         by_metric.setdefault(row.metric, []).append(row)
     found = []
     for metric, (first, second, higher) in first_two.items():
-        own = [row if row.a == first else row.swapped() for row in adjusted(by_metric[metric], testing)]
+        tested = by_metric[metric]
+        corrected = adjusted(tested, testing, every - len(tested))
+        own = [row if row.a == first else row.swapped() for row in corrected]
         against = {row.b: row for row in own if row.a == first}
         beaten = tuple(b for b, row in against.items() if row.significant and (row.difference > 0) == higher)
-        found.append(LeadTest(against[second], len(own), beaten))
+        found.append(LeadTest(against[second], every, beaten))
     return tuple(found)
 
 
@@ -329,9 +355,12 @@ def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
     return Differences(np.column_stack(list(columns.values())), np.array(pairs))
 
 
-def adjusted(rows: Sequence[Row], testing: SignificanceOptions) -> Iterable[Row]:
-    """Yield the rows of one family with ``p_adjusted`` and ``significant`` set; p is corrected over all rows."""
-    p_adjusted = adjust(np.array([row.p for row in rows]), testing.correction)
+def adjusted(rows: Sequence[Row], testing: SignificanceOptions, untested: int = 0) -> Iterable[Row]:
+    """Yield the rows of one family with ``p_adjusted`` and ``significant`` set.
+
+    p is corrected over all rows, and over so many pairs that were ``untested``, as if their p were 1.
+    """
+    p_adjusted = adjust(np.array([*(row.p for row in rows), *[1.0] * untested]), testing.correction)[: len(rows)]
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
         yield dataclasses.replace(row, p_adjusted=p, significant=p <= testing.alpha)
 

@@ -9,8 +9,10 @@ from dataclasses import FrozenInstanceError, dataclass, field
 import numpy as np
 import pytest
 
+import recassay as ra
 from recassay.api.compare import compare
 from recassay.errors import UsageError
+from recassay.report.content import wording
 from recassay.stats.adjustment import adjust
 from recassay.stats.differences import Differences
 from recassay.stats.intervals import intervals
@@ -333,3 +335,27 @@ class TestRounding:
         sized = compare(table, test="wilcoxon", effect="rank_biserial").rows
         assert [row.p for row in sized] == pytest.approx([row.p for row in plain])
         assert [row.effect for row in sized] == pytest.approx([row.effect for row in plain])
+
+
+def many_scores(systems):
+    runs = {f"r{n:02}": {user: [(user + n) % 9, user] for user in range(12)} for n in range(systems)}
+    return ra.score(runs, {user: [user] for user in range(12)}, "hit@1 mrr", interval=None)
+
+
+def test_many_systems_are_compared_with_the_best_alone_and_a_warning_says_so():
+    scores = many_scores(51)
+    with pytest.warns(UserWarning, match=r"51 systems have 1,275 pairs, so each is compared with 'r00' alone"):
+        compared = ra.compare(scores, correction="bonferroni", resamples=500)
+    assert compared.baseline == "r00"
+    assert wording.test_phrase(compared) == "paired permutation test, Bonferroni over 1,275 pairs per metric"
+    assert [(row.metric, row.b) for row in compared.rows] == [("hit@1", "r00")] * 50 + [("mrr", "r00")] * 50
+    assert {row.p_adjusted for row in compared.rows} == {min(1.0, row.p * 1275) for row in compared.rows}
+    assert [(lead.row.a, lead.pairs) for lead in compared.leads] == [("r00", 1275)] * 2
+    named = ra.compare(scores, baseline="r07", correction="bonferroni", resamples=500)  # no warning
+    assert {row.b for row in named.rows} == {"r07"}
+    assert {row.p_adjusted for row in named.rows} == {min(1.0, row.p * 50) for row in named.rows}
+    assert repr(named.leads) == repr(compared.leads)
+
+
+def test_fifty_systems_are_compared_in_all_pairs():
+    assert len(ra.compare(many_scores(50), resamples=50).rows) == 2 * 1225

@@ -229,6 +229,7 @@ def test_phrase(comparison: Comparison | None) -> str:
     pairs = len(comparison.rows)
     if comparison.family == "metric":
         pairs = sum(other.metric == row.metric for other in comparison.rows)
+    pairs += comparison.untested
     over = f"{pairs:,} pair{'' if pairs == 1 else 's'}{' per metric' if comparison.family == 'metric' else ''}"
     if row.correction == "none":
         return f"{name}, p uncorrected for {over}"
