@@ -106,9 +106,8 @@ def users_needed(
     >>> row.users, row.enough, round(row.detectable, 4)
     (789, False, 0.0141)
     """
-    if not (0 < level < 1 and 0 < chance < 1):
-        what = f"chance and level must be between 0 and 1, got {chance:g} and {level:g}"
-        raise UsageError("U214", what, hint="such as chance=0.8, level=0.95")
+    if not 0 < chance < 1:
+        raise UsageError("U214", f"chance must be between 0 and 1, got {chance:g}", hint="such as chance=0.8")
     if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
         raise UsageError(
             "U214",
