@@ -273,9 +273,8 @@ class LiveFacts:
     or late. ``mismatch`` is the p-value of the stated shares of arms, ``assigned`` the number of units by arm.
     ``inverse_propensity`` has by arm the mean of 1 / propensity per exposure of any arm, and its standard error.
     ``silent`` has the seconds since the last exposure of each arm, and ``lag`` is how many seconds the results lie
-    behind. ``alarms`` are rows of time, arm, metric, beginning, and the losses before and after. ``unstored`` is the
-    number of interactions that attached models would learn again after a restart, and why they cannot be stored.
-    ``undecidable`` has by rule the reason why nothing can decide it.
+    behind. ``alarms`` are rows of time, arm, metric, beginning, and the losses before and after. ``unstored`` is how
+    many interactions models would learn again after a restart, and why; ``undecidable`` why nothing decides a rule.
     """
 
     bins: Mapping[str, int]

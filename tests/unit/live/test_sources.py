@@ -362,7 +362,7 @@ def test_the_last_line_of_a_pipe_needs_no_line_break(tmp_path, written, expected
 def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path):
     path = tmp_path / "log.jsonl"
     with followed(str(path)) as (source, counts, said):
-        assert comes(lambda: said == [f"Waiting for {path}: there is no file yet"])
+        assert comes(lambda: said == [f"Waiting for {path}: there is no file"])
         path.write_text(exposure(1)["event"] + "\n")
         assert comes(lambda: counts["received"] == 1)
         assert comes(lambda: source.status(source.heard)["seconds since event"] == 0)

@@ -159,7 +159,7 @@ class FileSource(Source):
         until = time.monotonic() + timeout
         while True:
             found = self._read()
-            self.problem = "" if found is not None or self._files() else "there is no file yet"
+            self.problem = "" if found is not None or self._files() else "there is no file"
             if found is not None:
                 return [found]
             if not self.follow:
