@@ -36,7 +36,7 @@ class Checksum(NamedTuple):
     """The size and the CRC-32 of a file."""
 
     size: int
-    crc: int
+    crc32: int
 
     @classmethod
     def of(cls, path: Path) -> Checksum:
@@ -116,14 +116,21 @@ class Manifest:
         name, stamp = self.name_of(path), (about.st_size, about.st_mtime_ns)
         known = self._seen.get(name)
         if known is None or known[0] != stamp:
-            known = self._seen[name] = stamp, self._state(path, self.entries.get(name, []), about.st_size)
+            known = self._seen[name] = stamp, self._state(path, name, about.st_size)
         return known[1]
 
-    def _state(self, path: Path, listed: list[Checksum], size: int) -> State:
+    def _state(self, path: Path, name: str, size: int) -> State:
+        listed = self._checksums(name)
         if not listed:
             return "unlisted"
         is_intact = size in {entry.size for entry in listed} and Checksum.of(path) in listed
         return "intact" if is_intact else "changed"
+
+    def _checksums(self, name: str) -> list[Checksum]:
+        """Return the checksums of a file, also if a task in another process has written it meanwhile."""
+        if name not in self.entries and self._is_recorded:
+            self.reread()
+        return self.entries.get(name, [])
 
     def is_intact(self, *paths: Path) -> bool:
         """Return whether all files have the bytes that recassay wrote."""
@@ -164,7 +171,7 @@ class Manifest:
 
     def refuse_to_replace(self, path: Path) -> None:
         """Raise U111 if a file, or a folder in the place of a file, is there and not listed."""
-        if path.exists() and not self.damaged and not any(self.entries.keys() & set(map(self.name_of, files_of(path)))):
+        if path.exists() and not (self.damaged or any(self._checksums(self.name_of(one)) for one in files_of(path))):
             raise UsageError(
                 "U111",
                 f"{path.name} is already there, and recassay did not write it",
@@ -190,13 +197,10 @@ class Manifest:
         """List a file that is about to be put at ``path``."""
         name = self.name_of(path)
         with self._guard:
-            listed = self.entries.setdefault(name, [])
-            if checksum in listed:
-                listed.remove(checksum)
-            listed.append(checksum)  # the newest is last
+            self.entries[name] = [*(one for one in self.entries.get(name, ()) if one != checksum), checksum]
             self._seen.pop(name, None)
             if self._is_recorded:
-                self._append(_row(name, checksum))
+                self._append({"file": name, **checksum._asdict()})
 
     def reread(self) -> None:
         """Read the list again, with the files that other processes wrote."""
@@ -206,7 +210,7 @@ class Manifest:
     def write(self) -> None:
         """Write the list again, with a line for each listed file that is there."""
         there = {name: sums[-1:] for name, sums in sorted(self.entries.items()) if (self.folder / name).is_file()}
-        rows = [{"manifest": SCHEMA}, *(_row(name, newest) for name, (newest,) in there.items())]
+        rows = [{"manifest": SCHEMA}, *({"file": name, **newest._asdict()} for name, (newest,) in there.items())]
         write_text("".join(map(_line, rows)), self.folder / NAME)
         self.entries, self.exists, self.damaged = there, True, ""
 
@@ -239,8 +243,6 @@ def recording(folder: str | Path) -> Iterator[Manifest]:
     require_own_folder(folder)
     manifest = Manifest.read(folder)
     _recording[home] = manifest
-    if _record not in before_replacing:
-        before_replacing.append(_record)
     try:
         if not manifest.exists:
             manifest.write()
@@ -283,8 +285,7 @@ def _record(temporary: Path, target: Path) -> None:
             manifest.add(path, Checksum.of(temporary))
 
 
-def _row(name: str, checksum: Checksum) -> dict[str, Any]:
-    return {"file": name, "size": checksum.size, "crc32": checksum.crc}
+before_replacing.append(_record)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -159,3 +159,13 @@ def test_several_processes_add_to_one_list(folder):
     manifest = Manifest.read(folder)
     assert not manifest.damaged
     assert manifest.is_intact(*(folder / f"{number}-{other}.txt" for number in range(2) for other in range(20)))
+
+
+def test_a_file_that_another_process_wrote_meanwhile_is_not_of_somebody_else(folder):
+    with recording(folder) as manifest:
+        process = multiprocessing.get_context("spawn").Process(target=write_some, args=(folder, 1))
+        process.start()
+        process.join()
+        assert "1-0.txt" not in manifest.entries
+        write_text("1 0", folder / "1-0.txt")
+        assert manifest.is_intact(folder / "1-0.txt", folder / "1-1.txt")
