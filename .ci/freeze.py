@@ -27,7 +27,7 @@ COMMANDS: dict[str, list[str]] = {
     "demo": ["demo", "-o", "demo", "--json"],
     "stats": ["stats", "demo/log.csv", "--json"],
     "score": [*SCORE, "-m", METRICS],
-    "score-beyond": [*SCORE, "-m", "epc@10 epd@10 efd@10 coverage@10 gini@10 entropy@10 arp@10 aplt@10", "--train", TRAIN],
+    "score-beyond": [*SCORE, "-m", "epc@10 epd@10 efd@10 coverage@10 gini@10 arp@10 aplt@10", "--train", TRAIN],
     "score-ties": [*SCORE, "-m", "ndcg@10 mrr hit@3", "--ties", "expected", "--interval", "normal"],
     "score-known": [*SCORE, "-m", "ndcg@10", "--users", "known", "--train", TRAIN],
     "score-memory": [*SCORE, "-m", METRICS, "--memory", "8GB"],

@@ -380,9 +380,8 @@ def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, st
 def _note(differences: Floats, constant: bool, infinite: int) -> str:
     if not differences.size:
         return "no unit has a value for both systems"
-    notes = []
-    if differences.size < FEW_UNITS:
-        notes.append(f"only {differences.size} units: the interval deserves little trust")
+    few = f"only {differences.size} units: the interval deserves little trust"
+    notes = [few] if differences.size < FEW_UNITS else []
     if infinite:
         units = "1 unit has" if infinite == 1 else f"{infinite:,} units have"
         notes.append(

@@ -111,9 +111,9 @@ class AnyPlan:
 
     def for_data(self, name: str) -> Self:
         """Return the plan with only the metrics that a data set can have: without features of items some cannot be."""
-        has_items = self.data[name].items is not None
+        lacks = self.data[name].items is None
         return self.with_metrics(
-            [one for one, metric in self.metrics.items() if has_items or "items" not in metric.needed]
+            one for one, metric in self.metrics.items() if not (lacks and "items" in metric.needed)
         )
 
     def replaced(self, key: str) -> bool:
