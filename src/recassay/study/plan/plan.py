@@ -112,9 +112,7 @@ class AnyPlan:
     def for_data(self, name: str) -> Self:
         """Return the plan with only the metrics that a data set can have: without features of items some cannot be."""
         lacks = self.data[name].items is None
-        return self.with_metrics(
-            one for one, metric in self.metrics.items() if not (lacks and "items" in metric.needed)
-        )
+        return self.with_metrics(name for name, one in self.metrics.items() if not (lacks and "items" in one.needed))
 
     def replaced(self, key: str) -> bool:
         """Return whether the value of a key comes from the ``quick`` part of the study file."""
