@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from recassay.data.io import write_json
+from recassay.data.io.manifest import recording
 from recassay.report.folder.page import write_page
 from recassay.report.folder.read import read_results
 from recassay.study.store.values import Values
@@ -79,7 +80,8 @@ def measured(users: int) -> str:
     """A row of the table."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        folder(home, users)
+        with recording(home):
+            folder(home, users)
         begin = time.perf_counter()
         page = write_page(read_results(home))
         seconds = time.perf_counter() - begin

@@ -96,6 +96,7 @@ def write_results(
         write_text("".join(json_text(one.to_dict()) + "\n" for one in scores.findings), target / FINDINGS)
         manifest.write()
         write_page(read_results(target))
+        manifest.write()
     return target
 
 

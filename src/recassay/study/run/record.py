@@ -233,8 +233,9 @@ class Record:
         write_json({"recassay": __version__, **command, "rows": self.times, **calls_noted}, self.out / TIMES)
         self.store.remove_outdated()
         self.scored.remove_unused()
-        self.store.manifest.write()  # before the page, which is made from files that the manifest lists
+        self.store.manifest.write()  # before the page, which needs every listed file
         write_report(self.out)
+        self.store.manifest.write()
         return results
 
     def identity(self, cell: StudyCell) -> Row:
