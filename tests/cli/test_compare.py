@@ -85,7 +85,7 @@ def test_files_and_an_exhibit_for_the_report(recassay, scores):
     assert (answer.code, answer.err) == (0, "The comparison is in out/deep\n")
     assert {path.name for path in (scores / "out/deep").iterdir()} == {
         "comparison.json", "comparisons.csv", "ranks.csv", "ranked-pairs.csv", "agreement.csv", "swaps.csv",
-        "power.csv", "exhibits",
+        "power.csv", "exhibits", "manifest.jsonl",
     }  # fmt: skip
     document = json.loads((scores / "out/deep/comparison.json").read_text())
     assert pl.read_csv("out/deep/comparisons.csv").height == len(document["comparisons"]) == 12

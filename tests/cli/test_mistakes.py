@@ -198,6 +198,13 @@ class TestOutput:
         assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "out"), "U111", ["out", name], folder, before)
         assert (folder / "out" / name).read_text() == "mine"
 
+    def test_a_comparison_replaces_no_file_of_others(self, recassay, folder):
+        assert recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-o", "out").code == 0
+        answer = recassay("compare", "out", "-o", "runs")
+        assert (answer.code, "[U111]" in answer.err) == (2, True)
+        assert sorted(path.name for path in (folder / "runs").iterdir()) == ["first.csv", "second.csv"]
+        assert [recassay("compare", "out", "-o", "new").code for _ in range(2)] == [0, 0]
+
     def test_a_file_that_somebody_put_into_a_folder_of_results_stays(self, recassay, folder):
         assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
         (folder / "out" / "notes.txt").write_text("mine")

@@ -10,7 +10,8 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io import write_json, write_text
+from recassay.data.io.manifest import recording
 from recassay.engine.decisions.decide import Decision
 from recassay.errors import printable
 from recassay.report.content.csv_text import csv_text
@@ -114,9 +115,10 @@ def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
 
 
 def write_decision(decision: Decision, folder: str | Path) -> Path:
-    """Write ``comparison.json``, a CSV per table, and the exhibits for ``recassay report``; return the folder."""
-    target = make_folder(folder)
-    write_json(decision_document(decision), target / "comparison.json")
+    """Write ``comparison.json``, a CSV per table, and the exhibits for ``recassay report``; return the folder.
+
+    Raise U111 if the folder has files of somebody else.
+    """
     frames = {"comparisons": decision.compared.frame()}
     if decision.across is not None:
         frames |= {"ranks": decision.across.ranks(), "ranked-pairs": decision.across.frame()}
@@ -127,7 +129,11 @@ def write_decision(decision: Decision, folder: str | Path) -> Path:
     if decision.sudden_deaths:
         frames["sudden-death"] = shares_frame(decision.sudden_deaths)
         frames["duels"] = duels_frame(decision.sudden_deaths)
-    for name, frame in frames.items():
-        write_text(csv_text(frame), target / f"{name}.csv")
-    write_exhibits(decision.exhibits, target)
+    target = Path(folder)
+    with recording(target) as manifest:
+        write_json(decision_document(decision), target / "comparison.json")
+        for name, frame in frames.items():
+            write_text(csv_text(frame), target / f"{name}.csv")
+        write_exhibits(decision.exhibits, target)
+        manifest.write()
     return target

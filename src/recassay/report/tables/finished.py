@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io import write_json, write_text
+from recassay.data.io.manifest import recording
 from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
 from recassay.errors import printable
 from recassay.report.content.csv_text import csv_text
@@ -64,8 +65,10 @@ def places_table(ranking: FinishedRanking) -> RenderableType:
 
 def write_conclusions(conclusions: FinishedConclusions, folder: str | Path) -> Path:
     """Write ``conclusions.json``, ``places.csv`` (ranks of systems) and the data of the chart; return the folder."""
-    target = make_folder(folder)
-    write_json(conclusions.to_dict(), target / "conclusions.json")
-    write_text(csv_text(conclusions.frame()), target / "places.csv")
-    write_exhibits([conclusions.exhibit()], target)
+    target = Path(folder)
+    with recording(target) as manifest:
+        write_json(conclusions.to_dict(), target / "conclusions.json")
+        write_text(csv_text(conclusions.frame()), target / "places.csv")
+        write_exhibits([conclusions.exhibit()], target)
+        manifest.write()
     return target
