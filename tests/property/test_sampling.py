@@ -248,7 +248,7 @@ def test_judging_by_samples_gives_the_table_that_exact_judging_gives():
 @pytest.mark.parametrize(
     ("ask", "code", "words"),
     [
-        (lambda run: {"draws": 0}, "U102", "draws must be at least 1"),
+        (lambda run: {"draws": 0}, "U102", "draws must be a whole number from 1"),
         (lambda run: {"runs": run.standings}, "U122", "standings only"),
         (lambda run: {"runs": ra.play(ra.read_run(run.frame(), "read"), FOLD, ra.protocols.ranking(bins=2))}, "U122",
          "no fitted system with scores"),

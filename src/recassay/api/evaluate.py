@@ -14,6 +14,7 @@ from recassay.api.score import score
 from recassay.comparison.compare import Comparison
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.nouns import require_model
 from recassay.data.read import Columns, read_interactions, read_items
 from recassay.data.run import Run
 from recassay.errors import UsageError
@@ -157,7 +158,9 @@ def _named(models: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _parsed(model: Any) -> Any:
-    return parse_model(model) if isinstance(model, str) else model
+    found = parse_model(model) if isinstance(model, str) else model
+    require_model(found)
+    return found
 
 
 def _references() -> dict[str, Any]:

@@ -49,7 +49,7 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
         what = f"the weight of {next(iter(wrong))} is {next(iter(wrong.values()))}" if wrong else "no weight was given"
         raise UsageError("U102", what, where="global_score", hint="a positive weight for each metric that counts")
     means, total = _means(scores, weights), sum(weights.values())
-    shares = {metric: weight / total for metric, weight in weights.items()}
+    shares = {metric: float(weight / total) for metric, weight in weights.items()}
     parts = {f"{share:g} {metric}": share * standing(means.of(metric)) for metric, share in shares.items()}
     score = np.sum(list(parts.values()), axis=0)
     return pl.DataFrame({"system": scores.systems, "score": score, **parts}).sort(

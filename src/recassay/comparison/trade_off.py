@@ -125,6 +125,8 @@ def trade_off(
         points = _run_table(points, weights)
     metrics = [name for name in points.columns if name not in (SYSTEM, WEIGHT)]
     chosen = [name for name in metrics if name != accuracy] if diversity is None else _listed(diversity)
+    if accuracy in chosen:
+        raise UsageError("U206", f"'{accuracy}' is given as accuracy and as diversity", where="trade_off")
     for name in (accuracy, *chosen):
         if name not in metrics:
             raise UsageError("U206", f"no point has a '{name}'", where="trade_off", hint=suggest(name, metrics))

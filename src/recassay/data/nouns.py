@@ -149,7 +149,7 @@ def require_model(value: Any) -> None:
     if library in LIBRARIES:
         hint = f"wrap it: ra.models.{LIBRARIES[library]}(model)"
         raise UsageError("U124", f"{type(value).__name__} is a model of the library {library}", hint=hint)
-    if not any(hasattr(value, name) for name in CAPABILITIES):
+    if isinstance(value, range | slice) or not any(hasattr(value, name) for name in CAPABILITIES):  # these have a start
         raise wrong_noun(value, "model")
 
 

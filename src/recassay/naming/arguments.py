@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from fractions import Fraction
 from itertools import repeat
 from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
+from types import BuiltinFunctionType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from recassay.errors import RecassayError, UsageError, names_no_file, out_of_memory, unusable_file
@@ -30,10 +30,19 @@ KINDS: dict[Any, tuple[type, str]] = {
 }
 
 # Words that mean the same wherever a function has them: the limits of their values, and how they are said.
+MOST = 10_000_000  # draws, resamples and points, which are kept in memory
 LARGEST = 1 << 60  # whole numbers from here on are no counts
 NAMELESS = (errno.ENAMETOOLONG, errno.EINVAL)  # what the system says of a path that can name nothing
 LIMITS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "level": (lambda value: 0 < value < 1, "between 0 and 1", "for example 0.95"),
+    **dict.fromkeys(
+        ("draws", "points", "positions", "resamples", "samples"),
+        (
+            lambda value: not isinstance(value, int) or 1 <= value <= MOST,
+            f"a whole number from 1 to {MOST:,}",
+            "leave it out for the default",
+        ),
+    ),
     "block": (lambda value: value >= 1, "at least 1", "leave it out for the default"),
     "threads": (lambda value: value is None or value >= 1, "at least 1", "leave it out for all processors"),
 }
@@ -155,6 +164,8 @@ def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each k
     if origin is tuple:
         ends = parts[:1] * len(value) if parts[-1] is ... and isinstance(value, Sized) else parts
         return isinstance(value, tuple | list) and len(value) == len(ends) and all(map(fits, value, ends))
+    if kind is Callable and isinstance(value, type | BuiltinFunctionType):
+        return False  # what failed is no function of its caller's
     if hint is Any or not isinstance(kind, type) or _is_vague(kind):
         return True
     if not isinstance(value, kind) or (origin is not None and isinstance(value, str | bytes)):

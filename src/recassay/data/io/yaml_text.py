@@ -8,6 +8,7 @@ import yaml
 
 LONGEST = 1 << 22  # characters; the lock of a study with hundreds of models has a tenth of that
 DEEPEST = 60  # nested mappings and lists
+LONGEST_NUMBER = 40  # characters of a whole number; one of thousands of digits cannot be printed
 MOST = 200_000  # values, each counted as often as its anchor is used
 
 
@@ -69,6 +70,8 @@ def _expanded_size(node: yaml.Node, known: dict[int, int], above: set[int]) -> i
     if id(node) not in known:
         within = above | {id(node)}
         inner: list[yaml.Node] = []
+        if node.tag == "tag:yaml.org,2002:int" and len(node.value) > LONGEST_NUMBER:
+            raise YamlError(f"line {node.start_mark.line + 1}: a whole number has {len(node.value):,} characters")
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):

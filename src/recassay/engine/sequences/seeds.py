@@ -85,13 +85,16 @@ def _frame(seeds: Any) -> pl.DataFrame:
     """Return the given seeds as a table; names of columns of items and features are as they were given."""
     if isinstance(seeds, str | int):
         seeds = [seeds]
-    if isinstance(seeds, list | tuple) and seeds:
-        if all(isinstance(seed, tuple | list) for seed in seeds):
-            names = (ITEM, USER, TIMESTAMP)[: len(seeds[0])]
-            return pl.DataFrame([list(seed) for seed in seeds], names, orient="row")
-        return pl.DataFrame({ITEM: seeds})
-    if isinstance(seeds, dict):
-        return pl.DataFrame(seeds)
+    try:
+        if isinstance(seeds, list | tuple) and seeds:
+            if all(isinstance(seed, tuple | list) for seed in seeds):
+                names = (ITEM, USER, TIMESTAMP)[: len(seeds[0])]
+                return pl.DataFrame([list(seed) for seed in seeds], names, orient="row")
+            return pl.DataFrame({ITEM: seeds})
+        if isinstance(seeds, dict):
+            return pl.DataFrame(seeds)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError("I108", f"the seeds cannot be read as a table: {error}") from None
     if isinstance(seeds, list | tuple):
         return pl.DataFrame({ITEM: pl.Series([], dtype=pl.String)})
     return read_table(seeds, "seeds")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.interactions import Interactions
+from recassay.data.nouns import require_noun
 from recassay.data.sequences import Sequences
 from recassay.models.base.capabilities import NextProbabilities, fitted
 from recassay.models.base.model import CheckedParameters
@@ -49,6 +50,7 @@ def fitted_on_sequences(model: Any, sequences: Sequences, *, training: Training 
     """
     if isinstance(model, SequenceModel):
         return model.fit(sequences)
+    require_noun(model, "model", "a fitted model")
     return fitted(model, sequences_as_log(sequences), training=training)
 
 

@@ -30,3 +30,10 @@ def test_what_is_refused(text, why):
 
 def test_anchors_are_allowed():
     assert parse_yaml("base: &b {x: 1}\nmine: {<<: *b, y: 2}")[0]["mine"] == {"x": 1, "y": 2}
+
+
+def test_a_whole_number_that_cannot_be_printed_is_refused_in_its_line():
+    with pytest.raises(YamlError, match="line 2: a whole number has 5,002 characters"):
+        parse_yaml(f"a: 1\nb: [0x{'f' * 5000}]")
+    assert parse_yaml(f"a: 0x{'f' * 16}")[0] == {"a": 2**64 - 1}
+    assert parse_yaml(f"a: '{'7' * 5000}'")[0] == {"a": "7" * 5000}
