@@ -105,7 +105,9 @@ def test_one_rank_of_numpy_is_a_rank_and_bytes_are_not():
         assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("rows", [{1: {None: [object()]}}, [["a", [object()]]], [[["a"]], [["b"]]]], ids=str)
+@pytest.mark.parametrize(
+    "rows", [{1: {None: [object()]}}, [["a", [object()]]], [[["a"]], [["b"]]]], ids=["dict", "pairs", "lists"]
+)
 def test_lists_and_objects_in_a_table_of_items_have_codes(rows):
     with pytest.raises(RecassayError) as caught:
         ra.read_items(rows)

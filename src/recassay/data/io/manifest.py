@@ -162,7 +162,7 @@ class Manifest:
         if not self.exists or (self.damaged and not self._is_recorded):
             raise _refused(self.folder / NAME, self.damaged or "it is missing")
         for name in self.entries:
-            if not name.startswith((CACHE, PAGE)) and not (self.folder / name).exists():
+            if not name.startswith((CACHE, PAGE)) and not os.path.exists(self.folder / name):
                 raise _refused(self.folder / name, "it is missing")
         for path in paths:
             state = self.state(path)

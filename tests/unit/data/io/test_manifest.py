@@ -131,6 +131,13 @@ def test_a_crafted_line_lists_nothing(row, folder):
     assert "a line of it cannot be read" in refused(folder)
 
 
+def test_a_file_whose_name_no_system_can_have_is_missing(folder):
+    text = json.dumps({"file": "a" * 5_000, "size": 1, "crc32": 1})
+    with (folder / NAME).open("a") as file:
+        file.write(f"{zlib.crc32(text.encode()):08x} {text}\n")
+    assert "it is missing" in refused(folder)
+
+
 def test_a_line_that_was_cut_off_loses_one_file_until_the_next_run(folder):
     (folder / NAME).write_bytes((folder / NAME).read_bytes()[:-9])
     manifest = Manifest.read(folder)
