@@ -185,7 +185,7 @@ def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
     checks = [
         ("alpha", alpha, 0 < alpha < 1, "be between 0 and 1"),
         ("largest", largest, largest > 0, "be above 0"),
-        ("tuned_for", tuned_for, tuned_for > 0, "be above 0"),
+        ("tuned_for", tuned_for, 0 < tuned_for < 1e100, "be above 0, and below 1e100"),
     ]
     for name, value, valid, rule in checks:
         if not valid:

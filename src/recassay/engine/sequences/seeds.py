@@ -7,6 +7,7 @@ of the catalogue if its row has neither an item nor a feature.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from recassay.naming.grammar import suggest
 from recassay.threads import blocks
 
 SET_BLOCK = 1 << 12  # items of a set whose rows of probabilities are computed together
+SCALARS = (str, int, float, np.generic, date, type(None))  # of a list of seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,9 @@ def _frame(seeds: Any) -> pl.DataFrame:
         if isinstance(seeds, list | tuple) and seeds:
             if all(isinstance(seed, tuple | list) for seed in seeds):
                 names = (ITEM, USER, TIMESTAMP)[: len(seeds[0])]
+                strange = next((one for seed in seeds for one in seed if not isinstance(one, SCALARS)), None)
+                if strange is not None:
+                    raise TypeError(f"{strange!r:.60} is neither an id nor a time")
                 return pl.DataFrame([list(seed) for seed in seeds], names, orient="row")
             return pl.DataFrame({ITEM: seeds})
         if isinstance(seeds, dict):

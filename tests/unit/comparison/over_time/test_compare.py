@@ -261,7 +261,8 @@ def test_outcomes_of_other_streams_are_refused(b, what):
         ({"test": "anova"}, "test='anova' is not known"),
         ({"baseline": "pop"}, "no system 'pop'"),
         ({"correction": "holms"}, "correction='holms' is not known"),
-        ({"tuned_for": 0}, "tuned_for must be above 0, got 0"),
+        ({"tuned_for": 0}, "tuned_for must be above 0, and below 1e100, got 0"),
+        ({"tuned_for": 1e308}, r"tuned_for must be above 0, and below 1e100, got 1e\+308"),
         ({"largest": -1}, "largest must be above 0, got -1"),
     ],
 )

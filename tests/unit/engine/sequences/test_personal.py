@@ -301,3 +301,9 @@ judge: {resamples: 100}
         path.unlink()
     again = ra.run_study(tmp_path / "study.yaml", tmp_path / "out")
     assert [row["mean"] for row in again.rows] == [row["mean"] for row in first.rows]
+
+
+@pytest.mark.parametrize("seeds", [[[1.0, object]], [["a", b"x"]], [["a", {"b": 1}]]], ids=["class", "bytes", "dict"])
+def test_seeds_of_other_objects_are_refused(seeds):
+    with pytest.raises(InputError, match=r"I108.*is neither an id nor a time"):
+        ra.sequences.generate(NGram(), by_hand(), sequence(k=2), seeds=seeds)
