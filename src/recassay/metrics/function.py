@@ -112,7 +112,7 @@ def metric(
     ]
     about = {
         "__doc__": inspect.getdoc(function) or f"The function {name}.",
-        "__module__": function.__module__,
+        "__module__": function.__module__ or "__main__",  # executed text has no module
         "name": name,
         "bounds": bounds,
         "higher_is_better": higher_is_better,

@@ -80,3 +80,8 @@ def test_tied_rows_have_no_expected_value():
     tied = pl.DataFrame({"user": ["ann"] * 2, "item": ["x", "y"], "score": [1.0, 1.0]})
     with pytest.raises(ra.UsageError, match="U110"):
         ra.score({"a": tied}, TRUTH, "first@2", ties="expected")
+
+
+def test_a_function_of_executed_text_is_known_too():
+    exec("@ra.metric\ndef from_text(items, truth):\n    return 1.0\n", {"ra": ra})
+    assert means("from_text@1") == [1.0]
