@@ -46,7 +46,7 @@ def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
     >>> one_of("--nan", ["error", "last"])("lats")
     Traceback (most recent call last):
     recassay.errors.UsageError: [U107] 'lats' is not known.
-      Where: --nan
+      Where: nan=...
       Try:   did you mean 'last'?
     """
 

@@ -8,7 +8,7 @@ import polars as pl
 from recassay.api.judge import judge
 from recassay.api.score import score
 from recassay.data.read import read_run
-from recassay.errors import InternalError, RecassayError
+from recassay.errors import InternalError, RecassayError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit
 from recassay.metrics.describe import HEADINGS, describe
@@ -44,7 +44,8 @@ def check_metric(metric: Metric) -> None:
 def _check_values(metric: Metric, here: World) -> None:
     try:
         first = _scored(metric, here.run.frame(), here, threads=1)
-    except InternalError as error:  # every value is held to the bounds while it is computed
+    except (InternalError, UsageError) as error:  # every value is held to the bounds while it is computed
+        require(error.code in ("X101", "U244"), f"{metric} cannot be computed: {error}")
         raise AssertionError(f"{metric} has values outside its bounds: {error}") from error
     row = first.row("system", str(metric))
     require(row.n > 0, f"{metric} is undefined for every user of a sound run")

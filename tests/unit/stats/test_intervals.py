@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recassay.errors import UsageError
 from recassay.stats import intervals as module
-from recassay.stats.intervals import METHODS, ColumnInfluence, acceleration, intervals, means, percentile
+from recassay.stats.intervals import METHODS, ColumnInfluence, Uncertainty, acceleration, intervals, means, percentile
 
 D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])
 
@@ -192,4 +192,4 @@ def test_unknown_methods_and_invalid_levels_are_rejected():
     with pytest.raises(UsageError, match="U107"):
         intervals(D[:, None], method="bayes")
     with pytest.raises(UsageError, match="U102"):
-        intervals(D[:, None], level=95)
+        Uncertainty(level=95)
