@@ -202,7 +202,7 @@ def id_types_differ(what: str, left: Vocabulary, right: Vocabulary) -> InputErro
 
 
 def as_int64(ids: pl.Series) -> pl.Series:
-    """Return ids as 64-bit signed integers; what is none, as a larger one or a text that no integer prints, is null.
+    """Return ids as 64-bit signed integers; a larger id, or a text that no integer prints, is null.
 
     >>> as_int64(pl.Series([1, 2**63], dtype=pl.UInt64)).to_list(), as_int64(pl.Series(["7", "07", "x"])).to_list()
     ([1, None], [7, None, None])
