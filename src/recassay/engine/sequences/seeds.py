@@ -89,12 +89,12 @@ def _frame(seeds: Any) -> pl.DataFrame:
         seeds = [seeds]
     try:
         if isinstance(seeds, list | tuple) and seeds:
+            rows = [list(seed) if isinstance(seed, tuple | list) else [seed] for seed in seeds]
+            strange = next((one for row in rows for one in row if not isinstance(one, SCALARS)), None)
+            if strange is not None:
+                raise TypeError(f"an object of type {type(strange).__name__} is neither an id nor a time")
             if all(isinstance(seed, tuple | list) for seed in seeds):
-                names = (ITEM, USER, TIMESTAMP)[: len(seeds[0])]
-                strange = next((one for seed in seeds for one in seed if not isinstance(one, SCALARS)), None)
-                if strange is not None:
-                    raise TypeError(f"{strange!r:.60} is neither an id nor a time")
-                return pl.DataFrame([list(seed) for seed in seeds], names, orient="row")
+                return pl.DataFrame(rows, (ITEM, USER, TIMESTAMP)[: len(rows[0])], orient="row")
             return pl.DataFrame({ITEM: seeds})
         if isinstance(seeds, dict):
             return pl.DataFrame(seeds)

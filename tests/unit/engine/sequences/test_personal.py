@@ -303,7 +303,11 @@ judge: {resamples: 100}
     assert [row["mean"] for row in again.rows] == [row["mean"] for row in first.rows]
 
 
-@pytest.mark.parametrize("seeds", [[[1.0, object]], [["a", b"x"]], [["a", {"b": 1}]]], ids=["class", "bytes", "dict"])
+@pytest.mark.parametrize(
+    "seeds",
+    [[[1.0, object]], [["a", b"x"]], [["a", {"b": 1}]], (pl.Series([0]), iter("a"))],
+    ids=["class", "bytes", "dict", "iterator"],
+)
 def test_seeds_of_other_objects_are_refused(seeds):
     with pytest.raises(InputError, match=r"I108.*is neither an id nor a time"):
         ra.sequences.generate(NGram(), by_hand(), sequence(k=2), seeds=seeds)
