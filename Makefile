@@ -60,7 +60,7 @@ guided: .venv/tested  ## inputs of one KIND that coverage guides, for SECONDS, u
 	$(BIN)/python -m tests.harness.guided --seconds $(SECONDS) --kind $(KIND) $(if $(SEED),--seed $(SEED))
 
 kill: .venv/tested  ## studies that are killed, started twice or out of disk, for SECONDS: the same bits in the end
-	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(ENGINE),--engine $(ENGINE))
+	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 flip: .venv/tested  ## results folders with a flipped bit, for SECONDS: the same results, or an error that names the file
 	$(BIN)/python -m tests.harness.flip --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))

@@ -106,19 +106,11 @@ def test_a_model_that_fails_in_the_dry_run_sets_the_exit_status(recassay, study,
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(("--engine", "spork"), "U107"), (("--fail-on", "warn"), "U107"), (("--data", "."), None)],
+    [(("--fail-on", "warn"), "U107"), (("--data", "."), None)],
 )
 def test_options_are_checked(recassay, study, arguments, code):
     done = recassay("run", "study.yaml", "-o", "out", *arguments)
     assert (done.code, code is None or code in done.err) == (2 if code else 0, True)
-
-
-def test_spark_without_java_is_refused_before_any_work(recassay, study, monkeypatch):
-    pytest.importorskip("pyspark")
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
-    monkeypatch.setattr("recassay.backends.spark.session._has_java", lambda: False)
-    done = recassay("run", "study.yaml", "-o", "out", "--engine", "spark")
-    assert (done.code, "U227" in done.err, (study / "out").exists()) == (2, True, False)
 
 
 def test_a_missing_study_file_is_refused(recassay, study):

@@ -1,8 +1,6 @@
 """``make kill``: studies that are killed at random moments, twice started, or out of disk; then run to their end.
 
 The outputs must have the bits of a study that nobody disturbed. Networks are trained too where PyTorch is installed.
-With ``ENGINE=spark`` the disturbed studies use Spark, which starts slowly: give it minutes. They are only killed, since
-a limit on files would hit Java, and must have the bits of a study on this machine.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from recassay.errors import RecassayError
 from .flip import MEMORY_FOLDER, STUDIES, outputs
 
 LONGEST = 300  # seconds until a study counts as one that hangs
-SOON = 60  # seconds that Java may go on
+SOON = 60  # seconds that a process of a study may go on
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 NETWORKS = """study: networks
 data: {generate: "log(users=60, items=40, events=900)"}
@@ -44,30 +42,28 @@ judge: {interval: normal}
 """
 KNOWN = STUDIES | ({"networks": NETWORKS} if importlib.util.find_spec("torch") else {})
 FRESH = 0.1  # share of the processes that are started anew; the others are forks of this one, which has imported all
-AGAIN = "import sys; from tests.harness.kill import study; study(*sys.argv[1:5], *map(int, sys.argv[5:]))"
+AGAIN = "import sys; from tests.harness.kill import study; study(*sys.argv[1:4], *map(int, sys.argv[4:]))"
 
 
-def study(path: str, out: str, engine: str, after: str, number: int = 0, blocks: int = 0) -> None:
+def study(path: str, out: str, after: str, number: int = 0, blocks: int = 0) -> None:
     """Run a study that sends itself the signal ``number`` after some seconds, or whose files have few bytes.
 
-    The seconds are of a processor, so that a busy machine does not move the moment; on Spark they are of the clock,
-    because Java works in another process.
+    The seconds are of a processor, so that a busy machine does not move the moment.
     """
     if blocks:
         resource.setrlimit(resource.RLIMIT_FSIZE, (blocks, blocks))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    clock = time.process_time if engine == "local" else time.monotonic
-    until = clock() + float(after)
+    until = time.process_time() + float(after)
 
     def end() -> None:
-        while clock() < until:
+        while time.process_time() < until:
             time.sleep(min(0.002, float(after)))
         os.kill(os.getpid(), number)
 
     if number:
         threading.Thread(target=end, daemon=True).start()
     try:
-        ra.run_study(path, out, wait=True, engine=engine)
+        ra.run_study(path, out, wait=True)
     except RecassayError as error:
         print(error.code, flush=True)
         sys.exit(2)
@@ -105,14 +101,13 @@ Started = subprocess.Popen[str] | Fork
 def run(
     path: Path,
     out: Path,
-    engine: str = "local",
     after: float = 0.0,
     number: int = 0,
     blocks: int = 0,
     fresh: bool = True,
 ) -> Started:
     """Start :func:`study` in a process of its own, which is a fork unless it should be ``fresh``."""
-    arguments = (str(path), str(out), engine, str(after), int(number), blocks)
+    arguments = (str(path), str(out), str(after), int(number), blocks)
     out_file, err_file = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115 (read when it has ended)
     if not fresh:
         return Fork(arguments, out_file, err_file)
@@ -128,7 +123,7 @@ def run(
 def ended(process: Started) -> str:
     """Return how a process ended: "done", "killed", a code, or the last line of what it raised.
 
-    What it started, such as Java, must end soon after it; what is left is killed.
+    What it started must end soon after it; what is left is killed.
     """
     try:
         process.wait(timeout=LONGEST)
@@ -171,8 +166,8 @@ def _text_of(file: IO[str] | None) -> str:
 class Attack:
     """Studies that are disturbed, the outputs they must have, and what came of them."""
 
-    def __init__(self, home: Path, names: list[str], engine: str, seed: int) -> None:
-        self.home, self.names, self.engine, self.rng = home, names, engine, random.Random(seed)
+    def __init__(self, home: Path, names: list[str], seed: int) -> None:
+        self.home, self.names, self.rng = home, names, random.Random(seed)
         self.sound: dict[str, dict[str, bytes]] = {}
         self.took: dict[str, float] = {}  # processor seconds
         self.counts: collections.Counter[str] = collections.Counter()
@@ -181,16 +176,15 @@ class Attack:
         for name in names:
             (home / f"{name}.yaml").write_text(KNOWN[name])
 
-    def run(self, name: str, out: Path, engine: str = "", **how: Any) -> str:
+    def run(self, name: str, out: Path, **how: Any) -> str:
         """Run a study, and return how it ended."""
-        fresh = self.engine != "local" or self.rng.random() < FRESH
-        return ended(run(self.home / f"{name}.yaml", out, engine or self.engine, fresh=fresh, **how))
+        return ended(run(self.home / f"{name}.yaml", out, fresh=self.rng.random() < FRESH, **how))
 
     def learn(self, name: str) -> None:
         """Store the outputs of an undisturbed study, and its time once the kernels are compiled."""
         for number in range(2):
             began, out = children_time(), self.home / f"{name}-sound-{number}"
-            said = self.run(name, out, "local")
+            said = self.run(name, out)
             self.took[name] = children_time() - began
             if said != "done":
                 raise RuntimeError(f"{name}: {said}")
@@ -203,10 +197,10 @@ class Attack:
         if name not in self.sound:
             self.learn(name)
         self.number += 1
-        how = self.rng.choice(("kill", "kill", "kill", "two", "full")) if self.engine == "local" else "kill"
+        how = self.rng.choice(("kill", "kill", "kill", "two", "full"))
         if how == "kill":
             for _ in range(self.rng.choice((1, 1, 2, 4))):
-                after = self.rng.uniform(0, self.took[name] if self.engine == "local" else 20)
+                after = self.rng.uniform(0, self.took[name])
                 said = self.run(name, out, after=after, number=self.rng.choice(SIGNALS))
                 self.counts[f"{name} kill: {said}"] += 1
         elif how == "two":
@@ -238,7 +232,6 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--seed", type=int, default=None)
-    options.add_argument("--engine", choices=("local", "spark"), default="local")
     options.add_argument("--studies", default=" ".join(KNOWN), help="names of studies, separated by blanks")
     given = options.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
@@ -247,7 +240,7 @@ def main() -> int:
     for module in ("recassay.study.run.study", *(["torch"] if "networks" in given.studies else [])):
         importlib.import_module(module)  # once for all forks
     with tempfile.TemporaryDirectory(prefix="recassay-kill-", dir=MEMORY_FOLDER) as place:
-        attack = Attack(Path(place), given.studies.split(), given.engine, seed)
+        attack = Attack(Path(place), given.studies.split(), seed)
         while time.time() < until:
             attack.disturb()
     faults = attack.faults + [what for what in attack.counts if "FAULT" in what and "to the end" not in what]

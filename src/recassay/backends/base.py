@@ -5,8 +5,8 @@ Splits, filters and rules that make sequences need no back end: they use methods
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose import takes longer than a small file
     from recassay.comparison.compare import Comparison, SignificanceOptions
@@ -19,32 +19,9 @@ if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose impor
     from recassay.results.design_scores import DesignScores
     from recassay.results.scores import Scores
 
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
-
 
 class Remote:
     """Base of values whose rows stay on a cluster, in Spark tables or in files that Spark reads."""
-
-
-class Tasks(Protocol):
-    """A protocol for a function that spreads independent pieces of work over several machines."""
-
-    def __call__(
-        self,
-        work: Callable[[Thing], Result],
-        things: Sequence[Thing],
-        *,
-        named: Callable[[Thing], str],
-        size: Callable[[Thing], int],
-        report: Callable[[str, int, int], None],
-        stage: str,
-    ) -> list[Result]:
-        """Return ``work(thing)`` for every thing, in the order of ``things``.
-
-        ``report`` is called with ``stage`` (a name), the total ``size`` of the things that are done, and that of all
-        things. ``named`` returns a thing's name for errors.
-        """
 
 
 class Backend(Protocol):
@@ -81,9 +58,6 @@ class Backend(Protocol):
 
         p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
         """
-
-    def tasks(self) -> Tasks | None:
-        """Return a function that spreads independent work over machines; None if all work is done in this process."""
 
 
 def is_spark_frame(source: object) -> TypeGuard[Any]:

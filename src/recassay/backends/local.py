@@ -9,7 +9,6 @@ from recassay.data.io import run_sources
 from recassay.engine.lists.score import ScoreRequest, score_in_memory
 
 if TYPE_CHECKING:  # and imported by the method that needs it: each takes longer to import than a small file to score
-    from recassay.backends.base import Tasks
     from recassay.comparison.compare import Comparison, SignificanceOptions
     from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
@@ -71,7 +70,3 @@ class LocalBackend:
             threads=execution.threads,
             progress=execution.progress,
         )
-
-    def tasks(self) -> Tasks | None:
-        """Return None: all work is done in this process."""
-        return None

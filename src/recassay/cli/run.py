@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recassay.cli import _common, _options
-from recassay.naming import choices
 
 if TYPE_CHECKING:
     from recassay.study.store.results import Results
@@ -37,15 +36,6 @@ def run(
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
     ] = None,
-    engine: Annotated[
-        choices.Engine,
-        _options.choice(
-            "--engine",
-            "Where models are fitted and recommend",
-            choices.words(choices.Engine),
-            note="Spark runs them as tasks on a cluster, each with --jobs threads (default 1).",
-        ),
-    ] = "local",
     trust: Annotated[
         bool, typer.Option("--trust", help="Read pickled models of other packages from FOLDER: they can run any code.")
     ] = False,
@@ -75,7 +65,7 @@ def run(
     request = state.request(study, data=data, quick=quick, values=parameters)
     if why:
         _common.say("\n".join(state.changes(output, request)) or "nothing has changed")
-    if engine == "local" and (found := state.stored_results(output, request)) is not None:
+    if (found := state.stored_results(output, request)) is not None:
         _common.say("Nothing has changed: these are the stored results.")
         _finish(found, as_json, times, fail_on)
         return
@@ -94,7 +84,6 @@ def run(
                 quick=quick,
                 values=parameters,
                 threads=jobs,
-                engine=engine,
                 trust=trust,
                 wait=wait,
                 progress=report,

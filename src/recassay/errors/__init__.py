@@ -183,7 +183,6 @@ CODES: dict[str, str] = {
     "U223": "table cannot be read in chunks",
     "U224": "metric cannot be computed from some of the users' training rows",
     "U225": "operation needs all rows of a log at once",
-    "U226": "Spark task fails",
     "U227": "Spark does not start",
     "U228": "table cannot be read by Spark",
     "U229": "folder is not shared by all nodes",

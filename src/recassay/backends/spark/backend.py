@@ -7,14 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from recassay.backends.base import Tasks
 from recassay.backends.spark.designs import judge_on_spark
 from recassay.backends.spark.folds import SparkFold
 from recassay.backends.spark.play import SparkRun, play_on_spark
 from recassay.backends.spark.score import score_tables, sources_of
-from recassay.backends.spark.session import spark_session
 from recassay.backends.spark.stored_scores import StoredScores
-from recassay.backends.spark.tasks import map_in_tasks
 from recassay.comparison.compare import Comparison, SignificanceOptions
 from recassay.comparison.pairs import ComparableScores
 from recassay.engine.lists.score import ScoreRequest
@@ -89,7 +86,3 @@ class SparkBackend:
             what = f"Spark compares scores that it computed, not {type(scores).__name__}"
             raise UsageError("U228", what, hint="leave out engine, or score with engine='spark'")
         return scores.compare_in_tasks(testing, baseline, family)
-
-    def tasks(self) -> Tasks | None:
-        """Return a function that runs independent work in tasks of Spark; start a session if none is active."""
-        return partial(map_in_tasks, spark_session())

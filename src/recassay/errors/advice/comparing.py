@@ -75,12 +75,6 @@ ADVICE: dict[str, Advice] = {
         "`ra.spark_log(table)` makes a log of a Spark table; `here()` brings a fold or sequences to this machine. A "
         "custom split declares with `facts` and `cuts` what it must know of all rows and how it divides some.",
     ),
-    "U226": Advice(
-        "A worker died in a task each time Spark tried it, usually for lack of memory; or its result would differ "
-        "from what the driver requested, because its data, versions or files differ.",
-        "Give workers more memory, or reduce the size of the system that the message names; install the same versions "
-        "on all nodes. A study that is started again resumes with what is finished.",
-    ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that runs on it, and the packages of the extra `spark`.",
         "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. If Java "

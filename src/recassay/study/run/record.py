@@ -108,25 +108,15 @@ class Record:
             "traceback": "".join(traceback.format_exception(error)),
             **({"dry_run": True} if in_dry_run else {}),
         }
-        description, scored = self._failure_places(cell, name)
+        home = self.store.of_cell(cell)
+        description, scored = (
+            self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")
+        )
         self.failures.append(about)
         write_json(about, description)
         self.store.manifest.remove(scored)
         if isinstance(error, StreamError):  # keep what was scored before the failure
             error.stream.copies[-1].write(scored)
-
-    def note_remote_failure(self, cell: StudyCell, name: str, about: Row) -> None:
-        """Record a failure that another process has already written into the folder; ``about`` describes it.
-
-        ``name`` is the system or experiment that failed.
-        """
-        self._failure_places(cell, name)
-        self.failures.append(about)
-
-    def _failure_places(self, cell: StudyCell, name: str) -> list[Path]:
-        """Return the paths of two files about a failure: its description, and what a stream scored before it."""
-        home = self.store.of_cell(cell)
-        return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: StudyCell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
         """Record how long a step of a system took on a cell (data set, split, fold, seed).

@@ -17,7 +17,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
 from recassay.data.io.folder_lock import locked
-from recassay.data.io.manifest import Manifest, recording
+from recassay.data.io.manifest import recording
 from recassay.data.sequences import SequenceFold
 from recassay.errors import RecassayError
 from recassay.models.base.capabilities import CanFit
@@ -36,7 +36,7 @@ from recassay.study.run.study_scores import StudyScores
 from recassay.study.run.work import Work
 from recassay.study.store import state
 from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, failed_in_dry_run, model_key
-from recassay.study.store.results import Results, Row
+from recassay.study.store.results import Results
 from recassay.study.store.statistics import stored_statistics
 from recassay.study.store.stream_fold import StreamFold
 from recassay.study.store.times import ANSWER, FIT, JUDGE, TIMES, Stopwatch
@@ -44,7 +44,6 @@ from recassay.threads import available
 
 ReportProgress = Callable[[str, int, int], None]  # stage, done, of
 Logs = Mapping[str, Interactions]  # by the name of the data
-Failures = Mapping[tuple[StudyCell, str], Row]  # by cell and system
 AFold = TypeVar("AFold", Fold, SequenceFold, StreamFold)
 Answer = TypeVar("Answer")
 
@@ -66,8 +65,6 @@ class Runner(ABC, Generic[AFold, Answer]):
     wait: bool = False  # for another process that uses the folder
     arguments: Mapping[str, Any] | None = None  # the arguments of the run, to recognise an unchanged study
     read: dict[str, state.Stamp | None] = field(default_factory=dict)  # files, as they were before
-    make_ahead: Callable[[Any, Logs], Failures] | None = None  # computes answers before the runner needs them
-    failures_ahead: Failures = field(default_factory=dict)  # of make_ahead
     work: Work = field(default_factory=Work)
     filtered: dict[str, tuple[int, Mapping[str, int]]] = field(
         default_factory=dict
@@ -125,10 +122,6 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Return a system's stored lists, sequences or outcomes on a cell, or None if none have this ``key``."""
 
     @abstractmethod
-    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether an answer (lists, sequences, outcomes) of a system on a cell is stored with this ``key``."""
-
-    @abstractmethod
     def judge(
         self, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
@@ -177,11 +170,11 @@ class Runner(ABC, Generic[AFold, Answer]):
         if not locks.claim_folder(self.out, lock) or failed_before:
             self.failed_early = dry_run(self, logs, failed_before.union(self.work.changed))
         make_folder(self.out)
-        with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out) as manifest:
+        with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out):
             state.forget_state(self.out)
             if not locks.claim_folder(self.out, lock):  # again: another process may have begun a study there
                 write_text(locks.to_yaml(lock), self.out / locks.NAME)
-            results = self._run_all(logs, manifest)
+            results = self._run_all(logs)
             if self.arguments is not None and not results.failures:  # a model that failed is tried again
                 state.store_state(self.out, self.arguments, self.read)
             return results
@@ -189,13 +182,10 @@ class Runner(ABC, Generic[AFold, Answer]):
     def _tell(self, text: str) -> None:
         self.report(text, 0, 1)
 
-    def _run_all(self, logs: Logs, manifest: Manifest) -> Results:
-        """Run all stages that write files, and return the results; ``manifest`` lists the files of the folder."""
+    def _run_all(self, logs: Logs) -> Results:
+        """Run all stages that write files, and return the results."""
         for cell, name, error in self.failed_early:
             self.record.note_failure(cell, name, error, in_dry_run=True)
-        if self.make_ahead is not None:
-            self.failures_ahead = self.make_ahead(self, logs)
-            manifest.reread()
         with stored_statistics(self.out) as memo:
             for name, log in logs.items():
                 for split in self.plan.splits_of(name):
@@ -315,9 +305,6 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
         """Return a system's lists, sequences or outcomes on a cell (fold and seed), stored or new; None on failure."""
-        if about := self.failures_ahead.get((cell, system.name)):
-            self.record.note_remote_failure(cell, system.name, about)
-            return None
         keys = self.keys(cell, system, fold)
         answered = self.load_answer(cell, system.name, fold, keys[ANSWER])
         self.work.note(system.name, computed=answered is None)

@@ -139,13 +139,6 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
         self.store.store_table(cell, name, frame, key)
 
-    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether sequences of a system are stored for a cell (fold and seed) with this ``key``.
-
-        The key is a digest of all that they depend on.
-        """
-        return self.store.has_table(cell, name, key)
-
     def load_answer(self, cell: StudyCell, name: str, fold: SequenceFold, key: str) -> Runs | None:
         """Return the sequences of a system that are stored for a cell (fold and seed) with this ``key``, else None.
 

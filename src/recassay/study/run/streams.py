@@ -21,7 +21,7 @@ from recassay.results.timing import Timing
 from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamPlan
 from recassay.study.plan.systems import System
-from recassay.study.plan.tuning import Setting, best_setting, play_setting, setting_path, tuning_exhibit
+from recassay.study.plan.tuning import Setting, best_setting, play_setting, tuning_exhibit
 from recassay.study.run.dry_run import Rehearsal
 from recassay.study.run.judging import absent_metrics, compare_systems
 from recassay.study.run.runner import Runner
@@ -96,7 +96,11 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         found, settings = [], dict[str, list[Setting]]()
         self.settings[fold.dataset] = settings
         for system in self.plan.systems:
-            models = () if self._is_left_out(fold, system) else self.plan.settings.get(system.name, ())
+            models = (
+                ()
+                if self.is_left_out(fold.dataset, fold.split, system.name)
+                else self.plan.settings.get(system.name, ())
+            )
             for model in models:
                 self.report(f"{fold.dataset}: settings", done, of)
                 settings.setdefault(system.name, []).append(play_setting(system, model, part, metric, self.out))
@@ -105,27 +109,6 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             found.append(dataclasses.replace(system, model=chosen))
         self.report(f"{fold.dataset}: settings", done, of)
         return tuple(found)
-
-    def _is_left_out(self, fold: StreamFold, system: System) -> bool:
-        return self.is_left_out(fold.dataset, fold.split, system.name)
-
-    def unplayed_settings(self, fold: StreamFold) -> list[tuple[str, int]]:
-        """Return the tuning candidates without a stored result on this stream, as pairs of system and index."""
-        if not self.plan.settings:
-            return []
-        part, metric = self._tuned_on(fold), self._tuned_by
-        return [
-            (system.name, number)
-            for system in self.plan.systems
-            if not self._is_left_out(fold, system)
-            for number, model in enumerate(self.plan.settings.get(system.name, ()))
-            if not self.store.manifest.is_intact(setting_path(system, model, part, metric, self.out))
-        ]
-
-    def play_one_setting(self, fold: StreamFold, system: str, number: int) -> None:
-        """Run tuning candidate ``number`` of a system on the first part of a stream, and store its result."""
-        whole = next(each for each in self.plan.systems if each.name == system)
-        play_setting(whole, self.plan.settings[system][number], self._tuned_on(fold), self._tuned_by, self.out)
 
     def _tuned_on(self, fold: StreamFold) -> StreamFold:
         return fold.first(fold.tuned_on, self.plan.protocol_of(fold.dataset, fold.split))
@@ -188,13 +171,6 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         if made.timing is not None:
             self.clock.store(_calls(key), made.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
-
-    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether outcomes of a system are stored for a cell (stream and seed) with this ``key``.
-
-        The key is a digest of all that they depend on.
-        """
-        return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
         """Return the outcomes of a system that are stored for a cell (stream and seed) with this ``key``, else None.

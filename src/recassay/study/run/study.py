@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from recassay.api.choice import choose
 from recassay.checks.future_leaks import fold_findings
 from recassay.columnar.time_kind import require_times
 from recassay.data.features import Features
@@ -19,7 +18,6 @@ from recassay.data.interactions import Interactions
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.engine.lists.groups import GroupRules, user_groups
-from recassay.engine.options import Execution
 from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.engine.ranks.standings import standings_of_lists
 from recassay.engine.ranks.task import RankingTask
@@ -27,7 +25,6 @@ from recassay.errors import RecassayError, UsageError
 from recassay.metrics.base import UnitMetric
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.base.training import Listener
-from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.protocols.base import UserProtocol
 from recassay.results.finding import Finding
@@ -46,7 +43,6 @@ from recassay.study.run.judging import Remember, absent_metrics, compute_again, 
 from recassay.study.run.runner import ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
 from recassay.study.run.small_fold import rehearsal_of_lists
-from recassay.study.run.spark import make_answers_ahead
 from recassay.study.run.streams import StreamRunner
 from recassay.study.run.study_scores import StudyScores
 from recassay.study.store import state
@@ -63,7 +59,6 @@ def run_study(
     quick: bool = False,
     values: Mapping[str, Value] | None = None,
     threads: int | None = None,
-    engine: choices.Engine = "local",
     trust: bool = False,
     wait: bool = False,
     progress: ReportProgress | None = None,
@@ -83,9 +78,6 @@ def run_study(
     A run that somebody else wrote into ``runs`` is scored as it is (R010). One process at a time uses a folder: another
     one gets U237, or waits with ``wait``.
 
-    With ``engine="spark"`` tasks of Spark compute the answers, each on ``threads`` threads (default 1), and write them
-    into ``out``, which all nodes must see. Scoring is local, and all files are the same, bit for bit.
-
     >>> import tempfile
     >>> study = '''
     ... study: tiny
@@ -102,17 +94,14 @@ def run_study(
     """
     if not isinstance(values, Mapping | None):
         raise UsageError("U102", f"values must be a dict of parameters, got {values!r:.80}")
-    backend = choose(execution=Execution(engine=engine))
     request = state.request(path, data=data, quick=quick, values=values)
-    if engine == "local" and (found := state.stored_results(out, request)) is not None:
+    if (found := state.stored_results(out, request)) is not None:
         return found
     plan = read_plan(path, data=data, quick=quick, values=values)
     folder = None if data is None else Path(data)
     runner = RUNNERS[type(plan)](plan, Path(out), folder, threads, progress or _silent, trust, wait)
     runner.record.command = run_command(path, out, data=data, quick=quick, values=values)
     runner.arguments = request
-    if (tasks := backend.tasks()) is not None:
-        runner.make_ahead = functools.partial(make_answers_ahead, tasks)
     return runner.run()
 
 
@@ -297,13 +286,6 @@ class _ListRunner(Runner[Fold, Run]):
         depend on. The file with the key is written last: it makes the others valid.
         """
         self.store.store_answer(cell, made, key)
-
-    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether ranked lists of a system are stored for a cell (fold and seed) with this ``key``.
-
-        The key is a digest of all that they depend on.
-        """
-        return self.store.has_answer(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
         """Return the ranked lists of a system that are stored for a cell (fold and seed), with standings.
