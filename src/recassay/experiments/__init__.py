@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from recassay.experiments.base import Experiment, LinearFit, Trial
-from recassay.experiments.claims import DiversityClaims as diversity_claims  # noqa: N813
-from recassay.experiments.contest import Contest as sudden_death  # noqa: N813 - an experiment reads like a verb
-from recassay.experiments.cutoffs import Cutoffs as cutoffs  # noqa: N813
+from recassay.experiments.base import Experiment, Trial, trial
+from recassay.experiments.claims import DiversityClaims as diversity_claims  # noqa: N813 - it reads like a verb
 from recassay.experiments.formulas import Formulas as formulas  # noqa: N813
-from recassay.experiments.home_and_away import Homes as home_and_away  # noqa: N813
-from recassay.experiments.interleaving import InterleavedPairs as interleaving  # noqa: N813
-from recassay.experiments.percentiles import Percentiles as percentiles  # noqa: N813
+from recassay.experiments.lists import Contest as sudden_death  # noqa: N813
+from recassay.experiments.lists import Cutoffs as cutoffs  # noqa: N813
+from recassay.experiments.lists import Homes as home_and_away  # noqa: N813
+from recassay.experiments.lists import InterleavedPairs as interleaving  # noqa: N813
 from recassay.experiments.popularity import Popularity as popularity  # noqa: N813
-from recassay.experiments.sampling import Sampling as sampling_curve  # noqa: N813
-from recassay.experiments.sparsity import Sparsity as sparsity  # noqa: N813
-from recassay.experiments.sparsity import TargetSize as target_size  # noqa: N813
-from recassay.experiments.trade_off import Costs as trade_off  # noqa: N813
-from recassay.experiments.trial import trial
-from recassay.experiments.weight import Weight as choose_weight  # noqa: N813
+from recassay.experiments.rerankers import Costs as trade_off  # noqa: N813
+from recassay.experiments.rerankers import Weight as choose_weight  # noqa: N813
+from recassay.experiments.target_sets import Percentiles as percentiles  # noqa: N813
+from recassay.experiments.target_sets import Sampling as sampling_curve  # noqa: N813
+from recassay.experiments.target_sets import Sparsity as sparsity  # noqa: N813
+from recassay.experiments.target_sets import TargetSize as target_size  # noqa: N813
 from recassay.naming.registry import Registry
 
 REGISTRY: Registry[type[Experiment]] = Registry(
@@ -27,7 +26,6 @@ parse_list = REGISTRY.parse_list
 
 __all__ = [
     "Experiment",
-    "LinearFit",
     "Trial",
     "choose_weight",
     "cutoffs",

@@ -1,4 +1,4 @@
-"""The base of experiments on an evaluation, with systems that are already fitted."""
+"""The base of experiments on an evaluation, and their input: systems fitted on a fold, with their recommendations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.api.score import score
 from recassay.data.fold import Fold
 from recassay.data.run import Run
 from recassay.data.standings import Standings
+from recassay.data.truth import Truth
+from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.errors import UsageError
+from recassay.models.base.capabilities import fitted_on_fold
 from recassay.naming.named import Named
+from recassay.naming.system_names import system_names
 from recassay.protocols.base import UserProtocol
+from recassay.protocols.ranking import Ranking
 from recassay.results.exhibit import Exhibit
+from recassay.results.scores import Scores
+
+CONSTANT = 1e-30  # sum of squares up to which points do not differ
 
 
 class Lazy(Mapping[str, Any]):
@@ -60,6 +67,11 @@ class Trial:
     runs: Mapping[str, Run]
     threads: int | None = field(default=None)
 
+    @property
+    def truth(self) -> Truth:
+        """Return the relevant items of the fold."""
+        return self.ask.truth(self.fold)
+
     def standings(self) -> dict[str, Standings]:
         """Return for every system how many candidates are above each relevant item, and tied with it.
 
@@ -71,6 +83,46 @@ class Trial:
             raise UsageError("U122", f"the run '{missing[0]}' has no standings", hint="play it on the fold")
         return {name: standings for name, standings in found.items() if standings is not None}
 
+    def score(self, metrics: str | list[str], runs: Any = None, interval: Any = None, **resampling: Any) -> Scores:
+        """Return the scores of the lists of all systems, or of other ``runs``, on the fold."""
+        return score(
+            dict(self.runs) if runs is None else runs, self.truth, metrics, train=self.fold.train,
+            items=self.fold.items, interval=interval, threads=self.threads, **resampling,
+        )  # fmt: skip
+
+
+def played(
+    fitted: Mapping[str, Any], fold: Fold, ask: UserProtocol, k: int = 1, threads: int | None = None
+) -> dict[str, Run]:
+    """Return the top ``k`` lists of fitted systems on a fold, with the ranks of relevant items, by name."""
+    task = ranking_task(fold, ask)
+    return {name: play_fitted(system, task, name, k=k, threads=threads) for name, system in fitted.items()}
+
+
+def trial(
+    models: Mapping[str, Any] | Iterable[Any],
+    fold: Fold,
+    ask: UserProtocol | None = None,
+    *,
+    threads: int | None = None,
+) -> Trial:
+    """Return a :class:`Trial`: models fitted on a fold, with their runs under the protocol ``ask``.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic.tastes import log
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> ready = trial([ra.models.Popular(), ra.models.Random()], fold, ra.protocols.ranking(bins=4))
+    >>> exhibit = ra.experiments.percentiles(bins=4, metric="precision@5")(ready)[0]
+    >>> exhibit.table.filter(system="Popular")["mean"].round(3).to_list()
+    [0.113, 0.065, 0.056, 0.067]
+    """
+    ask = ask or Ranking()
+    if not isinstance(models, Mapping):
+        models = list(models)
+        models = dict(zip(system_names(models), models, strict=True))
+    fitted = {name: fitted_on_fold(model, fold) for name, model in models.items()}
+    return Trial(fold, ask, dict(models), fitted, played(fitted, fold, ask, ask.k, threads), threads)
+
 
 class Experiment(Named):
     """Base of experiments: a frozen description that, called on fitted systems, returns tables with a figure."""
@@ -79,37 +131,26 @@ class Experiment(Named):
         """Run the experiment on the fold and the systems in ``trial``; return tables with a figure (exhibits)."""
         raise NotImplementedError(f"{type(self).__name__} must say what it does")
 
-
-@dataclass(frozen=True)
-class LinearFit:
-    """A straight line through points, and the share of their variance that it explains (``r2``)."""
-
-    slope: float
-    intercept: float
-    r2: float
-
-    @classmethod
-    def through(cls, x: NDArray[np.float64], y: NDArray[np.float64]) -> LinearFit:
-        """Return the least-squares line through points.
-
-        >>> LinearFit.through(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))
-        LinearFit(slope=2.0, intercept=1.0, r2=1.0)
-        """
-        dx, dy = x - x.mean(), y - y.mean()
-        slope = float((dx * dy).sum() / (dx**2).sum())
-        left = float(((dy - slope * dx) ** 2).sum())
-        whole = float((dy**2).sum())
-        r2 = 1 - left / whole if whole > 1e-30 else float("nan")
-        return cls(slope, float(y.mean() - slope * x.mean()), r2)
+    def require_at_least(self, **smallest: float) -> None:
+        """Raise U102 for a parameter below its smallest value."""
+        for parameter, least in smallest.items():
+            if getattr(self, parameter) < least:
+                raise self.refuse(
+                    parameter, f"it must be at least {least}", f"{parameter}={getattr(type(self), parameter)}"
+                )
 
 
 def fits(table: pl.DataFrame, x: str, y: str, by: list[str]) -> pl.DataFrame:
     """Return slope, intercept and R2 of the least-squares line of ``y`` over ``x`` in every group of rows.
 
-    ``by`` are the columns that define the groups.
+    ``by`` are the columns that define the groups. R2 is NaN where all ``y`` are equal.
+
+    >>> fits(pl.DataFrame({"g": ["a"] * 3, "x": [0, 1, 2], "y": [1.0, 3.0, 5.0]}), "x", "y", ["g"]).rows()
+    [('a', 2.0, 1.0, 1.0)]
     """
-    rows = []
-    for key, part in table.group_by(by, maintain_order=True):
-        line = LinearFit.through(part[x].to_numpy().astype(float), part[y].to_numpy().astype(float))
-        rows.append(dict(zip(by, key, strict=True)) | {"slope": line.slope, "intercept": line.intercept, "r2": line.r2})
-    return pl.DataFrame(rows)
+    slope, constant = pl.cov(x, y) / pl.col(x).var(), pl.col(y).var() * (pl.len() - 1) <= CONSTANT
+    return table.group_by(by, maintain_order=True).agg(
+        slope=slope,
+        intercept=pl.col(y).mean() - slope * pl.col(x).mean(),
+        r2=pl.when(constant).then(float("nan")).otherwise(pl.corr(x, y) ** 2),
+    )

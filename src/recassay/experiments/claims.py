@@ -9,17 +9,14 @@ from typing import ClassVar, NamedTuple
 
 import polars as pl
 
-from recassay.api.score import score
 from recassay.engine.decisions.sudden_death import sudden_death
 from recassay.errors import UsageError
 from recassay.experiments.base import Experiment, Trial
-from recassay.experiments.cutoffs import heading_at
-from recassay.experiments.rerankers import rerankers
-from recassay.experiments.trade_off import Costs
+from recassay.experiments.lists import heading_at
+from recassay.experiments.rerankers import Costs, rerankers
 from recassay.metrics.registry import parse_metric
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
-from recassay.results.scores import Scores
 
 RELEVANCE = {"precision": "precision", "mrr": "MRR", "hit": "1-call"}
 MOST = 0.5  # of the weights
@@ -72,21 +69,18 @@ class DiversityClaims(Experiment):
         for field in ("ours", "literal"):
             if len(getattr(self, field).split()) not in ((3,) if field == "ours" else (0, 3)):
                 raise self.refuse(field, "it must name an MMR, an xQuAD and a SPAD", f"{field}='MMR xQuAD SPAD'")
-        if self.at < 2 or self.steps < 1:
-            raise self.refuse("at", "lists need at least 2 items, and there must be at least 1 step", "at=20")
+        self.require_at_least(at=2, steps=1)
         parse_metric(heading_at(self.subprofiles, 10))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return a table of the claims, with the share of cases in which each holds for the systems in ``trial``."""
         forms = {name: Trio(*text.split()) for name, text in (("ours", self.ours), ("literal", self.literal)) if text}
         known = rerankers(trial, self)
-        for name in itertools.chain(*forms.values()):
-            if name not in known:
-                what = f"there is no re-ranker '{name}' among the systems"
-                raise UsageError("U108", what, where=str(self), hint=suggest(name, known))
-        if self.base not in trial.runs:
-            what = f"there is no system '{self.base}'"
-            raise UsageError("U108", what, where=str(self), hint=suggest(self.base, trial.runs))
+        for name, kind, names in [*((one, "re-ranker", known) for one in itertools.chain(*forms.values())),
+                                  (self.base, "system", trial.runs)]:  # fmt: skip
+            if name not in names:
+                what = f"there is no {kind} '{name}' among the systems"
+                raise UsageError("U108", what, where=str(self), hint=suggest(name, names))
         rows = [
             {
                 "form": form,
@@ -129,7 +123,7 @@ class DiversityClaims(Experiment):
         )
         yield from self._improvements(trial, trio, tuple(diversity))
         runs = {name: trial.runs[name] for name in systems}
-        contest = sudden_death(runs, trial.ask.truth(trial.fold), self.at, interval=None, threads=trial.threads)
+        contest = sudden_death(runs, trial.truth, self.at, interval=None, threads=trial.threads)
         won = {(name, "won"): [contest.share(name, at + 1) for at in range(self.at)] for name in systems}
         yield _always("Sudden Death is highest for SPAD", _leads(won, systems, "won", trio.spad))
         farther = [
@@ -141,11 +135,7 @@ class DiversityClaims(Experiment):
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
         """Return the means of the systems at every cut-off from 1 on, as a list for each (system, metric)."""
         headings = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
-        runs = {name: trial.runs[name] for name in systems}
-        scores: Scores = score(
-            runs, trial.ask.truth(trial.fold), headings, train=trial.fold.train, items=trial.fold.items, interval=None,
-            threads=trial.threads,
-        )  # fmt: skip
+        scores = trial.score(headings, {name: trial.runs[name] for name in systems})
         means = {(row.system, row.metric): row.mean for row in scores.rows}
         return {
             (system, metric): [means[system, heading_at(metric, k + 1)] for k in range(self.at)]

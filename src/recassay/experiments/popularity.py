@@ -17,8 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.synthetic.power_law import fit_power_law, power_law
 from recassay.designs import parse
-from recassay.engine.ranks.play import play_fitted, ranking_task
-from recassay.experiments.base import Experiment, Trial
+from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.naming.departures import Departure
@@ -71,10 +70,7 @@ class Popularity(Experiment):
         """
         if self.steepest <= 0:
             raise self.refuse("steepest", "it must be above 0", "steepest=2.0")
-        if self.steps < 2:
-            raise self.refuse("steps", "a curve needs at least 2 points", "steps=11")
-        if self.n < 1:
-            raise self.refuse("n", "it must be at least 1", "n=99")
+        self.require_at_least(steps=2, n=1)
         parse(self.design_text)
         if not parse_metrics(self.metric):
             raise self.refuse("metric", "it names no metric", "metric='precision@10'")
@@ -133,12 +129,9 @@ class Popularity(Experiment):
     def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
         """Return a row per metric and system, fitted on a generated log: its ``mean``, and that of a random order."""
         fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
-        question = ranking_task(fold, trial.ask)
-        runs = [
-            play_fitted(fitted_on_fold(model, fold), question, name, k=1, threads=trial.threads)
-            for name, model in trial.models.items()
-            if not isinstance(model, Run)  # lists of other users and items
-        ]
+        models = {name: model for name, model in trial.models.items() if not isinstance(model, Run)}  # of other users
+        fitted = {name: fitted_on_fold(model, fold) for name, model in models.items()}
+        runs = played(fitted, fold, trial.ask, threads=trial.threads)
         found = judge(
             runs, self.design_text, self.metric, short="all", variance=False, interval=None, threads=trial.threads
         )

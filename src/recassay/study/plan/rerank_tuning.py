@@ -92,7 +92,7 @@ def choose_settings(
 def _choice(
     model: Reranker, grid: Mapping[str, list[Any]], tune: Tune, fold: Fold, ask: UserProtocol, threads: int | None
 ) -> Choice:
-    from recassay.experiments.weight import choose_on_validation, held_out  # few studies tune re-rankers
+    from recassay.experiments.rerankers import choose_on_validation, held_out  # few studies tune re-rankers
 
     if fold.validation is None:
         held = held_out(fold, tune.share)

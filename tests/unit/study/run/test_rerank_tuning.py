@@ -8,7 +8,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import item_features, log
 from recassay.errors import UsageError
-from recassay.experiments.weight import held_out
+from recassay.experiments.rerankers import held_out
 
 STUDY = """\
 study: tuned
