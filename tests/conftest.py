@@ -12,6 +12,8 @@ from hypothesis import settings
 from recassay.naming.named import Discovered
 from recassay.threads import available
 
+from . import kernels
+
 # Java compiles each method once and quickly, since most run a few times: optimising took half of the tests of Spark.
 # In the small code cache that Java then chooses it discards code and compiles it again, for 7 % of these tests' time.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -Xmn400m"
@@ -33,6 +35,21 @@ settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=T
 settings.load_profile("same")
 
 gc.set_threshold(50_000)  # as the command line does: tests make few cycles, and a worker holds a million objects
+
+
+def keeps_kernels(config):
+    """Return whether this process looks after compiled kernels: no worker, and no cache that the user chose."""
+    return not hasattr(config, "workerinput") and "NUMBA_CACHE_DIR" not in os.environ
+
+
+def pytest_configure(config):
+    if keeps_kernels(config):
+        kernels.restore()
+
+
+def pytest_unconfigure(config):
+    if keeps_kernels(config):
+        kernels.store()
 
 
 @pytest.hookimpl(wrapper=True)

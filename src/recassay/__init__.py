@@ -12,10 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from recassay import shown as _shown
-from recassay._kernel_cache import use_writable_cache as _use_writable_cache
 from recassay._version import __version__
-
-_use_writable_cache()
 
 if TYPE_CHECKING:
     from recassay import (

@@ -8,10 +8,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core.caching import CacheImpl
 
-from recassay import _kernel_cache
-from recassay._kernel_cache import VARIABLE, njit, use_writable_cache
+from recassay._kernel_cache import njit
 from recassay.metrics._kernels import find_marks
 
 KERNEL = """
@@ -39,7 +40,7 @@ if __name__ == "__main__":
 
 def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
     (tmp_path / "kernel.py").write_text(KERNEL)
-    environment = {**os.environ, VARIABLE: str(tmp_path / "cache")}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     several = [
         subprocess.Popen(
             [sys.executable, tmp_path / "kernel.py"], env=environment, text=True,
@@ -69,7 +70,7 @@ def test_a_stored_kernel_is_loaded_without_what_compiles_it(tmp_path):
         "    return 2 * values\n"
         "print(total(np.arange(3.0)), 'scipy.linalg' in sys.modules, doubled(np.arange(3.0)))\n"
     )
-    environment = {**os.environ, VARIABLE: str(tmp_path / "cache")}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, tmp_path / "kernel.py"]
     printed = [
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout for _ in range(2)
@@ -78,18 +79,18 @@ def test_a_stored_kernel_is_loaded_without_what_compiles_it(tmp_path):
 
 
 def test_a_kernel_that_cannot_be_compiled_leaves_no_lock_behind(tmp_path, monkeypatch):
-    pytest.importorskip("fcntl")
-    locks = []
-    monkeypatch.setattr(_kernel_cache, "_KernelLock", lambda path: locks.append(_Lock(path)) or locks[-1])
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     @njit(cache=True)
     def wrong(n):
         return n.no_such_attribute
 
-    with pytest.raises(Exception, match="no_such_attribute"):
+    with pytest.raises(numba.TypingError, match="no_such_attribute"):
         wrong(1)
-    assert [lock.taken for lock in locks] == [1]
-    assert [lock.handle for lock in locks] == [-1]
+    (lock,) = tmp_path.rglob("*.lock")
+    with lock.open() as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_a_kernel_is_compiled_when_it_is_first_called():
@@ -120,42 +121,36 @@ def test_threads_that_call_a_new_kernel_together_share_one_dispatcher():
             )
 
 
-class _Lock(_kernel_cache._KernelLock):
-    taken = 0
-
-    def acquire(self):
-        self.taken += 1
-        return super().acquire()
-
-
 @pytest.fixture
 def read_only(tmp_path, monkeypatch):
     """Let neither the installation nor the home folder be writable, and name another temporary folder."""
-    monkeypatch.setenv(VARIABLE, "")  # put back at the end
-    monkeypatch.delenv(VARIABLE)
-    monkeypatch.setattr(_kernel_cache, "_is_writable", lambda _: False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")  # put back at the end
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(CacheImpl, "_locator_classes", CacheImpl._locator_classes[:1])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(sys.modules["numba"].config, "CACHE_DIR", "")
     return tmp_path
 
 
+def cached_in():
+    return Path(njit(cache=True)(lambda n: n)._cache.cache_path).parent
+
+
 def test_a_read_only_installation_uses_a_private_temporary_folder(read_only):
-    use_writable_cache()
-    made = Path(os.environ[VARIABLE])
-    assert made.parent == read_only
-    assert made.stat().st_mode & 0o077 == 0
-    del os.environ[VARIABLE]
-    use_writable_cache()
-    assert Path(os.environ[VARIABLE]) == made  # the same again: kernels are compiled once
+    folder = cached_in()
+    assert folder.parent == read_only
+    assert folder.stat().st_mode & 0o077 == 0
+    numba.config.CACHE_DIR = ""
+    assert cached_in() == folder  # the same again: kernels are compiled once
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(read_only):
     planted = read_only / f"recassay-kernels-{os.getuid()}"
     planted.mkdir()
     planted.chmod(0o777)
-    use_writable_cache()
-    assert Path(os.environ[VARIABLE]) != planted
-    assert Path(os.environ[VARIABLE]).stat().st_mode & 0o077 == 0
+    folder = cached_in()
+    assert folder.parent == read_only
+    assert folder != planted
+    assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_kernels_run_without_compilation_where_numba_is_told_not_to_compile(tmp_path):

@@ -88,11 +88,12 @@ def announce_compilation(quiet: bool) -> None:
 
 def is_compiled(folder: str) -> bool:
     """Return whether numba has cached the compiled functions of a package, in any of the places where it does so."""
+    import tempfile
     from pathlib import Path
 
     places = [Path(folder) / "__pycache__"]
     if os.environ.get("NUMBA_CACHE_DIR"):
         places = [Path(os.environ["NUMBA_CACHE_DIR"])]
     elif not os.access(folder, os.W_OK):
-        places = [Path.home() / ".cache" / "numba"]
+        places = [Path.home() / ".cache" / "numba", *Path(tempfile.gettempdir()).glob("recassay-kernels-*")]
     return any(next(place.rglob("*find_marks*.nbi"), None) is not None for place in places if place.is_dir())
