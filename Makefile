@@ -24,13 +24,14 @@ ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m p
 # what old versions break first: files of every format, tables, options, pages, models, and the bits of results
 SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/columnar tests/unit/engine tests/unit/report tests/contract/test_models.py \
   tests/processor/test_same_bits.py::test_every_digest_is_the_stored_one[plain]
+WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 SEEDS ?= 1 2 3 4 5
 SECONDS ?= 60
 KIND ?= names
 SEED ?=
 WHICH ?= all
 
-.PHONY: demo live test check test-all oldest oldest-all processors properties fuzz guided kill flip audit bill packages update
+.PHONY: demo live test test-gate check test-all oldest oldest-all processors properties fuzz guided kill flip audit bill packages update
 .PHONY: lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,13 +39,16 @@ help:  ## what can be made
 demo: .venv/installed  ## install, run the main job on generated data, say where the results are
 	$(BIN)/recassay demo -o recassay-demo
 
-test: .venv/tested  ## install what the tests need, in the versions that were tested, and run them all
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+test: .venv/tested  ## install what the tests need, in the versions that were tested, and run them: one path through Spark and the like
+	$(BIN)/python -m pytest -m "not gate" $(WORKERS)
+
+test-gate: .venv/tested  ## all tests: also every one of Spark, browsers, wheels, other libraries and the examples of all pages
+	$(BIN)/python -m pytest $(WORKERS)
 
 check: .venv/tested .venv/linted  ## in under a minute: style, types, and the tests next to what changed since the last commit
 	$(BIN)/python .ci/check.py
 
-test-all: test oldest-all processors packages properties fuzz kill flip live  ## all that can be tested: takes an hour, and each Python from 3.11 on
+test-all: test-gate oldest-all processors packages properties fuzz kill flip live  ## all that can be tested: takes an hour, and each Python from 3.11 on
 
 oldest: .oldest/installed  ## part of the tests on the oldest versions that are allowed
 	$(ON_OLDEST) $(SENSITIVE)

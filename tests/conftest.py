@@ -81,8 +81,17 @@ LONGEST = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the longest first, so that no worker has a long file left when the others end."""
+    """Mark what only the gate runs, and put the longest first, so that no worker has a long file left at the end."""
+    for item in items:
+        if of_spark(item.nodeid):
+            item.add_marker("spark")
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+        marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"spark", "browser", "wheel", "peers", "pages"} and "path" not in marks:
+            item.add_marker("gate")
     items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
 
 

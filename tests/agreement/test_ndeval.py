@@ -22,6 +22,7 @@ if os.environ.get("CI") and sys.platform == "linux":
 else:
     pyndeval = pytest.importorskip("pyndeval", reason="pyndeval is not installed")
 
+pytestmark = pytest.mark.peers
 SAME = {
     "alpha-nDCG": "alpha_ndcg",
     "ERR-IA": "err_ia(normalise='most', scale=1.0)",

@@ -1,17 +1,14 @@
 """Under the profile of a library, every number is the library's: each user's and the mean, on every recorded case.
 
-The libraries that live beside the project are run for real; the answers of the others were recorded. What is not
+The answers were recorded; test_recorded_answers.py compares them with what the libraries say today. What is not
 compared is what the profile itself excludes, and an answer that is an error.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import math
-import os
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 from cases import Case, cases
-from record import ask
-from same import BESIDE, LIBRARY, SAME
+from same import LIBRARY, SAME
 
 import recassay as ra
 from recassay.naming.grammar import parse
@@ -41,7 +37,7 @@ def test_every_profile_and_every_metric_of_it_is_compared() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("profile", SAME)
 def test_a_profile_prints_what_the_library_prints(profile: str, case: str) -> None:
-    answers = _answers(LIBRARY.get(profile, profile))[case]
+    answers = _recorded(LIBRARY.get(profile, profile))[case]
     same = {
         theirs.format(k=CASES[case]["k"]): ours.format(k=CASES[case]["k"]) for theirs, ours in SAME[profile].items()
     }
@@ -62,7 +58,7 @@ def test_most_of_a_library_is_compared(profile: str) -> None:
         for case in CASES
         for theirs, ours in SAME[profile].items()
         if not find(profile).exclusion(parse(ours.format(k=5)).name, _circumstances(CASES[case]))
-        and "error" not in _answers(LIBRARY.get(profile, profile))[case][theirs.format(k=CASES[case]["k"])]
+        and "error" not in _recorded(LIBRARY.get(profile, profile))[case][theirs.format(k=CASES[case]["k"])]
     ]
     assert len(compared) >= 0.7 * len(CASES) * len(SAME[profile])
 
@@ -156,22 +152,12 @@ def _scored(profile: str, case: str) -> ra.Scores:
 
 
 @functools.cache
-def _answers(library: str) -> dict[str, Any]:
-    """What the library says now if it lives beside the project, what it said otherwise."""
-    if library not in BESIDE:
-        return _recorded(library)
-    if importlib.util.find_spec(library) is None:
-        missing = f"{library} is not installed: pip install {BESIDE[library]}"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    answered: dict[str, Any] = ask(library, Path(sys.executable))["cases"]
-    return answered
-
-
 def _recorded(library: str) -> dict[str, Any]:
     recorded: dict[str, Any] = json.loads((GOLDEN / f"{library}.json").read_text(encoding="utf-8"))["cases"]
     return recorded
 
 
+@pytest.mark.peers
 def test_a_shift_of_all_scores_changes_torchmetrics_and_not_us() -> None:
     def case(*scores: float) -> Case:
         return {

@@ -85,7 +85,11 @@ def test_toy_table(library: str) -> None:
     assert {metric: round(toy[metric]["mean"], 3) for metric in TOY[library]} == TOY[library]
 
 
-@pytest.mark.parametrize("library", BESIDE)
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    "library",
+    [pytest.param(library, marks=[pytest.mark.path] if library == "pytrec_eval" else []) for library in BESIDE],
+)
 def test_the_library_still_answers_as_recorded(library: str) -> None:
     if importlib.util.find_spec(library) is None:
         pytest.fail(f"{library} is not installed") if os.environ.get("CI") else pytest.skip(

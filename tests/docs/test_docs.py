@@ -29,7 +29,11 @@ import generate  # noqa: E402
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 WRITTEN = generate.written()
 # Those with examples for Spark are in tests/spark/test_pages.py.
-RUN_HERE = [path for path in WRITTEN if not _examples.uses_spark(path.read_text(encoding="utf-8"))]
+RUN_HERE = [
+    pytest.param(path, marks=[pytest.mark.path] if path.name == "README.md" else [])
+    for path in WRITTEN
+    if not _examples.uses_spark(path.read_text(encoding="utf-8"))
+]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
@@ -58,12 +62,14 @@ def test_every_generated_page_is_there(generated):
     assert generated.keys() == generate.generated_paths()
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("script", _notebooks.scripts(), ids=name)
 def test_a_notebook_shows_what_its_script_prints(script):
     notebook = script.with_suffix(".ipynb")
     assert notebook.read_text(encoding="utf-8") == _notebooks.notebook(script), "run: make docs"
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("path", RUN_HERE, ids=name)
 def test_every_example_prints_what_the_page_shows(path, workshop):
     text = path.read_text(encoding="utf-8")

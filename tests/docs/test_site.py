@@ -54,6 +54,7 @@ def test_marks_within_code_and_cells_are_no_problem():
     assert _rendering.problems("See `- a`\n", html) == []
 
 
+@pytest.mark.pages
 def test_the_site_shows_every_page_as_written(tmp_path, monkeypatch):
     if not os.environ.get("CI"):
         pytest.importorskip("mkdocs", reason="the site needs mkdocs-material: pip install --group site")

@@ -52,6 +52,7 @@ def test_names_are_shown_as_text(study, opened):
     assert recorded.messages == []
 
 
+@pytest.mark.path
 def test_every_selection_shows_the_means_of_the_summary(study, opened):
     recorded = opened(study / "report.html")
     rows = [row for row in summary_of(study)["rows"] if row["fold"] == "all"]

@@ -41,6 +41,7 @@ def from_paths(lake, **how):
     return ra.score(lake / "runs", lake / "truth.parquet", METRICS, train=lake / "train.parquet", **how)
 
 
+@pytest.mark.path
 def test_paths_and_tables_give_what_the_laptop_gives(spark, lake, tasks):
     whole = from_paths(lake)
     assert repr(tasks.rows) == repr(whole.rows)
