@@ -7,10 +7,9 @@ import typer.main
 
 from recassay.cli import build_app
 from recassay.naming import choices
-from recassay.stats.adjustment import CORRECTIONS
-from recassay.stats.effects import EFFECTS
+from recassay.stats.differences import EFFECTS
 from recassay.stats.intervals import METHODS
-from recassay.stats.significance import TESTS
+from recassay.stats.significance import CORRECTIONS, TESTS
 
 
 @pytest.mark.parametrize(

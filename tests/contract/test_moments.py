@@ -46,7 +46,7 @@ def from_parts(cut):
 def finished(totals, spread):
     """Everything that is read from sums."""
     bounds = [bounds_from_moments(totals, spread, method=method, level=0.95) for method in METHODS]
-    return np.array([totals.mean, totals.unweighted_mean, *itertools.chain(*bounds), spread.standard_error])
+    return np.array([totals.mean, totals.unweighted_mean, *itertools.chain(*bounds), spread.moments.standard_error])
 
 
 @settings(deadline=None, max_examples=examples(150))
@@ -69,13 +69,15 @@ def test_what_sums_tell_is_what_values_tell(units, weighted, level):
     weighed = None if weights is None else weights[:, None]
     assert totals.mean == pytest.approx(means(values[:, None], weighed)[0], rel=1e-12, abs=size, nan_ok=True)
     assert totals.unweighted_mean == pytest.approx(means(values[:, None])[0], rel=1e-12, abs=size, nan_ok=True)
-    tame = abs(spread.acceleration) < 0.1 and abs(spread.curvature) < 0.1  # else abc divides by almost nothing
+    tame = (
+        abs(spread.moments.acceleration) < 0.1 and abs(spread.moments.curvature) < 0.1
+    )  # else abc divides by almost nothing
     for method in METHODS if tame else ["normal"]:
         wanted = np.ravel(intervals(values[:, None], weighed, method=method, level=level))
         found = bounds_from_moments(totals, spread, method=method, level=level)
         assert found == pytest.approx(tuple(wanted), rel=1e-12, abs=size, nan_ok=True)
     plain = InfluenceSums.of(values, None, totals)
-    assert plain.standard_error == pytest.approx(standard_error(values), rel=1e-12, abs=size)
+    assert plain.moments.standard_error == pytest.approx(standard_error(values), rel=1e-12, abs=size)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

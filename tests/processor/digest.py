@@ -167,8 +167,7 @@ def p_values() -> Iterator[Any]:
 @section
 def other_statistics() -> Iterator[Any]:
     from recassay.stats.anytime import anytime_bounds
-    from recassay.stats.bayes import correlated_t, signed_rank
-    from recassay.stats.friedman import friedman
+    from recassay.stats.over_datasets import correlated_t, friedman, signed_rank
 
     found = scored("bootstrap")
     column = [found.values(system, "ndcg@10") for system in found.systems]

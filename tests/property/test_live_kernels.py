@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 5)), max_size=60), st.integers(0, 9))

@@ -18,8 +18,7 @@ from recassay.comparison.over_time.compare import compare_over_time
 from recassay.comparison.over_time.curves import over_time
 from recassay.results.outcomes import Outcomes
 from recassay.rng import derive
-from recassay.stats._running import faded_sums, running_sums
-from recassay.stats.anytime import anytime_bounds, best_rho, boundary, log_mixture
+from recassay.stats.anytime import anytime_bounds, best_rho, boundary, faded_sums, log_mixture, running_sums
 from recassay.stats.significance import run_test
 
 QUICK = settings(max_examples=60, deadline=None)

@@ -21,7 +21,7 @@ from recassay.metrics.registry import parse_metrics
 from recassay.sampled import measure
 from recassay.sampled.measure import Cases, user_groups
 from recassay.sampled.scheme import SamplingScheme
-from recassay.stats.agreement import kendall_taus
+from recassay.stats.ranks import kendall_taus
 
 from ..examples import examples
 

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recassay.stats.adjustment import CORRECTIONS, adjust
-from recassay.stats.effects import EFFECTS
+from recassay.stats.differences import EFFECTS
 from recassay.stats.intervals import METHODS, intervals, means
 from recassay.stats.resampling import ResamplingOptions
-from recassay.stats.significance import TESTS, run_test
+from recassay.stats.significance import CORRECTIONS, TESTS, adjust, run_test
 
 UNIT = st.integers(0, 64).map(lambda i: i / 64)  # sums of these are exact, so results can be compared for equality
 COLUMN = st.integers(2, 40).flatmap(lambda n: arrays(np.float64, n, elements=UNIT))

@@ -25,8 +25,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import AXES, GIVEN, ScoreSet, score_set
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.bayes import SAMPLES, check_rope, signed_rank
-from recassay.stats.friedman import Friedman, friedman, nemenyi_p
+from recassay.stats.over_datasets import SAMPLES, Friedman, check_rope, friedman, nemenyi_p, signed_rank
 from recassay.stats.ranks import mid_ranks
 from recassay.stats.resampling import Floats
 

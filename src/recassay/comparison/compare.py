@@ -32,12 +32,10 @@ from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import check_word, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.adjustment import adjust
-from recassay.stats.differences import Differences, largest_magnitude
-from recassay.stats.effects import EFFECTS
+from recassay.stats.differences import EFFECTS, Differences, largest_magnitude
 from recassay.stats.intervals import intervals, means
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions
-from recassay.stats.significance import run_test
+from recassay.stats.significance import adjust, run_test
 
 FEW_UNITS = 10  # below this an interval deserves little trust
 BATCH = 64  # pairs resampled together, and the values they may hold: bounds the memory, changes no bit

@@ -23,7 +23,7 @@ from recassay.results.score_set import AXES, Place, ScoreSet, score_set
 from recassay.results.scores import Scores
 from recassay.rng import derive_seed
 from recassay.shown import Displayable
-from recassay.stats.agreement import kendall_taus
+from recassay.stats.ranks import kendall_taus
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums
 
 METRIC = "metric"

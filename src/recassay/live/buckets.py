@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.live.events.durations import DAY, HOUR
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 KEEP_FINE, KEEP_HOURS = 2 * DAY, 60 * DAY  # ages at which periods are merged to hours, and hours to days
 

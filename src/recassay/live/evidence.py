@@ -25,9 +25,9 @@ import numpy as np
 
 from recassay.live.rules import Rule
 from recassay.portable.elementary import exp, log, log_gamma
-from recassay.stats.adjustment import adjust
 from recassay.stats.anytime import TUNED_FOR, best_rho, boundary, log_mixture
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
+from recassay.stats.significance import adjust
 
 CONCENTRATION = 200.0  # of the Dirichlet mixture: it looks for deviations of some percent
 FEWEST_EXPECTED = 10  # units of an arm after which it is missing: by chance none comes once in 20,000 times

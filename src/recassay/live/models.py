@@ -21,7 +21,7 @@ from recassay.live.events.durations import HOUR
 from recassay.live.join import Closed
 from recassay.live.judging import ExposureJudge
 from recassay.stats.anytime import boundary
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 from recassay.stats.significance import mcnemar_p, mcnemar_signed
 
 KEY = ("time", "user_id", "item_id")  # what two models must agree in to be judged on the same event

@@ -23,8 +23,7 @@ from recassay.live.tally import EXTRA
 from recassay.live.watcher import Watcher
 from recassay.results.finding import Findings
 from recassay.results.scores import Scores, Summary
-from recassay.stats.exact_sums import ExactSum
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import ExactSum, GroupSums
 
 WINDOWS = {"last hour": HOUR, "last day": DAY}
 ROUNDING = 1e-9  # how far a mean may be outside the range of its metric

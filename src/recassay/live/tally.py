@@ -22,7 +22,7 @@ from recassay.live.judging import DEEPEST, ExposureJudge, Judged
 from recassay.live.models import ModelSums
 from recassay.live.settings import WatchSettings
 from recassay.live.units import UserUnits
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 EXTRA = ("clicks", "reward", "weight")  # columns of sums behind the metrics
 MOST_ALARMS, MOST_VERSIONS = 200, 500

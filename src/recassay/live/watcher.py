@@ -23,7 +23,7 @@ from recassay.live.sources.base import Arrival, Source
 from recassay.live.state import StateFile
 from recassay.live.tally import Deltas, Tally, period_of
 from recassay.metrics.context import Context
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large

@@ -16,7 +16,7 @@ from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.agreement import kendall
+from recassay.stats.ranks import kendall
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recassay.sampled.measure import MeasuredSystem
 from recassay.sampled.resamples import Resamples
-from recassay.stats.agreement import kendall_taus, pair_signs
+from recassay.stats.ranks import kendall_taus, pair_signs
 
 Float = NDArray[np.float64]
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recassay.portable.elementary import exp, log
 from recassay.stats.ranks import mid_ranks, rounded
 from recassay.stats.resampling import Floats
 
@@ -73,7 +72,7 @@ def _mean_terms(values: Floats, higher: bool) -> Floats:
 def _log_terms(values: Floats, higher: bool) -> Floats | None:
     if not (values > 0).all():
         return None
-    logs = log(values).T
+    logs = np.log(values).T
     return logs if higher else -logs
 
 
@@ -97,14 +96,6 @@ def _win_terms(values: Floats, higher: bool) -> Floats:
     return wins.reshape(-1, values.shape[0])
 
 
-def _divide(sums: Floats, n: int) -> Floats:
-    return sums / n
-
-
-def _divide_logs(sums: Floats, n: int) -> Floats:
-    return exp(sums / n)
-
-
 def _wins(sums: Floats) -> Floats:
     """Return how often each system beats each other one, as an array (systems, systems, resamples); a tie counts half.
 
@@ -120,14 +111,11 @@ def _copeland(sums: Floats, n: int) -> Floats:
     wins = _wins(sums)
     beaten = np.where(wins > n / 2, 1.0, np.where(wins == n / 2, 0.5, 0.0))
     beaten[np.arange(len(wins)), np.arange(len(wins))] = 0.0
-    scores: Floats = beaten.sum(axis=1)
-    return scores
+    return np.asarray(beaten.sum(axis=1))
 
 
 def _minimax(sums: Floats, n: int) -> Floats:  # noqa: ARG001
-    wins = _wins(sums)
-    largest: Floats = wins.max(axis=0)
-    return -largest
+    return -np.asarray(_wins(sums).max(axis=0))
 
 
 def _bradley_terry(sums: Floats, n: int) -> Floats:
@@ -152,13 +140,13 @@ def _bradley_terry(sums: Floats, n: int) -> Floats:
 RULES = {
     rule.name: rule
     for rule in (
-        AggregationRule("mean rank", "minus the mean rank over the data sets", _rank_terms, _divide),
-        AggregationRule("mean", "mean value", _mean_terms, _divide),
-        AggregationRule("geometric mean", "geometric mean of the values", _log_terms, _divide_logs),
-        AggregationRule("relative mean", "mean of value / best of the data set", _relative_terms, _divide),
+        AggregationRule("mean rank", "minus the mean rank over the data sets", _rank_terms, np.divide),
+        AggregationRule("mean", "mean value", _mean_terms, np.divide),
+        AggregationRule("geometric mean", "geometric mean of the values", _log_terms, lambda sums, n: np.exp(sums / n)),
+        AggregationRule("relative mean", "mean of value / best of the data set", _relative_terms, np.divide),
         AggregationRule(
             "profile", f"area under Dolan and Moré's performance profile, ratios 1 to {WORST_RATIO:g}", _profile_terms,
-            _divide,
+            np.divide,
         ),
         AggregationRule("bradley-terry", "strength by who beats whom", _win_terms, _bradley_terry),
         AggregationRule("copeland", "number of systems beaten on most data sets", _win_terms, _copeland),

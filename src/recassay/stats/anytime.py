@@ -19,15 +19,15 @@ far.
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, gammaln
 
+from recassay._kernel_cache import njit
 from recassay.errors import InputError, UsageError
-from recassay.portable.distributions import gamma_tail
-from recassay.portable.elementary import exp, exp2, log, log1p, log_gamma
-from recassay.stats._running import running_sums
 
 TUNED_FOR = 500.0  # sum of squares at which the bounds are tightest; for 0/1 metrics: events with one right system
 STEPS, CLOSE = 60, 1e-9  # Newton's method: most steps, and the relative step at which it stops; it takes about three
@@ -99,7 +99,7 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
     [33.02017]
     """
     v, place = np.unique(spread, return_inverse=True)
-    rho, goal = best_rho(tuned_for, alpha), log(1 / alpha)
+    rho, goal = best_rho(tuned_for, alpha), math.log(1 / alpha)
     knots = _knots()[: np.searchsorted(_knots(), v[-1]) + 1]
     at_knots = _at_knots(knots.size, rho, c, goal)
     found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
@@ -109,7 +109,7 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
 @functools.cache
 def _knots() -> Floats:
     """Return sums of squares v at which the boundary u(v) is computed exactly; in between it is interpolated."""
-    return np.append(0.0, exp2(np.arange(-40, 241) / 4))
+    return np.append(0.0, 2.0 ** (np.arange(-40, 241) / 4))
 
 
 @functools.lru_cache(maxsize=64)  # bounds of several windows or systems often have the same parameters
@@ -119,7 +119,7 @@ def _at_knots(n: int, rho: float, c: float, goal: float) -> Floats:
     u is smooth, so a straight line between knots is a good starting point for Newton's method.
     """
     knots = _knots()[:n]
-    ends = goal + log1p(knots / rho)
+    ends = goal + np.log1p(knots / rho)
     return _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
 
 
@@ -157,15 +157,15 @@ def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Fl
     """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
     constant = _constant(r)
-    below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)
-    density = exp((a - 1) * log_x - x - log_factor) / below
-    return constant + log_factor + log(below) - a * log_x + x, (density - a / x + 1) / c
+    below, log_factor, log_x = gammainc(a, x), gammaln(a), np.log(x)
+    density = np.exp((a - 1) * log_x - x - log_factor) / below
+    return constant + log_factor + np.log(below) - a * log_x + x, (density - a / x + 1) / c
 
 
 @functools.lru_cache(maxsize=64)
 def _constant(r: float) -> float:
     """Return the part of log m(s, v) that depends on neither s nor v; ``r`` is rho / c^2."""
-    return float(r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r)
+    return float(r * np.log(r) - gammaln(r) - np.log(gammainc(r, r)) - r)
 
 
 def best_rho(tuned_for: float, alpha: float) -> float:
@@ -173,8 +173,8 @@ def best_rho(tuned_for: float, alpha: float) -> float:
 
     ``alpha`` is the one-sided error probability.
     """
-    level = log(1 / min(2 * alpha, 0.5))
-    return tuned_for / (2 * level + log(1 + 2 * level))
+    level = math.log(1 / min(2 * alpha, 0.5))
+    return tuned_for / (2 * level + math.log(1 + 2 * level))
 
 
 def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
@@ -198,3 +198,31 @@ def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
             f"{invalid.size:,} of {d.size:,} differences are undefined or larger than {largest:g}: {first:g}",
             hint="give the largest possible difference: largest=4 for errors of ratings from 1 to 5",
         )
+
+
+@njit(nogil=True, cache=True)
+def running_sums(values: Floats) -> tuple[Floats, Floats]:
+    """Return the rounded sums of the first 0, 1, 2, ... values, and the rounding error of each (Neumaier's summation).
+
+    The sum of a range is the difference of the two rounded sums plus the difference of the two errors. It is correct to
+    within one unit in the last place, however late in the stream the range lies. A running sum does not depend on later
+    values. For zeros and ones there is no rounding error.
+    """
+    rounded, left = np.zeros(values.size + 1), np.zeros(values.size + 1)
+    for j in range(values.size):
+        before, value = rounded[j], values[j]
+        after = before + value
+        large, small = (before, value) if abs(before) >= abs(value) else (value, before)
+        rounded[j + 1], left[j + 1] = after, left[j] + ((large - after) + small)
+    return rounded, left
+
+
+@njit(nogil=True, cache=True)
+def faded_sums(values: Floats, fading: float) -> Floats:
+    """Return the exponentially fading sum up to each value: S_j = x_j + f S_(j-1), with f = ``fading``."""
+    sums = np.empty(values.size)
+    last = 0.0
+    for j in range(values.size):
+        last = values[j] + fading * last
+        sums[j] = last
+    return sums

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.portable.elementary import log2
-
 NATS = 0.6931471805599453  # in a bit: ln 2
 TINY = 1e-9  # rounding may leave a product such as 0.1 * 30 slightly above the whole number
 
@@ -44,7 +42,7 @@ def entropy(counts: NDArray[np.int64]) -> float:
     (2.0, 1.846439)
     """
     share = shares(counts)
-    return float(np.abs((share * log2(share)).sum())) if share.size else float("nan")
+    return float(np.abs((share * np.log2(share)).sum())) if share.size else float("nan")
 
 
 def top_share(counts: NDArray[np.int64], share: float) -> float:

@@ -17,14 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.portable import elementary
-from recassay.portable.distributions import t_both_tails, t_quantile
-from recassay.stats.adjustment import adjust
 from recassay.stats.differences import ROUNDING, largest_magnitude
-from recassay.stats.intervals import column_influence, means
-from recassay.stats.moments import standard_error
+from recassay.stats.intervals import column_influence, means, t_quantile
 from recassay.stats.resampling import Floats
-from recassay.stats.significance import SMALLEST_P
+from recassay.stats.significance import SMALLEST_P, adjust, t_both_tails
 
 Places = NDArray[np.intp]
 
@@ -62,7 +58,7 @@ class GroupMean:
         root, slope = _root(mean, power), 1.0
         if power != 1:  # the root of a mean m moves by m^(1 / power - 1) / power where m moves by 1
             slope = root / (power * mean) if mean > 0 else 0.0
-        error = standard_error(influence) * slope
+        error = influence.moments.standard_error * slope
         return cls(places, root, influence.influence * slope, error, largest_magnitude(values))
 
     @property
@@ -96,7 +92,7 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
     (-1.666667, -4.957701, 1.624367, 0.247722)
     """
     gap, error, freedom = _standardised(a, b, disjoint=disjoint)
-    reach = error * float(t_quantile((1 + level) / 2, freedom)) if error > 0 else error  # NaN stays NaN
+    reach = error * t_quantile((1 + level) / 2, freedom) if error > 0 else error  # NaN stays NaN
     return GroupDifference(gap, gap - reach, gap + reach, _p(gap, error, freedom))
 
 
@@ -116,7 +112,7 @@ def p_of_pairs(groups: Sequence[GroupMean], correction: str, *, disjoint: bool =
 
 
 def _root(mean: float, power: float) -> float:
-    return mean if power == 1 else float(elementary.power(mean, 1 / power))
+    return mean if power == 1 else mean ** (1 / power)
 
 
 def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float, float, float]:

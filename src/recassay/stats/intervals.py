@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import suggest
-from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
 from recassay.stats.moments import (
     InfluenceSums,
@@ -27,12 +27,11 @@ from recassay.stats.moments import (
     acceleration_from_sums,
     curvature_from_sums,
     drop_unweighted_infinities,
-    standard_error,
 )
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums, check_resamples
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
-UNITS_PER_PART = 1 << 14  # units whose moments are computed together: three columns of them fit the cache
+NORMAL = NormalDist()
 NO_RESAMPLES = np.empty(0)
 Bounds = tuple[float, float]
 Flags = NDArray[np.bool_]
@@ -60,8 +59,7 @@ BOOTSTRAP = Uncertainty()
 class ColumnInfluence:
     """The mean of one column (``estimate``), the ``influence`` L_i of each unit on it, and its ``resampled`` values.
 
-    L_i is the change of the mean per share of weight moved to unit i. The class has the moments of
-    :class:`~recassay.stats.moments.IntervalMoments`.
+    L_i is the change of the mean per share of weight moved to unit i.
     """
 
     estimate: float
@@ -81,18 +79,10 @@ class ColumnInfluence:
         return self.influence / (self.units - 1) if self.weighted_jackknife is None else self.weighted_jackknife
 
     @property
-    def squares(self) -> float:
-        """Return the sum over units of L_i^2, with L_i the influence of unit i."""
-
-        def added(begin: int, end: int) -> Floats:
-            return np.atleast_1d(np.sum(self.influence[begin:end] ** 2))
-
-        return float(_add_in_pairs(added, 0, self.units)[0])
-
-    @property
-    def acceleration(self) -> float:
-        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
-        return acceleration(self.influence)
+    def moments(self) -> IntervalMoments:
+        """Return what an analytic interval of the mean is computed from."""
+        squares = float(np.einsum("i,i->", self.influence, self.influence))
+        return IntervalMoments(self.estimate, self.units, squares, acceleration(self.influence), self.curvature)
 
 
 def means(values: Floats, weights: Floats | None = None) -> Floats:
@@ -174,7 +164,9 @@ def _bounds_of_columns(
     for i, column in enumerate(columns):
         influence = column_influence(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
         low[column], high[column] = (
-            _RESAMPLING[method](influence, level) if method in _RESAMPLING else _ANALYTIC[method](influence, level)
+            _RESAMPLING[method](influence, level)
+            if method in _RESAMPLING
+            else _ANALYTIC[method](influence.moments, level)
         )
     return low, high
 
@@ -191,7 +183,7 @@ def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, l
         return totals.mean, totals.mean
     if not totals.varying:
         return np.nan, np.nan
-    return _ANALYTIC["abc" if method == "bootstrap" else method](spread, level)
+    return _ANALYTIC["abc" if method == "bootstrap" else method](spread.moments, level)
 
 
 def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
@@ -208,7 +200,7 @@ def normal(moments: IntervalMoments, level: float) -> Bounds:
 
     L_i is the influence of unit i. Without weights this is mean ± t sd / sqrt(n).
     """
-    half_width = float(t_quantile((1 + level) / 2, moments.units - 1) * standard_error(moments))
+    half_width = t_quantile((1 + level) / 2, moments.units - 1) * moments.standard_error
     return moments.estimate - half_width, moments.estimate + half_width
 
 
@@ -229,15 +221,15 @@ def bca(column: ColumnInfluence, level: float) -> Bounds:
     gap = resampled - column.estimate
     equal = np.abs(gap) <= 1e-12 * max(abs(column.estimate), float(np.abs(gap).max()))
     share = (np.count_nonzero((gap < 0) & ~equal) + np.count_nonzero(equal) / 2) / resampled.size
-    z0 = normal_quantile(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
+    z0 = NORMAL.inv_cdf(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
     a = acceleration(column.jackknife)
-    low, high = (normal_cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _normal_bounds(level)))
+    low, high = (NORMAL.cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _normal_bounds(level)))
     return _quantiles(resampled, low, high)
 
 
 def _normal_bounds(level: float) -> Bounds:
     """Return the two standard normal quantiles that enclose the probability ``level``."""
-    return normal_quantile((1 - level) / 2), normal_quantile((1 + level) / 2)
+    return NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)
 
 
 def abc(moments: IntervalMoments, level: float) -> Bounds:
@@ -268,25 +260,20 @@ def acceleration(influence: Floats) -> float:
     largest = max(influence.max(), -influence.min())
     if largest == 0:
         return 0.0
-
-    def squares_and_cubes(begin: int, end: int) -> Floats:
-        scaled = influence[begin:end] / largest  # cubes of tiny numbers would underflow
-        squares = scaled * scaled
-        return np.array([np.sum(squares), np.sum(np.multiply(scaled, squares, out=scaled))])
-
-    return acceleration_from_sums(*_add_in_pairs(squares_and_cubes, 0, influence.size))
+    scaled = influence / largest  # cubes of tiny numbers would underflow
+    squares, cubes = np.einsum("i,i->", scaled, scaled), np.einsum("i,i,i->", scaled, scaled, scaled)
+    return acceleration_from_sums(float(squares), float(cubes))
 
 
-def _add_in_pairs(sums: Callable[[int, int], Floats], begin: int, end: int) -> Floats:
-    """Return ``sums(begin, end)``, added from the sums of parts whose temporary arrays fit the cache.
+def t_quantile(p: float, freedom: float) -> float:
+    """Return the t with P(T < t) = p for Student's T with ``freedom`` degrees of freedom.
 
-    Parts are halved as ``np.sum`` halves an array, so the sum is the same to the last bit.
+    >>> round(t_quantile(0.975, 10), 9)
+    2.228138852
     """
-    if end - begin <= UNITS_PER_PART:
-        return sums(begin, end)
-    half = (end - begin) // 2
-    middle = begin + half - half % 8
-    return _add_in_pairs(sums, begin, middle) + _add_in_pairs(sums, middle, end)
+    from scipy.special import stdtrit  # late: the default intervals do without, and the import takes long
+
+    return float(stdtrit(freedom, p))
 
 
 _RESAMPLING: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {"bca": bca, "percentile": percentile}

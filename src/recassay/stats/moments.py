@@ -7,10 +7,12 @@ around it (:class:`InfluenceSums`).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.stats.exact_sums import ExactSum
 from recassay.stats.resampling import Floats
@@ -18,31 +20,24 @@ from recassay.stats.resampling import Floats
 WIDEST = 1000  # largest exponent (in size) of the power of two that influences are scaled by
 
 
-class IntervalMoments(Protocol):
-    """What an analytic confidence interval of a mean is computed from.
+class IntervalMoments(NamedTuple):
+    """What an analytic confidence interval of a mean (``estimate``) over ``units`` is computed from.
 
-    L_i is the change of the mean per share of weight moved to unit i.
+    L_i, the influence of unit i, is the change of the mean per share of weight moved to the unit. ``squares`` is the
+    sum of L_i^2, and ``acceleration`` the BCa acceleration, a sixth of the skewness of the estimate. ``curvature`` is k
+    in the bounds of ``intervals.abc``, 0 for a mean without weights.
     """
 
-    @property
-    def estimate(self) -> float:
-        """Return the mean that the confidence interval is for."""
+    estimate: float
+    units: int
+    squares: float
+    acceleration: float
+    curvature: float
 
     @property
-    def units(self) -> int:
-        """Return the number of units, including those of weight 0."""
-
-    @property
-    def squares(self) -> float:
-        """Return the sum of L_i^2, the squared influence of unit i on the mean, over all units."""
-
-    @property
-    def acceleration(self) -> float:
-        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
-
-    @property
-    def curvature(self) -> float:
-        """Return the curvature k in the bounds of ``intervals.abc``; it is 0 for a mean without weights."""
+    def standard_error(self) -> float:
+        """Return sqrt(sum L_i^2 / (n (n - 1))), which for a plain mean is sd / sqrt(n); 0 for fewer than two units."""
+        return float(np.sqrt(self.squares / (self.units * (self.units - 1)))) if self.units > 1 else 0.0
 
 
 def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
@@ -53,11 +48,6 @@ def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
     """
     unweighted = (weights == 0) & np.isinf(values)
     return np.where(unweighted, 0.0, values) if unweighted.any() else values
-
-
-def standard_error(moments: IntervalMoments) -> float:
-    """Return sqrt(sum L_i^2 / (n (n - 1))), which for a plain mean is sd / sqrt(n)."""
-    return float(np.sqrt(moments.squares / (moments.units * (moments.units - 1))))
 
 
 def acceleration_from_sums(squares: float, cubes: float) -> float:
@@ -165,7 +155,7 @@ class InfluenceSums:
     >>> values = np.array([0.5, 0.62, 0.3, 0.81])
     >>> totals = Totals.of(values)
     >>> sums = InfluenceSums.of(values[:1], None, totals) + InfluenceSums.of(values[1:], None, totals)
-    >>> sums.estimate, round(sums.standard_error, 6)
+    >>> sums.estimate, round(sums.moments.standard_error, 6)
     (0.5575, 0.106956)
     """
 
@@ -208,21 +198,43 @@ class InfluenceSums:
         )
 
     @property
-    def squares(self) -> float:
-        """Return the sum over units of L_i^2, with L_i the influence of unit i on the mean."""
-        return float(self.second) / self.scale / self.scale
+    def moments(self) -> IntervalMoments:
+        """Return what an analytic interval of the mean is computed from."""
+        squares, cubes, crossed = float(self.second), float(self.third), float(self.crossed)
+        return IntervalMoments(
+            self.estimate,
+            self.units,
+            squares / self.scale / self.scale,
+            acceleration_from_sums(squares, cubes),
+            curvature_from_sums(self.units, squares, crossed, self.mean_weight),
+        )
 
-    @property
-    def acceleration(self) -> float:
-        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
-        return acceleration_from_sums(float(self.second), float(self.third))
 
-    @property
-    def curvature(self) -> float:
-        """Return the curvature k in the bounds of ``intervals.abc``; it is 0 for a mean without weights."""
-        return curvature_from_sums(self.units, float(self.second), float(self.crossed), self.mean_weight)
+Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
 
-    @property
-    def standard_error(self) -> float:
-        """Return the standard error of the mean; 0 for fewer than two units."""
-        return standard_error(self) if self.units > 1 else 0.0
+
+def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
+    """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
+
+    A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A value of
+    weight 0 is not used, and a unit without weight has the value NaN.
+
+    >>> first = np.array([0, 1]), np.array([0.5, 1.0]), np.array([1.0, 1.0])
+    >>> second = np.array([1, 2]), np.array([0.0, np.nan]), np.array([3.0, 0.0])
+    >>> values, weights = pooled_values([first, second], 3)
+    >>> values.tolist(), weights.tolist()
+    ([0.5, 0.25, nan], [1.0, 4.0, 0.0])
+    """
+    total, weight = np.zeros(size), np.zeros(size)
+    for places, values, counts in folds:
+        total[places] += np.where(counts > 0, values, 0.0) ** power * counts
+        weight[places] += counts
+    value = np.full(size, np.nan)
+    np.divide(total, weight, out=value, where=weight > 0)
+    return value if power == 1 else value ** (1 / power), weight
+
+
+def defined_weights(values: Floats, weights: Floats | None) -> Floats:
+    """Return the weight of every value, 0 if the value is NaN; ``weights`` None means that all others are 1."""
+    defined = ~np.isnan(values)
+    return defined.astype(np.float64) if weights is None else np.where(defined, weights, 0.0)

@@ -22,8 +22,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.portable.elementary import log, log1p
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -90,17 +88,17 @@ class SampleBounds:
         """Return the estimated number of draws, in all, after which the bounds are at most 2 x ``width`` apart.
 
         After a share q of all users, the squared weights sum to q (1 - q + q^2 / 3) times the number of users. With a =
-        2 log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
+        2 math.log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
         """
         users = int(self.sizes.sum())
         scale = self.width**2 * users  # 0 for a width whose square is below the smallest number
-        a = 2 * log(2 / self.alpha) * self.variance / scale if scale else math.inf
+        a = 2 * math.log(2 / self.alpha) * self.variance / scale if scale else math.inf
         share = 1.0 if a >= 3 else 2 * a / (1 + a + math.sqrt((1 + a) * (1 + a) - 4 * a * a / 3))
         return users * share
 
     def add(self, values: Sequence[Floats]) -> None:
         """Add the next drawn values, an array for each stratum in the order of the draws, and update the bounds."""
-        boldness = min(2 * log(2 / self.alpha) / (self.width * self.draws_needed), BOLDEST)
+        boldness = min(2 * math.log(2 / self.alpha) / (self.width * self.draws_needed), BOLDEST)
         for stratum, x in enumerate(values):
             self._add_to_stratum(stratum, x, boldness)
         self._update_bounds()
@@ -117,7 +115,7 @@ class SampleBounds:
         weights = boldness * left
         guesses = (0.5 + before) / (1 + places)
         self.weighted_sum += boldness * float(np.sum(left * x + before / size))
-        self.penalty += float(np.sum((-log1p(-weights) - weights) * (x - guesses) ** 2))
+        self.penalty += float(np.sum((-np.log1p(-weights) - weights) * (x - guesses) ** 2))
         self.weight[stratum] += boldness * x.size
         self.drawn[stratum] += x.size
         self.sums[stratum] += x.sum()
@@ -133,6 +131,6 @@ class SampleBounds:
             return
         # Shares of the draws may differ from the shares of the strata by rounding: allow for the largest effect of it.
         uneven = float(np.maximum(self.weight / whole - self.sizes / self.sizes.sum(), 0).sum())
-        radius = (log(2 / self.alpha) + self.penalty) / whole + uneven
+        radius = (math.log(2 / self.alpha) + self.penalty) / whole + uneven
         middle = self.weighted_sum / whole
         self.low, self.high = max(self.low, middle - radius), min(self.high, middle + radius)

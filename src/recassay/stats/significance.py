@@ -1,21 +1,23 @@
 """Paired two-sided significance tests: could the difference of two systems come from the sampling of units?
 
 A test takes differences (n units, m comparisons) and resampling options, and returns one p-value per comparison.
-To add a test, write one function with the decorator :func:`significance_test`.
+To add a test, write one function and name it in ``TESTS``.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.portable.distributions import chi2_tail, coin_cdf, normal_cdf, t_both_tails
 from recassay.stats.differences import ROUNDING, Differences
 from recassay.stats.intervals import means
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
@@ -40,20 +42,6 @@ class PValues:
 
 
 Test = Callable[[Differences, ResamplingOptions], PValues]
-TESTS: dict[str, Test] = {}
-RESAMPLING_TESTS = ("permutation", "bootstrap")
-ORDER_TESTS: set[str] = set()  # tests that use only the order of differences, which may therefore be infinite
-
-
-def significance_test(name: str, *, order_only: bool = False) -> Callable[[Test], Test]:
-    """Register the decorated test under ``name``; ``order_only`` marks tests that accept infinite differences."""
-
-    def register(function: Test) -> Test:
-        TESTS[name] = function
-        ORDER_TESTS.update({name} if order_only else ())
-        return function
-
-    return register
 
 
 def run_test(name: str, differences: Floats | Differences, options: ResamplingOptions | None = None) -> PValues:
@@ -74,14 +62,11 @@ def run_test(name: str, differences: Floats | Differences, options: ResamplingOp
     if not differences.n:
         return PValues(np.full(d.shape[1], np.nan))
     undefined = np.isnan(d).any(axis=0) if name in ORDER_TESTS else ~np.isfinite(d).all(axis=0)
-    test = _remembered_test if name in RESAMPLING_TESTS and is_remembering() else _test
-    found = test(name, differences if name in ORDER_TESTS else differences.finite(), options or ResamplingOptions())
+    differences = differences if name in ORDER_TESTS else differences.finite()
+    test = functools.partial(_remembered_test, name) if name in RESAMPLING_TESTS and is_remembering() else TESTS[name]
+    found = test(differences, options or ResamplingOptions())
     p = np.where(undefined, np.nan, found.p)
     return PValues(np.clip(p, SMALLEST_P, 1.0), found.resamples)
-
-
-def _test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
-    return TESTS[name](differences, options)
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
@@ -92,14 +77,13 @@ def _remembered_test(name: str, differences: Differences, options: ResamplingOpt
     keys = [digest_of(*about, one, *(columns[at] for at in pair)) for one, pair in zip(scale, of.tolist(), strict=True)]
 
     def compute(missing: list[int]) -> list[tuple[float, ...]]:
-        found = _test(name, differences.take(missing), options)
+        found = TESTS[name](differences.take(missing), options)
         return [(p, float(found.resamples)) for p in found.p.tolist()]
 
     p, resamples = np.array(remembered(keys, compute), np.float64).reshape(-1, 2).T
     return PValues(p, int(resamples[0]))
 
 
-@significance_test("permutation")
 def permutation(differences: Differences, options: ResamplingOptions) -> PValues:
     """Return p of the randomisation test of the mean: under the null, the sign of every d_i is random.
 
@@ -116,7 +100,6 @@ def permutation(differences: Differences, options: ResamplingOptions) -> PValues
     return PValues((extreme + 1) / (resamples + 1), resamples)
 
 
-@significance_test("bootstrap")
 def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
     """Return p of the shift bootstrap of the mean: (count + 1) / (B + 1).
 
@@ -131,7 +114,6 @@ def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
     return PValues((_count_extreme(differences, shifted) + 1) / (resamples + 1), resamples)
 
 
-@significance_test("t")
 def paired_t(differences: Differences, _options: ResamplingOptions) -> PValues:
     """Return p of Student's t = mean / (sd / sqrt(n)) with n - 1 degrees of freedom; NaN for one unit.
 
@@ -146,19 +128,6 @@ def paired_t(differences: Differences, _options: ResamplingOptions) -> PValues:
     return PValues(np.where(constant, np.where(zero, 1.0, 0.0), t_both_tails(mean / error, n - 1)))
 
 
-@significance_test("wilcoxon", order_only=True)
-def wilcoxon(differences: Differences, _options: ResamplingOptions) -> PValues:
-    """Return p of Wilcoxon's signed-rank test without zeros: exact up to 12 units, then normal with tie correction."""
-    return _signed_rank_tests(differences, rank_zeros=False)
-
-
-@significance_test("wilcoxon-pratt", order_only=True)
-def wilcoxon_pratt(differences: Differences, _options: ResamplingOptions) -> PValues:
-    """Return p of Wilcoxon's signed-rank test with zeros ranked, then dropped (Pratt 1959)."""
-    return _signed_rank_tests(differences, rank_zeros=True)
-
-
-@significance_test("sign", order_only=True)
 def sign(differences: Differences, _options: ResamplingOptions) -> PValues:
     """Return p of the sign test: are positive and negative differences equally frequent? 1 without either.
 
@@ -168,7 +137,6 @@ def sign(differences: Differences, _options: ResamplingOptions) -> PValues:
     return PValues(_binomial((d > rounding).sum(axis=0), (d < -rounding).sum(axis=0)))
 
 
-@significance_test("mcnemar")
 def mcnemar(differences: Differences, _options: ResamplingOptions) -> PValues:
     """Return p of McNemar's test for 0/1 metrics: chi-square (n10 - n01)^2 / (n10 + n01), exact if n10 + n01 < 25."""
     d = differences.matrix
@@ -201,7 +169,9 @@ def mcnemar_p(
     """
     discordant = wins + losses
     is_exact = discordant < EXACT_DISCORDANT if exact is None else np.full(discordant.shape, exact)
-    p: Floats = chi2_tail(np.abs(mcnemar_signed(wins, losses, correction=correction)), 1)
+    from scipy.special import chdtrc  # late: other tests do without SciPy, whose import takes long
+
+    p: Floats = chdtrc(1, np.abs(mcnemar_signed(wins, losses, correction=correction)))
     p[is_exact] = _binomial(wins[is_exact].astype(np.intp), losses[is_exact].astype(np.intp))
     return np.clip(p, SMALLEST_P, 1.0)
 
@@ -222,6 +192,17 @@ def mcnemar_signed(
     by = np.maximum(np.abs(ahead) - 1, 0) if correction else np.abs(ahead)
     signed: Floats = np.sign(ahead) * by**2 / np.where(discordant > 0, discordant, 1)
     return signed
+
+
+def t_both_tails(t: Floats | float, freedom: float) -> Any:
+    """Return P(|T| > |t|), a two-sided p-value, for Student's T with ``freedom`` degrees of freedom.
+
+    >>> round(float(t_both_tails(2.0, 10.0)), 9)
+    0.073388035
+    """
+    from scipy.special import stdtr
+
+    return 2 * stdtr(freedom, -np.abs(t))
 
 
 def p_value(p: float) -> str:
@@ -258,14 +239,16 @@ def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats
 
 def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
     """Return the exact two-sided p-value of ``wins`` heads and ``losses`` tails of a fair coin, elementwise."""
-    p: Floats = np.minimum(1.0, 2 * coin_cdf(np.minimum(wins, losses), wins + losses))
+    from scipy.special import bdtr
+
+    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5))
     return p
 
 
-def _signed_rank_tests(differences: Differences, *, rank_zeros: bool) -> PValues:
-    """Return p of Wilcoxon's signed-rank test for each column of differences.
+def wilcoxon(differences: Differences, _options: ResamplingOptions, *, rank_zeros: bool = False) -> PValues:
+    """Return p of Wilcoxon's signed-rank test: exact up to 12 units, then normal with tie correction.
 
-    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt).
+    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt 1959).
     """
     columns = zip(differences.matrix.T, differences.scale.tolist(), strict=True)
     return PValues(np.array([_wilcoxon(d, scale, rank_zeros=rank_zeros) for d, scale in columns]))
@@ -287,4 +270,61 @@ def _wilcoxon(d: Floats, scale: float, *, rank_zeros: bool) -> float:
         patterns = np.abs(signed_sums(np.abs(ranks)[:, None])[0])
         return float(np.count_nonzero(patterns >= observed - 1e-9) / patterns.size)
     # The variance of W+ - W- is the sum of squared mid-ranks, which accounts for ties and zeros.
-    return 2 * float(normal_cdf(-observed / np.sqrt(np.sum(ranks**2))))
+    return 2 * NormalDist().cdf(-observed / float(np.sqrt(np.sum(ranks**2))))
+
+
+TESTS: dict[str, Test] = {
+    "permutation": permutation,
+    "bootstrap": bootstrap,
+    "t": paired_t,
+    "wilcoxon": wilcoxon,
+    "wilcoxon-pratt": functools.partial(wilcoxon, rank_zeros=True),
+    "sign": sign,
+    "mcnemar": mcnemar,
+}
+RESAMPLING_TESTS = ("permutation", "bootstrap")
+ORDER_TESTS = ("wilcoxon", "wilcoxon-pratt", "sign")  # use only the order of differences, which may be infinite
+
+
+def adjust(p: Floats, method: str = "holm") -> Floats:
+    """Return the p-values adjusted for multiple comparisons by ``method`` (a key of ``CORRECTIONS``), in their order.
+
+    A NaN stays NaN and does not count as a comparison.
+
+    >>> adjust(np.array([0.01, 0.04, 0.03, 0.005])).round(6).tolist()
+    [0.03, 0.06, 0.06, 0.02]
+    """
+    if method not in CORRECTIONS:
+        raise UsageError("U107", f"there is no correction '{method}'", hint=suggest(method, CORRECTIONS))
+    p = np.asarray(p, dtype=np.float64)
+    defined = np.flatnonzero(~np.isnan(p))
+    order = defined[np.argsort(p[defined], kind="stable")]
+    adjusted = p.copy()
+    adjusted[order] = np.minimum(1.0, CORRECTIONS[method](p[order]))
+    return adjusted
+
+
+def holm(ascending: Floats) -> Floats:
+    """Return max over j' <= j of (m - j' + 1) p_(j') for the j-th of m ascending p-values (Holm); it may exceed 1.
+
+    This has the guarantee of Bonferroni with at least its power.
+    """
+    return np.maximum.accumulate(ascending * np.arange(ascending.size, 0, -1))
+
+
+def bh(ascending: Floats) -> Floats:
+    """Return min over j' >= j of m p_(j') / j' for the j-th of m ascending p-values (Benjamini-Hochberg).
+
+    This bounds the expected share of false rejections among all rejections, for independent comparisons.
+    """
+    m = ascending.size
+    return np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
+
+
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {  # of ascending p-values; results may exceed 1
+    "holm": holm,
+    "bonferroni": lambda p: p * p.size,  # bounds the probability of any false rejection, whatever the dependence
+    "bh": bh,
+    "by": lambda p: bh(p) * np.sum(1.0 / np.arange(1, p.size + 1)),  # as bh, for any dependence (Benjamini-Yekutieli)
+    "none": lambda p: p,
+}

@@ -11,7 +11,7 @@ from recassay.comparison.across import across
 from recassay.errors import UsageError
 from recassay.results.score_set import Place, ScoreSet
 from recassay.results.scores import Scores, Summary
-from recassay.stats.friedman import nemenyi_p, range_tail
+from recassay.stats.over_datasets import nemenyi_p, range_tail
 
 WORKED = [[0.50, 0.45, 0.40], [0.62, 0.60, 0.61], [0.30, 0.35, 0.25], [0.81, 0.70, 0.72], [0.45, 0.40, 0.30]]
 WORKED.append([0.70, 0.62, 0.55])

@@ -13,10 +13,9 @@ import recassay as ra
 from recassay.api.compare import compare
 from recassay.errors import UsageError
 from recassay.report.content import wording
-from recassay.stats.adjustment import adjust
 from recassay.stats.differences import Differences
 from recassay.stats.intervals import intervals
-from recassay.stats.significance import run_test
+from recassay.stats.significance import adjust, run_test
 
 A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
 B = np.array([0.45, 0.60, 0.35, 0.70, 0.40, 0.62, 0.55, 0.33])

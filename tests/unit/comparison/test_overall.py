@@ -10,7 +10,7 @@ import recassay as ra
 from recassay.comparison.overall import fronts, standing
 from recassay.errors import UsageError
 from recassay.results.scores import Scores, Summary
-from recassay.stats.agreement import kendall
+from recassay.stats.ranks import kendall
 
 BETTER = {"precision": True, "ndpm": False, "perplexity": False, "rbp_residual": None}
 

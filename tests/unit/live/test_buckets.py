@@ -4,7 +4,7 @@ import numpy as np
 
 from recassay.live.buckets import Buckets, Period
 from recassay.live.events.durations import DAY, HOUR, MINUTE
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 
 def add(store, begins, arm="a"):

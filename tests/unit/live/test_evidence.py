@@ -10,7 +10,7 @@ from recassay.live.evidence import Evidence
 from recassay.live.rules import Rule, parse_rule, read_rules
 from recassay.live.table import decision_text
 from recassay.stats.anytime import anytime_bounds, boundary
-from recassay.stats.group_sums import GroupSums
+from recassay.stats.exact_sums import GroupSums
 
 LIMITS = {"hit@10": (0.0, 1.0)}
 

@@ -7,7 +7,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from recassay.errors import UsageError
-from recassay.stats.adjustment import CORRECTIONS, adjust
+from recassay.stats.significance import CORRECTIONS, adjust
 
 P = np.array([0.01, 0.04, 0.03, 0.005])
 

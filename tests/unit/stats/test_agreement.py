@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recassay.stats.agreement import kendall, kendall_interval
+from recassay.stats.ranks import kendall, kendall_interval
 
 
 def test_the_interval_is_that_of_tau_without_each_pair():

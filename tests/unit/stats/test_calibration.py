@@ -10,10 +10,9 @@ import itertools
 import numpy as np
 import pytest
 
-from recassay.stats.adjustment import CORRECTIONS, adjust
 from recassay.stats.intervals import intervals
 from recassay.stats.resampling import ResamplingOptions
-from recassay.stats.significance import TESTS, run_test
+from recassay.stats.significance import CORRECTIONS, TESTS, adjust, run_test
 
 STUDIES = 2_000
 FEW = ResamplingOptions(seed=1, resamples=499)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recassay.errors import UsageError
-from recassay.stats.effects import EFFECTS, effect_size
+from recassay.stats.differences import EFFECTS, effect_size
 
 A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
 B = np.array([0.45, 0.60, 0.35, 0.70, 0.40, 0.62, 0.55, 0.33])

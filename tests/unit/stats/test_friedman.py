@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from recassay.errors import UsageError
-from recassay.stats.friedman import exact_p, friedman, nemenyi_q
+from recassay.stats.over_datasets import exact_p, friedman, nemenyi_q
 
 TABLE = np.array(
     [

@@ -51,7 +51,7 @@ def test_weights_enter_the_standard_error_as_in_moments():
     sums = InfluenceSums.of(values, weights, totals)
     found = group(values, weights=weights)
     assert found.mean == pytest.approx(np.average(values, weights=weights))
-    assert found.error == pytest.approx(sums.standard_error)
+    assert found.error == pytest.approx(sums.moments.standard_error)
 
 
 def test_a_root_mean_square_has_the_error_of_its_root():

@@ -30,7 +30,7 @@ def test_worked_t_interval():
 
 def test_worked_acceleration():
     """This is the acceleration of the influences; that of the jackknife has the same size."""
-    assert totals_and_influence(D)[1].acceleration == pytest.approx(-0.030561, abs=5e-7)
+    assert totals_and_influence(D)[1].moments.acceleration == pytest.approx(-0.030561, abs=5e-7)
 
 
 def test_a_mean_is_rounded_once():
@@ -40,15 +40,15 @@ def test_a_mean_is_rounded_once():
 
 def test_without_weights_every_unit_has_weight_one():
     assert Totals.of(D[:3]) + Totals.of(D[3:], np.ones(5)) == Totals.of(D)
-    assert totals_and_influence(D)[1].curvature == 0.0
-    assert totals_and_influence(D, np.full(8, 3.0))[1].curvature == pytest.approx(0, abs=1e-15)
+    assert totals_and_influence(D)[1].moments.curvature == 0.0
+    assert totals_and_influence(D, np.full(8, 3.0))[1].moments.curvature == pytest.approx(0, abs=1e-15)
 
 
 def test_influence_sums_without_weights_use_the_unweighted_mean_of_weighted_totals():
     weights = np.array([0, 0, 0, 0, 0, 0, 1, 1000.0])
     plain = InfluenceSums.of(D, None, Totals.of(D, weights))
     assert plain.estimate == Totals.of(D).mean
-    assert plain.standard_error == pytest.approx(D.std(ddof=1) / math.sqrt(8), rel=1e-14)
+    assert plain.moments.standard_error == pytest.approx(D.std(ddof=1) / math.sqrt(8), rel=1e-14)
 
 
 @pytest.mark.parametrize("method", ["abc", "normal", "bootstrap"])
@@ -57,7 +57,7 @@ def test_influence_sums_without_weights_use_the_unweighted_mean_of_weighted_tota
 )
 def test_fewer_than_two_units_with_a_weight_have_no_interval(method, values, weights):
     assert np.isnan(bounds(values, weights, method)).all()
-    assert totals_and_influence(values, weights)[1].standard_error >= 0 or not sum(weights)
+    assert totals_and_influence(values, weights)[1].moments.standard_error >= 0 or not sum(weights)
 
 
 @pytest.mark.parametrize("method", ["abc", "normal"])
@@ -81,9 +81,9 @@ def test_scaling_values_by_a_power_of_two_does_not_change_skewness(power, weight
     totals, influence = totals_and_influence(D, weights)
     scaled_totals, scaled_influence = totals_and_influence(np.ldexp(D, power), weights)
     assert scaled_totals.mean == math.ldexp(totals.mean, power)
-    assert scaled_influence.acceleration == influence.acceleration
-    assert scaled_influence.curvature == influence.curvature
-    assert influence.acceleration != 0
+    assert scaled_influence.moments.acceleration == influence.moments.acceleration
+    assert scaled_influence.moments.curvature == influence.moments.curvature
+    assert influence.moments.acceleration != 0
     if abs(power) < 500:
         found = bounds(np.ldexp(D, power), weights, "abc")
         assert found == tuple(math.ldexp(bound, power) for bound in bounds(D, weights, "abc"))

@@ -186,7 +186,7 @@ def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums
         return {}
     totals = {key: sums.totals[key] for key in wanted}
     spreads: ColumnVariation = kept.summed(wanted, partial(_column_variation, metrics, totals, True))
-    return {key: spreads.of[key].standard_error for key in wanted}
+    return {key: spreads.of[key].moments.standard_error for key in wanted}
 
 
 def _bounds(

@@ -23,9 +23,8 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.departures import Departure, departs
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played
-from recassay.stats.adjustment import adjust
 from recassay.stats.anytime import TUNED_FOR, anytime_bounds
-from recassay.stats.significance import p_phrase
+from recassay.stats.significance import adjust, p_phrase
 
 DESCRIPTIVE = (
     "The curve describes the stream and is not a test: there are as many windows as events, each nearly equal to the "

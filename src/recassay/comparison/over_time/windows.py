@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.times import TimeValues
 from recassay.errors import UsageError
 from recassay.naming.grammar import check_word
-from recassay.stats._running import faded_sums, running_sums
+from recassay.stats.anytime import faded_sums, running_sums
 
 How = Literal["moving", "fading", "cumulative"]
 By = Literal["scored", "event", "time"]

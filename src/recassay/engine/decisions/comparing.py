@@ -21,8 +21,8 @@ from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
 from recassay.results.score_set import GIVEN, Place, ScoreSet
 from recassay.results.scores import Scores
-from recassay.stats.adjustment import holm
 from recassay.stats.resampling import Progress
+from recassay.stats.significance import holm
 
 LOCK = "study.lock.yaml"
 

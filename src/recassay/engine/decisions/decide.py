@@ -25,7 +25,7 @@ from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.score_set import AXES, Place, ScoreSet
-from recassay.stats.bayes import check_rope
+from recassay.stats.over_datasets import check_rope
 from recassay.stats.resampling import Progress
 
 DATASET = "dataset"

@@ -17,8 +17,7 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.stats.aggregation import RULES
-from recassay.stats.agreement import kendall
-from recassay.stats.ranks import rounded
+from recassay.stats.ranks import kendall, rounded
 from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 RESAMPLES = 2_000

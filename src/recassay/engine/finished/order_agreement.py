@@ -14,8 +14,7 @@ from recassay.engine.finished.read import METRIC, FinishedScores, means_table
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
-from recassay.stats.agreement import kendall, kendall_interval, kendall_taus
-from recassay.stats.ranks import rounded
+from recassay.stats.ranks import kendall, kendall_interval, kendall_taus, rounded
 from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 

@@ -15,7 +15,7 @@ from recassay.metrics.describe import describe
 from recassay.metrics.registry import parse_metric
 from recassay.report.content import wording
 from recassay.results.scores import PLACES, Scores
-from recassay.stats.agreement import kendall
+from recassay.stats.ranks import kendall
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison

@@ -18,7 +18,7 @@ from recassay.errors import printable
 from recassay.report.content import wording
 from recassay.report.tables.shrinking import ShrinkingTable
 from recassay.report.tables.text import bare_table
-from recassay.stats.friedman import Friedman
+from recassay.stats.over_datasets import Friedman
 
 SYSTEM_WIDTH = 24
 EFFECTS = {"rank_biserial": "rank-biserial"}

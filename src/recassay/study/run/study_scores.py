@@ -24,7 +24,7 @@ from recassay.results.design_scores import DesignScore
 from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
 from recassay.stats.intervals import intervals, means
-from recassay.stats.pooled import defined_weights, pooled_values
+from recassay.stats.moments import defined_weights, pooled_values
 from recassay.study.config.schema import Judge
 
 Key = tuple[str, str]  # system, metric

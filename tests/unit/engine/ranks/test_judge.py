@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError, UsageError
-from recassay.stats.agreement import kendall
+from recassay.stats.ranks import kendall
 
 LOG = log(users=300, items=90, events=7_000, seed=2)
 FOLD = ra.split.random(test=0.2, seed=7)(LOG)[0]
