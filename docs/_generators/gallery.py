@@ -6,7 +6,7 @@ from pathlib import Path
 
 from recassay.reproduction.page import gallery_index, gallery_page
 from recassay.reproduction.paper import read_paper
-from recassay.reproduction.results import FIGURES, LOCK, read_reproduction
+from recassay.reproduction.run import FIGURES, LOCK, read_reproduction
 
 HOME = Path(__file__).resolve().parents[2] / "reproductions"
 

@@ -23,7 +23,7 @@ def test_stored_verdicts_are_listed(recassay):
 
 
 def test_a_check_that_finds_changed_claims_ends_with_status_one(recassay, monkeypatch):
-    monkeypatch.setattr("recassay.reproduction.results.claims_digest", lambda _: "another")
+    monkeypatch.setattr("recassay.reproduction.run.claims_digest", lambda _: "another")
     answer = recassay("reproduce", "time-to-split", "--check")
     assert answer.code == 1
     assert "the sources or claims in its file changed" in answer.out

@@ -74,7 +74,7 @@ def _stored(name: str | None, check: bool, as_json: bool) -> None:
     With ``check`` also print what is outdated, and exit with status 1 if anything is.
     """
     from recassay.reproduction.paper import find_paper, paper_files
-    from recassay.reproduction.results import is_outdated, read_reproduction
+    from recassay.reproduction.run import is_outdated, read_reproduction
 
     files = [find_paper(name)] if name else [find_paper(str(path)) for path in paper_files()]
     rows: list[dict[str, Any]] = []

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from recassay.errors import printable
 from recassay.report.tables.text import bare_table
-from recassay.reproduction.claims import WORDS, Case, ClaimVerdict
-from recassay.reproduction.paper import PaperClaim
-from recassay.reproduction.results import Reproduction
+from recassay.reproduction.paper import WORDS, Case, ClaimVerdict, PaperClaim
+from recassay.reproduction.run import Reproduction
 
 MOST_CASES = 16  # that the page lists of one claim
 

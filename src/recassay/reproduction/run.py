@@ -1,18 +1,153 @@
-"""A reproduction from the data to the verdicts; what was stored and still fits is not computed again."""
+"""A reproduction from data to verdicts, and the small folder of its results: verdicts, tables, figures, a lock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from recassay.data.io.manifest import require_own_folder
+import polars as pl
+
+from recassay._version import __version__
+from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io.manifest import recording, require_own_folder
+from recassay.errors import InputError, UsageError
+from recassay.report.content.csv_text import csv_text
 from recassay.report.figures.draw import panels
 from recassay.report.figures.export import standalone
-from recassay.reproduction.claims import verdict_on
-from recassay.reproduction.paper import Figure, PaperFile
-from recassay.reproduction.results import Reproduction, build_lock, code_version, write_reproduction
+from recassay.reproduction.paper import ClaimVerdict, Figure, PaperFile, verdict_on
 from recassay.reproduction.sources import Sources
 from recassay.results.exhibit import Exhibit
+from recassay.study.store.folder import digest_of
+
+VERDICTS, LOCK, TABLES, FIGURES = "verdicts.json", "lock.json", "tables", "figures"
+LIBRARIES = ("numpy", "scipy", "polars")
+PERSONAL = ("user", "user_id", "item", "item_id", "session")  # columns that no kept table may have
+MOST_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The results of a paper: a verdict on each claim, the seconds of each source, and the lock."""
+
+    file: PaperFile
+    verdicts: tuple[ClaimVerdict, ...]
+    seconds: Mapping[str, float]
+    lock: Mapping[str, Any]
+
+    def added(self, verdict: ClaimVerdict) -> bool:
+        """Return whether a verdict is on a claim that is not the paper's."""
+        return self.file.paper.claims[verdict.name].added
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain values for JSON."""
+        return {
+            "paper": self.file.name,
+            "quick": self.lock["quick"],
+            "claims": {one.name: one.to_dict() for one in self.verdicts},
+            "seconds": {name: round(seconds, 1) for name, seconds in self.seconds.items()},
+        }
+
+
+def claims_digest(file: PaperFile) -> str:
+    """Return a digest of the sources, claims and figures in a paper's file.
+
+    The explanations of claims do not count, nor do keys that are left out: a new kind of source changes no digest.
+    """
+    paper = file.paper
+    texts = ("why", "tolerance", "claim", "where", "unlike")
+    claims = {name: one.model_dump(exclude=set(texts), exclude_defaults=True) for name, one in paper.claims.items()}
+    sources = {name: one.model_dump(exclude_defaults=True) for name, one in paper.sources.items()}
+    return digest_of(
+        sources, claims, {name: one.model_dump(exclude_defaults=True) for name, one in paper.figures.items()}
+    )
+
+
+def code_version() -> str:
+    """Return the commit of the sources, with a "+" if they differ from it; the version where there is no checkout."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return __version__
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    answer = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True)
+    return answer.stdout.strip() or __version__
+
+
+def build_lock(
+    file: PaperFile, sources: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], *, quick: bool
+) -> dict[str, Any]:
+    """Return what the results of a paper depend on, as plain values.
+
+    These are versions, the commit of the code, a digest of the claims, and what each source was made from
+    (``sources``). A digest of each of its ``tables`` says whether another run found the same numbers.
+    """
+    return {
+        "paper": file.name,
+        "quick": quick,
+        "claims": claims_digest(file),
+        "code": code_version(),
+        "versions": {"recassay": __version__, "python": platform.python_version()}
+        | {library: version(library) for library in LIBRARIES},
+        "sources": dict(sources),
+        "tables": {name: digest_of(table.write_json()) for name, table in tables.items()},
+    }
+
+
+def write_reproduction(
+    found: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
+) -> None:
+    """Write the verdicts, the kept ``tables`` and the ``figures`` (SVG), both by name, into a folder.
+
+    The lock file is written last, because results without it are incomplete.
+    """
+    home = make_folder(folder)
+    with recording(home) as manifest:
+        manifest.remove(home / LOCK)
+        for name, table in tables.items():
+            _require_small(name, table)
+            write_text(csv_text(table), make_folder(home / TABLES) / f"{name}.csv")
+        for name, picture in figures.items():
+            write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
+        write_json(found.to_dict(), home / VERDICTS)
+        write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+        manifest.write()
+
+
+def _require_small(name: str, table: pl.DataFrame) -> None:
+    """Raise U262 for a kept table with ids of users or items, or with more rows than a summary has."""
+    personal = [column for column in table.columns if column.lower() in PERSONAL]
+    if personal or table.height > MOST_ROWS:
+        what = f"has a column '{personal[0]}'" if personal else f"has {table.height:,} rows, more than {MOST_ROWS:,}"
+        hint = "keep a summary of it: a query with GROUP BY"
+        raise UsageError("U262", f"the kept table {name} {what}", where=f"sources.{name}.keep", hint=hint)
+
+
+def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
+    """Return the results in a folder; raise I395 if there are none, or if they cannot be read."""
+    try:
+        lock, content = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (LOCK, VERDICTS))
+        claims = file.paper.claims
+        verdicts = tuple(ClaimVerdict.from_dict(name, one, claims.get(name)) for name, one in content["claims"].items())
+        return Reproduction(file, verdicts, content["seconds"], lock)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "I395",
+            f"there are no results of {file.name} that can be read: {type(error).__name__}: {error}",
+            where=str(folder),
+            hint=f"make them: recassay reproduce {file.name} --data DIR -o FOLDER",
+        ) from None
+
+
+def is_outdated(found: Reproduction) -> bool:
+    """Return whether the sources or claims in a paper's file have changed since its results were stored."""
+    return bool(found.lock["claims"] != claims_digest(found.file))
+
 
 RESULT = "result"  # the folder, below that of a reproduction, with what is small enough to be kept
 

@@ -11,11 +11,9 @@ import pytest
 
 import recassay as ra
 from recassay.errors import InputError, UsageError
-from recassay.reproduction.claims import verdict_on
 from recassay.reproduction.page import gallery_index, gallery_page, number
-from recassay.reproduction.paper import PaperClaim, find_paper, read_paper
-from recassay.reproduction.results import PERSONAL, code_version, is_outdated, read_reproduction
-from recassay.reproduction.run import reproduce
+from recassay.reproduction.paper import PaperClaim, find_paper, read_paper, verdict_on
+from recassay.reproduction.run import PERSONAL, code_version, is_outdated, read_reproduction, reproduce
 from recassay.reproduction.sources import Sources
 
 PAPERS = sorted((Path(__file__).parents[3] / "reproductions").glob("*.yaml"))
@@ -164,10 +162,10 @@ def test_results_are_outdated_when_claims_change_but_not_when_an_explanation_doe
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_the_lock_names_the_commit_or_without_a_checkout_the_version(tmp_path, monkeypatch, changed):
-    file = tmp_path / "src/recassay/reproduction/results.py"
+    file = tmp_path / "src/recassay/reproduction/run.py"
     file.parent.mkdir(parents=True)
     file.write_text("first")
-    monkeypatch.setattr("recassay.reproduction.results.__file__", str(file))
+    monkeypatch.setattr("recassay.reproduction.run.__file__", str(file))
     assert code_version() == ra.__version__
     run = functools.partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True, text=True)
     run(["git", "init", "-q"])
