@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.engine.lists.means import standard_error
+from recassay.engine.finish import standard_error
 from recassay.stats.intervals import bounds_from_moments, intervals, means
 from recassay.stats.moments import InfluenceSums, Totals
 

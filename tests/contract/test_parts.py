@@ -17,7 +17,6 @@ from recassay.data.read import read_interactions, read_items, read_run, read_tru
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.parts import concat_parts
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric, truth_statistics_for
@@ -88,9 +87,9 @@ def in_parts(job, run, truth, dealt, log=None):
             Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users))
         )
 
-    one = concat_parts([part(users) for users in dealt])
+    one = reduce(add, [part(users) for users in dealt])
     assert one.units.equals(whole.queries)
-    return job.combine("mine", one.columns, one.tally)
+    return job.combine("mine", one)
 
 
 def counted(log, dealt):
@@ -204,7 +203,7 @@ def test_parts_travel(tables):
     part = job.judge_part(run, truth)
     sent = pickle.loads(pickle.dumps(part))
     assert sent.units.equals(part.units)
-    same(job.combine("mine", sent.columns, sent.tally), job.judge(run, truth))
+    same(job.combine("mine", sent), job.judge(run, truth))
 
 
 STRANGE = {

@@ -4,6 +4,8 @@ The rows are in ``traps``; ``docs/howto/what-recassay-notices.md`` is made of th
 """
 
 import sys
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +16,6 @@ from recassay.data.io import open_table
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.parts import concat_parts
 from recassay.errors import CODES
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import truth_statistics_for
@@ -74,10 +75,10 @@ def test_of_parts_of_users_the_same_is_said_as_of_all(trap, tmp_path):
         return job.judge_part(lists, Truth.from_frame(own(answers.frame()), remarks=answers.remarks))
 
     everyone = pl.concat([rows["user_id"], answers["user_id"]]).unique().sort()
-    whole = concat_parts([part(everyone)])
-    dealt = concat_parts([part(everyone[begin : begin + 13]) for begin in range(0, everyone.len(), 13)])
+    whole = part(everyone)
+    dealt = reduce(add, (part(everyone[begin : begin + 13]) for begin in range(0, everyone.len(), 13)))
     assert (
-        job.combine("run", dealt.columns, dealt.tally).findings
+        job.combine("run", dealt).findings
         == job.judge(Run.from_frame(run, "run", order="row" if conventions.order == "row" else None), truth).findings
     )
-    assert repr(dealt.tally.alignment) == repr(whole.tally.alignment)
+    assert repr(dealt.counts.alignment) == repr(whole.counts.alignment)

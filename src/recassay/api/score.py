@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from recassay.api.choice import choose
 from recassay.data.read import Columns, RunSource, TableSource
-from recassay.engine.lists.job import Report
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest, with_user_groups
 from recassay.engine.lists.until import Until
 from recassay.engine.options import (
@@ -26,6 +25,7 @@ from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores
 from recassay.stats.intervals import Uncertainty
+from recassay.threads import StageProgress
 
 
 @checks_types
@@ -68,7 +68,7 @@ def score(
     negative: choices.Negative = "error",
     first_hits: bool = False,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: StageProgress | None = None,
     reading: ReadOptions | None = None,
     conventions: ConventionOptions | None = None,
     uncertainty: Uncertainty | None = None,

@@ -13,14 +13,11 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from recassay.backends.columns import ColumnStore
 from recassay.backends.local import LocalBackend
 from recassay.data.chunks import TableChunks, chunk_boundaries, require_one_type
 from recassay.data.distances import validated_distances
@@ -30,12 +27,12 @@ from recassay.data.population import of_known_users
 from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.finish import assemble
 from recassay.engine.lists.job import Job, Judgement, cumulative_progress
-from recassay.engine.lists.parts import PartialCounts
 from recassay.engine.lists.score import ScoreRequest
 from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
-from recassay.engine.lists.summary import assemble
+from recassay.engine.tally import TallyFiles
 from recassay.errors import UsageError
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
@@ -258,15 +255,13 @@ class _ChunkedScoring:
             ends = chunk_boundaries(tables, available / ROW_COPIES)
             frames, truths, logs = lists.cut(ends), truth.cut(ends), log.cut(ends)
             progress = self._progress(f"judging {name}", lists.rows)
-            store, total = ColumnStore(), list[PartialCounts]()
+            files = TallyFiles()
             for _ in range(len(ends) + 1):
                 run, rows = self._run(next(frames), name, origin)
-                part = self._with_log(next(logs)).judge_part(run, next(truths))
-                store.add(part)
-                total = [reduce(add, [*total, part.tally])]
+                files.add(self._with_log(next(logs)).judge_part(run, next(truths)))
                 if progress is not None:
                     progress(rows)
-            return self.job.combine(name, store.columns(), total[0])
+            return self.job.combine(name, files.whole(truth.users))
 
     def _run(self, frame: pl.DataFrame, name: str, origin: TableOrigin) -> tuple[Run, int]:
         """Return the lists in a frame as a run called ``name``, and the number of rows of the frame.

@@ -17,7 +17,7 @@ from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.backends.spark.sums import means_from_sums
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.parts import PartialCounts
-from recassay.engine.lists.summary import assemble
+from recassay.engine.finish import assemble
 from recassay.results.finding import Finding
 from recassay.results.scores import Summary
 from recassay.stats.intervals import LARGE, Uncertainty

@@ -37,7 +37,7 @@ from recassay.data.truth_statistics import TruthStatistics
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest
 from recassay.engine.lists.sources import TableOrigin
-from recassay.engine.lists.summary import score_settings
+from recassay.engine.finish import score_settings
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
 from recassay.metrics.context import Context

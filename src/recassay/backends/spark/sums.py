@@ -18,7 +18,7 @@ from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.means import MetricMeans
 from recassay.engine.lists.parts import ORDERS, Order, PartialCounts
-from recassay.engine.lists.summary import Bounds, interval_bounds, merge_findings, root_bounds, table_findings
+from recassay.engine.finish import Bounds, interval_bounds, merge_findings, root_bounds, table_findings
 from recassay.metrics.base import UnitMetric
 from recassay.portable import elementary
 from recassay.results.finding import Finding

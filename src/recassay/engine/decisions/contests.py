@@ -21,7 +21,7 @@ from recassay.data.io.file_names import text_of_file_name
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import read_parquet
 from recassay.engine.decisions.sudden_death import sudden_death
-from recassay.engine.lists.summary import merge_findings
+from recassay.engine.finish import merge_findings
 from recassay.errors import UsageError
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits

@@ -17,8 +17,7 @@ from recassay.comparison.sudden_death import SuddenDeath
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
 from recassay.engine.decisions.comparing import PlaceComparisons, compare_places
 from recassay.engine.decisions.contests import sudden_deaths
-from recassay.engine.lists.job import Report
-from recassay.engine.lists.summary import merge_findings
+from recassay.engine.finish import merge_findings
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -27,6 +26,7 @@ from recassay.results.finding import Finding
 from recassay.results.score_set import AXES, Place, ScoreSet
 from recassay.stats.over_datasets import check_rope
 from recassay.stats.resampling import Progress
+from recassay.threads import StageProgress
 
 DATASET = "dataset"
 
@@ -102,7 +102,7 @@ def decide(
     wanted: float | None = None,
     sudden_death: tuple[int, ...] | SuddenDeathOptions = (),
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: StageProgress | None = None,
 ) -> Decision:
     """Compare systems in every place (data set, split, ...), and measure how far the results agree between places.
 
@@ -141,7 +141,7 @@ def decide(
     return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests)
 
 
-def _stage(report: Report | None, name: str) -> Progress | None:
+def _stage(report: StageProgress | None, name: str) -> Progress | None:
     return None if report is None else lambda done, of: report(name, done, of)
 
 

@@ -21,8 +21,8 @@ from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.finish import ENOUGH_USERS, merge_findings
 from recassay.engine.lists.job import users_per_block
-from recassay.engine.lists.summary import ENOUGH_USERS, merge_findings
 from recassay.engine.ranks.judge import raise_if_queries_differ
 from recassay.engine.streams.result import Stream
 from recassay.errors import InputError, UsageError

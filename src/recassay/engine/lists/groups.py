@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.finish import interval_bounds, mean
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.means import mean
-from recassay.engine.lists.summary import interval_bounds
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.credit import Credit

@@ -10,8 +10,9 @@ Each run is aligned with the truth once. The result equals that of this loop, wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
-from recassay.engine.lists.means import ColumnMeans, MetricMeans
-from recassay.engine.lists.parts import ORDERS, Column, Columns, PartialCounts, PartialResult
+from recassay.engine.finish import mean, standard_error
+from recassay.engine.tally import ORDERS, Column, Columns, Counts, Tally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import Exposure, exposure_of
@@ -38,13 +39,13 @@ from recassay.results.finding import Finding
 from recassay.results.first_hits import SystemHits
 from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Summary, Values
-from recassay.threads import Progress, each_block
+from recassay.threads import Progress, StageProgress, each_block
 
 USERS_PER_BLOCK = 32_768
 ROWS_PER_BLOCK = 1 << 20
+KINDS: tuple[Literal["value"], Literal["weight"]] = ("value", "weight")
 
 ValuesByHeading = dict[str, Values]  # by heading
-Report = Callable[[str, int, int], None]  # stage, done, of
 
 
 def users_per_block(alignment: Alignment) -> int:
@@ -58,17 +59,17 @@ class Judgement:
     """The evaluation of one run: values and weights of all users by metric name, summary rows and findings.
 
     ``first_hits`` has the rank of each user's first relevant item, if the job asks for it. ``named`` says which
-    findings name each user, None if that is unknown, and ``tie_orders`` has the values of the main metric in the worst
-    and the best order of tied rows, if some tie. The run is not held and can be released.
+    findings name each user, and ``tie_orders`` has the values of the main metric in the worst and the best order of
+    tied rows, if some tie. The run is not held and can be released.
     """
 
     values: ValuesByHeading
     weights: ValuesByHeading
     rows: tuple[Summary, ...]
-    findings: tuple[Finding, ...] = field(default=())
-    first_hits: SystemHits | None = None
-    named: Marks | None = None
-    tie_orders: tuple[Values, Values] | None = None
+    findings: tuple[Finding, ...]
+    first_hits: SystemHits | None
+    named: Marks
+    tie_orders: tuple[Values, Values] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class Job:
     context: Context
     excludes: tuple[Exclusion, ...] = ()  # what the profile does not reproduce
     threads: int | None = None
-    progress: Report | None = None
+    progress: StageProgress | None = None
     first_hits_from: float | None = None
 
     @property
@@ -118,10 +119,9 @@ class Job:
 
     def judge(self, run: Run, truth: Truth) -> Judgement:
         """Return the values, means and findings of a run against the truth."""
-        whole = self.judge_part(run, truth, whole=True)
-        return self.combine(run.name, whole.columns, whole.tally)
+        return self.combine(run.name, self.judge_part(run, truth, whole=True))
 
-    def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> PartialResult:
+    def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> Tally:
         """Return the values and counts of the users in ``truth``, which may be only some of all users.
 
         An error for unusable input, such as no shared ids, is raised only if ``truth`` is the ``whole`` truth: a part
@@ -133,9 +133,9 @@ class Job:
         columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
         columns |= {("weight", heading): column for heading, column in weights.items()}
         columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
-        tally = self._tally(alignment, values)
-        columns["named", "users"] = named_users(self._check_input(alignment), tally.counted).astype(np.float64)
-        return PartialResult(truth.queries, columns, tally)
+        counts = self._counts(alignment, values)
+        columns["named", "users"] = named_users(self._check_input(alignment), counts.counted).astype(np.float64)
+        return Tally(truth.queries, columns, counts)
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
         """Return, per user, the rank of the first relevant item and the length of the list.
@@ -157,46 +157,40 @@ class Job:
         length[alignment.match >= 0] = alignment.judged_lengths
         return {("first", "rank"): rank, ("first", "length"): length}
 
-    def combine(self, name: str, columns: Columns, tally: PartialCounts) -> Judgement:
-        """Return the evaluation of the run ``name`` from ``columns``, the values of all users.
-
-        ``tally`` has the counts of the lists and users of all its parts, added up.
-        """
-        rows, findings = self.summarise(name, ColumnMeans(self.unit_metrics, columns), tally)
-        values: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
-        weights: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "weight"}
-        first = None
-        if self.first_hits_from is not None:
-            first = SystemHits(columns["first", "rank"], columns["first", "length"], tally.alignment.extra_queries)
-        named = columns.get(("named", "users"))
-        worst, best = (columns.get((order, self.main_metric)) for order in ORDERS)
-        return Judgement(
-            values, weights, rows, findings, first,
-            None if named is None else named.astype(np.uint8),
-            None if worst is None or best is None else (worst, best),
-        )  # fmt: skip
-
-    def summarise(
-        self, name: str, means: MetricMeans, tally: PartialCounts
-    ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
-        """Return the summary rows (means with counts) and the findings; raise for input that cannot be evaluated.
-
-        ``name`` is the run, ``means`` its means by metric, and ``tally`` the counts of its lists and users.
-        """
-        tally.raise_if_unusable(self.conventions)
-        rows = tuple(self._summary(name, heading, metric, tally, means) for heading, metric in self.metrics.items())
+    def combine(self, name: str, tally: Tally) -> Judgement:
+        """Return the evaluation of the run ``name`` from the tally of all users; raise for unusable input."""
+        counts, columns = tally.counts, tally.columns
+        counts.raise_if_unusable(self.conventions)
+        rows = tuple(self._summary(name, heading, metric, tally) for heading, metric in self.metrics.items())
         facts = Facts(
             name,
-            tally.alignment,
+            counts.alignment,
             self.conventions,
             rows,
             self.deepest,
-            tally.counted,
+            counts.counted,
             self.context.train,
-            {heading: _tie_range(means, heading) for heading in means.tie_order_headings},
-            self._exclusions(tally),
+            {heading: self._tie_range(columns, heading) for kind, heading in columns if kind == ORDERS[0]},
+            self._exclusions(counts),
         )
-        return rows, diagnose(facts)
+        values, weights = ({key[1]: column for key, column in columns.items() if key[0] == kind} for kind in KINDS)
+        first = None
+        if self.first_hits_from is not None:
+            first = SystemHits(columns["first", "rank"], columns["first", "length"], counts.alignment.extra_queries)
+        worst, best = (columns.get((order, self.main_metric)) for order in ORDERS)
+        return Judgement(
+            values, weights, rows, diagnose(facts), first, columns["named", "users"].astype(np.uint8),
+            None if worst is None or best is None else (worst, best),
+        )  # fmt: skip
+
+    def _tie_range(self, columns: Columns, heading: str) -> TieRange:
+        """Return the means of a metric in the worst and best order of ties, and twice the standard error of the mean.
+
+        Twice the standard error is about half the width of an interval.
+        """
+        metric, weights = self.unit_metrics[heading], columns.get(("weight", heading))
+        worst, best = sorted(mean(metric, columns[order, heading], weights) for order in ORDERS)
+        return TieRange(worst, best, 2 * standard_error(columns["value", heading]))
 
     def values(self, run: Run, truth: Truth) -> ValuesByHeading:
         """Return only the values of all users, by metric heading; metrics without a value per user are left out."""
@@ -223,10 +217,10 @@ class Job:
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)[0], self._exposures(alignment)
 
-    def _tally(self, alignment: Alignment, values: ValuesByHeading) -> PartialCounts:
+    def _counts(self, alignment: Alignment, values: ValuesByHeading) -> Counts:
         lengths, scores = alignment.judged_lengths, alignment.run.score_column
         cutoffs = {heading: metric.k for heading, metric in self.metrics.items()}
-        return PartialCounts(
+        return Counts(
             alignment.counts,
             SharedIds.of(alignment),
             alignment.unmatched,
@@ -250,17 +244,17 @@ class Job:
             if isinstance(metric, CatalogueMetric)
         }
 
-    def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
+    def _exclusions(self, counts: Counts) -> tuple[str, ...]:
         """Return, as texts, in which points the results differ from those of the library that the profile imitates.
 
-        Only points that these inputs (as counted in ``tally``) and metrics show are returned, such as tied scores.
+        Only points that these inputs (by their ``counts``) and metrics show are returned, such as tied scores.
         """
         present = {
-            "tied scores": tally.alignment.tied_rows,
-            "repeated items": tally.alignment.duplicate_rows,
-            "users without truth": tally.alignment.extra_queries,
-            "users without a hit": tally.some_zero,
-            "scores of 0 or less": tally.low_scores,
+            "tied scores": counts.alignment.tied_rows,
+            "repeated items": counts.alignment.duplicate_rows,
+            "users without truth": counts.alignment.extra_queries,
+            "users without a hit": counts.some_zero,
+            "scores of 0 or less": counts.low_scores,
         }
         names = {parse(heading).name for heading in self.metrics}
         return tuple(str(one) for one in self.excludes if present.get(one.when) and one.concerns(names))
@@ -292,37 +286,37 @@ class Job:
                 weights[heading] = np.concatenate(blocks)
         return values, weights
 
-    def _summary(self, name: str, heading: str, metric: Metric, tally: PartialCounts, means: MetricMeans) -> Summary:
-        """Return the summary row of one metric: its mean and its counts, without bounds.
-
-        The intervals are added later, for all systems together. ``tally`` has the counts and ``means`` the means of the
-        run.
-        """
-        counts = tally.alignment
+    def _summary(self, name: str, heading: str, metric: Metric, tally: Tally) -> Summary:
+        """Return the row of one metric: its mean and its counts. Bounds are added later, for all systems together."""
+        counts = tally.counts
         row = Summary(
             system=name,
             metric=heading,
             mean=float("nan"),
-            n=counts.lists,
-            missing=counts.missing,
-            short=tally.short[heading],
-            duplicate=counts.duplicate_rows,
+            n=counts.alignment.lists,
+            missing=counts.alignment.missing,
+            short=counts.short[heading],
+            duplicate=counts.alignment.duplicate_rows,
             undefined=0,
             higher_is_better=metric.higher_is_better,
-            parameters=metric.parameters | self._data_parameters(heading, metric, tally),
-            accompanying=metric.accompanying(tally.addends[heading], self.context),
+            parameters=metric.parameters | self._data_parameters(heading, metric, counts),
+            accompanying=metric.accompanying(counts.addends[heading], self.context),
         )
-        if isinstance(metric, CatalogueMetric):
-            return replace(row, mean=metric.measure(tally.exposures[heading].counts))
-        n, undefined = means.counts(heading)
-        skipped = counts.missing if getattr(metric, "missing", "zero") == "skip" else 0
-        return replace(row, mean=means.mean(heading), n=n, undefined=undefined - skipped)
+        if not isinstance(metric, UnitMetric):
+            assert isinstance(metric, CatalogueMetric), "a metric of lists is of users or of the catalogue"
+            return replace(row, mean=metric.measure(counts.exposures[heading].counts))
+        values, weights = tally.columns["value", heading], tally.columns.get(("weight", heading))
+        undefined = int(np.count_nonzero(np.isnan(values)))
+        skipped = row.missing if getattr(metric, "missing", "zero") == "skip" else 0
+        return replace(
+            row, mean=mean(metric, values, weights), n=values.size - undefined, undefined=undefined - skipped
+        )
 
-    def _data_parameters(self, heading: str, metric: Metric, tally: PartialCounts) -> dict[str, Value]:
+    def _data_parameters(self, heading: str, metric: Metric, counts: Counts) -> dict[str, Value]:
         """Return what a metric was computed over: the longest list, the catalogue, the features of items."""
-        found: dict[str, Value] = {PLACES: tally.longest} if metric.is_uncut else {}
+        found: dict[str, Value] = {PLACES: counts.longest} if metric.is_uncut else {}
         if isinstance(metric, CatalogueMetric):
-            found[CATALOGUE_ITEMS] = tally.exposures[heading].counts.size
+            found[CATALOGUE_ITEMS] = counts.exposures[heading].counts.size
         if "items" in metric.needed and (items := self.context.items) is not None:
             found[FEATURES] = f"{items.names.len():,} in {items.sources}"
         return found
@@ -348,7 +342,7 @@ class Job:
         return columns
 
 
-def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress | None:
+def cumulative_progress(report: StageProgress | None, stage: str, of: int) -> Progress | None:
     """Return a callback that adds up increments and reports how much of a stage is done; None without ``report``.
 
     ``stage`` names the stage, and ``of`` is the sum of all its increments.
@@ -363,12 +357,3 @@ def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress 
         report(stage, done, of)
 
     return add
-
-
-def _tie_range(means: MetricMeans, heading: str) -> TieRange:
-    """Return the means of a metric in the worst and best order of ties, and twice the standard error of the mean.
-
-    Twice the standard error is about half the width of an interval.
-    """
-    pair = means.mean(heading, "pessimistic"), means.mean(heading, "optimistic")
-    return TieRange(min(pair), max(pair), 2 * means.error(heading))

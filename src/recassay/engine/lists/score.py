@@ -25,10 +25,10 @@ from recassay.data.read import (
 )
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.finish import assemble
 from recassay.engine.lists.groups import GroupRules, ItemGroups, user_groups
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score_joins import TRUTH
-from recassay.engine.lists.summary import assemble
 from recassay.engine.lists.until import Until, score_until
 from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
 from recassay.errors import UsageError

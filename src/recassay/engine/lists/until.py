@@ -18,8 +18,8 @@ from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.finish import assemble
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.summary import assemble
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, Metric, UnitMetric
 from recassay.metrics.refusals import list_positions, raise_if_no_shared_user

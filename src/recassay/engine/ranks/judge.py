@@ -19,7 +19,7 @@ from recassay.data.standings import Standings
 from recassay.designs.expect import DesignResult, expect
 from recassay.designs.grammar import Design
 from recassay.designs.random_order import RandomOrders
-from recassay.engine.lists.summary import Bounds, interval_bounds
+from recassay.engine.finish import Bounds, interval_bounds
 from recassay.engine.options import DesignOptions, Execution
 from recassay.engine.ranks.sampling import SampledScores, sample
 from recassay.errors import InputError, UsageError

@@ -14,7 +14,7 @@ from recassay.comparison.overall import standing
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.data.stats import sequence_stats
-from recassay.engine.lists.summary import interval_bounds
+from recassay.engine.finish import interval_bounds
 from recassay.engine.sequences.generated import Systems, generated_by_system, require_sequence_fold
 from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import SEQUENCES_PER_BLOCK, sequence_metrics

@@ -20,7 +20,7 @@ from recassay.checks.base import diagnose
 from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
-from recassay.engine.lists.summary import interval_bounds
+from recassay.engine.finish import interval_bounds
 from recassay.engine.options import one_of
 from recassay.engine.sequences.generated import Systems, generated_by_system
 from recassay.engine.sequences.given import GivenData

@@ -16,7 +16,7 @@ from recassay.checks.base import DriftFacts, StreamFacts, diagnose
 from recassay.checks.drift import drifts
 from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
 from recassay.comparison.over_time.curves import exhibit, made_of, over_time
-from recassay.engine.lists.summary import interval_bounds, merge_findings
+from recassay.engine.finish import interval_bounds, merge_findings
 from recassay.engine.streams.result import mean
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.portable import elementary

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from recassay.engine.lists.summary import interval_bounds
+from recassay.engine.finish import interval_bounds
 from recassay.stats.intervals import Uncertainty
 
 

@@ -1,25 +1,27 @@
-"""Scores of all systems from values per user: intervals of every mean, from resamples shared by all systems."""
+"""Scores of all systems from the values of users: means, intervals from resamples that systems share, and findings."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks.base import CutoffFacts, FolderFacts, diagnose
-from recassay.engine.lists.job import Job, Judgement, Report
+from recassay.metrics.base import UnitMetric
 from recassay.portable import elementary
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
-from recassay.results.named_users import Marks
 from recassay.results.scores import Scores, Summary, Values
-from recassay.stats.intervals import Uncertainty, intervals, is_analytic
-from recassay.threads import each_block
+from recassay.stats.intervals import Uncertainty, intervals, is_analytic, means
+from recassay.threads import StageProgress, each_block
+
+if TYPE_CHECKING:
+    from recassay.engine.lists.job import Job, Judgement
 
 ENOUGH_USERS = 10  # fewer may have the same values by chance
 CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
@@ -60,17 +62,11 @@ def assemble(
         findings=merge_findings([*findings, *table_findings(rows, _same_values(judged))]),
         settings=score_settings(job, uncertainty, profile),
         first_hits=_first_hits(job, judged, units),
-        named=_named(judged),
+        named={name: one.named for name, one in judged.items()},
         tie_orders={
             (name, job.main_metric): one.tie_orders for name, one in judged.items() if one.tie_orders is not None
         },
     )
-
-
-def _named(judged: Mapping[str, Judgement]) -> dict[str, Marks] | None:
-    """Return the marks of users (which findings name them) by system; None if those of a system are unknown."""
-    marks = {name: one.named for name, one in judged.items() if one.named is not None}
-    return marks if len(marks) == len(judged) else None
 
 
 def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> FirstHits | None:
@@ -125,7 +121,7 @@ def interval_bounds(
     uncertainty: Uncertainty,
     powers: Mapping[str, float] | None = None,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: StageProgress | None = None,
     cells: int = CELLS,
 ) -> Bounds:
     """Return lower and upper bounds of every mean, by (system, metric); nothing if intervals are not wanted.
@@ -177,6 +173,24 @@ def interval_bounds(
     return {key: bounds for some in found for key, bounds in some.items()}
 
 
+def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
+    """Return the mean over the users for whom the metric is defined, or the power mean if the metric has a power."""
+    undefined = np.isnan(values)
+    if undefined.any():
+        values, weights = values[~undefined], None if weights is None else weights[~undefined]
+    column = values if metric.power == 1 else values**metric.power
+    result = float(means(column[:, None], None if weights is None else weights[:, None])[0])
+    return result if metric.power == 1 else elementary.power(result, 1 / metric.power)
+
+
+def standard_error(values: Values) -> float:
+    """Return the standard error of the mean of defined values; 0 for fewer than two, NaN if one is infinite."""
+    defined = values[~np.isnan(values)]
+    if np.isinf(defined).any():
+        return float("nan")
+    return float(defined.std(ddof=1) / np.sqrt(defined.size)) if defined.size > 1 else 0.0
+
+
 def _defined(column: Values) -> NDArray[np.bool_] | None:
     """Return a mask of the users who have a value; None if all have one, which their sum shows in one pass."""
     with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined
@@ -201,7 +215,7 @@ def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
     return (low, high) if power == 1 else tuple(elementary.power(np.maximum([low, high], 0.0), 1 / power).tolist())
 
 
-def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
+def _resampling(report: StageProgress | None) -> Callable[[int, int], None] | None:
     return None if report is None else lambda done, of: report("resampling users", done, of)
 
 

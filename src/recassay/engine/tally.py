@@ -1,0 +1,184 @@
+"""Tallies: the values of some users, and the counts of their lists. Tallies of other users can be added.
+
+Each user is in one part. Values are columns with a value per user: joined over the parts, they are the columns of the
+whole. Everything else adds up: counts, exposures, counts of checks, and whether run and truth share any ids, which no
+single part can decide. A run that is evaluated in one go is a single part.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import IO, Literal, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.checks.counts import CheckCounts
+from recassay.columnar.vocabulary import concat_ids
+from recassay.errors import InputError
+from recassay.metrics.align import AlignmentCounts, Conventions
+from recassay.metrics.base import Addend
+from recassay.metrics.catalogue.exposure import Exposure
+from recassay.metrics.refusals import SharedIds, raise_if_unusable
+from recassay.results.scores import Values
+
+Order = Literal["pessimistic", "optimistic"]  # of tied rows: the worst and the best possible
+ORDERS: tuple[Order, Order] = ("pessimistic", "optimistic")
+Column = tuple[
+    Literal["value", "weight", "first", "named"] | Order, str
+]  # kind and metric heading, or which part of it
+Columns = Mapping[Column, Values]
+Addable = TypeVar("Addable")
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts from the evaluation of some of the users, such as the number of short lists.
+
+    Those of several groups of users add up. ``short`` is the number of lists shorter than the cut-off, by metric.
+    ``addends`` are sums over users, by metric, from which numbers to report with the mean are computed, and
+    ``exposures`` say how often items are recommended. ``unmatched`` has, by error code, the error to raise if no id of
+    the training log (or of the item features) ever matches the run, or None once one has.
+    """
+
+    alignment: AlignmentCounts
+    shared_ids: SharedIds
+    unmatched: Mapping[str, InputError | None]
+    short: Mapping[str, int]
+    addends: Mapping[str, Mapping[str, Addend]]
+    exposures: Mapping[str, Exposure]
+    counted: CheckCounts
+    some_zero: bool  # some metric has a value of 0
+    low_scores: bool  # some score is 0 or less
+    longest: int  # the longest list of a user in the truth
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.alignment + other.alignment,
+            self.shared_ids + other.shared_ids,
+            _add_unmatched(self.unmatched, other.unmatched),
+            _add_by_name(self.short, other.short),
+            {heading: _add_by_name(addends, other.addends[heading]) for heading, addends in self.addends.items()},
+            _add_by_name(self.exposures, other.exposures),
+            _add_by_name(self.counted, other.counted),
+            self.some_zero or other.some_zero,
+            self.low_scores or other.low_scores,
+            max(self.longest, other.longest),
+        )
+
+    def raise_if_unusable(self, conventions: Conventions) -> None:
+        """Raise for input that cannot be evaluated; call it on the sum of all parts, as one part cannot show it."""
+        raise_if_unusable(self.alignment, self.shared_ids, conventions)
+        for error in self.unmatched.values():
+            if error is not None:
+                raise error
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The values (``columns``) and ``counts`` of some users (``units``).
+
+    Columns for the worst and best order of ties are absent if none of these users has ties.
+    """
+
+    units: pl.Series
+    columns: Columns
+    counts: Counts
+
+    def __add__(self, other: Tally) -> Tally:
+        """Return the tally of the users of both; the ids of the other's users are larger."""
+        keys = dict.fromkeys([*self.columns, *other.columns])
+        columns = {key: np.concatenate([self.column(key), other.column(key)]) for key in keys}
+        return Tally(concat_ids([self.units, other.units]), columns, self.counts + other.counts)
+
+    def column(self, key: Column) -> Values:
+        """Return the column ``key`` (kind, metric heading).
+
+        Without ties, the values in the worst and best order of ties are the plain ones. Any other column is absent only
+        if there are no users.
+        """
+        kind, heading = key
+        plain = ("value", heading) if kind in ORDERS else key
+        return self.columns.get(key, self.columns.get(plain, np.empty(0)))  # type: ignore[call-overload, no-any-return]
+
+
+class TallyFiles:
+    """A tally that grows part by part, with its columns in temporary files; a file is removed together with its array.
+
+    >>> TallyFiles().arrays()
+    {}
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[Column, IO[bytes]] = {}
+        self._counts: list[Counts] = []  # one, once there is a part
+
+    def add(self, part: Tally) -> None:
+        """Append the values of the users in a part to the columns, and add its counts."""
+        for key in part.columns:
+            if key not in self._files:
+                self._files[key] = self._new(key)
+        for key, file in self._files.items():
+            file.write(np.ascontiguousarray(part.column(key)).data)
+        self._counts = [reduce(add, [*self._counts, part.counts])]
+
+    def whole(self, units: pl.Series, order: NDArray[np.intp] | None = None) -> Tally:
+        """Return the tally of all users, ``units``, with arrays on disk; nothing can be added after that.
+
+        ``order`` has the position of each user among those that were added; by default they were added in this order.
+        """
+        return Tally(units, self.arrays(order), self._counts[0])
+
+    def arrays(self, order: NDArray[np.intp] | None = None) -> dict[Column, Values]:
+        """Return all columns as arrays on disk; ``order`` is that of :meth:`whole`."""
+        return {key: _mapped(file, order) for key, file in self._files.items()}
+
+    def _new(self, key: Column) -> IO[bytes]:
+        """Return a new file for a column.
+
+        A column for the best or worst order of ties begins as a copy of the plain column, because the users so far had
+        no ties.
+        """
+        file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (it stays open while it is filled)
+        kind, heading = key
+        values = self._files.get(("value", heading))
+        if kind in ORDERS and values is not None:
+            values.seek(0)
+            shutil.copyfileobj(values, file)
+        return file
+
+
+def _mapped(file: IO[bytes], order: NDArray[np.intp] | None) -> Values:
+    file.flush()
+    with file:
+        empty = file.tell() == 0
+        values = np.empty(0) if empty else np.asarray(np.memmap(file, np.float64, mode="r"))
+    if order is None or empty:
+        return values
+    sorted_file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (_mapped closes it)
+    sorted_file.write(values[order].data)
+    return _mapped(sorted_file, None)
+
+
+def _add_by_name(left: Mapping[str, Addable], right: Mapping[str, Addable]) -> dict[str, Addable]:
+    return {name: value + right[name] for name, value in left.items()}  # type: ignore[operator]
+
+
+def _add_unmatched(
+    left: Mapping[str, InputError | None], right: Mapping[str, InputError | None]
+) -> dict[str, InputError | None]:
+    """Return, by code, the errors of two groups of users about ids of a table that never matched the run.
+
+    A code has the value None if the ids matched in one of the groups. A group that lacks a code did not need these ids.
+    """
+    codes = dict.fromkeys([*left, *right])
+    return {
+        code: None if None in (left.get(code, 0), right.get(code, 0)) else left.get(code, right.get(code))
+        for code in codes
+    }
