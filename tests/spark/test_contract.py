@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.backends.spark import own_files
-from recassay.backends.spark import score as spark_score
+from recassay.backends.spark import tallies
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import parse_metrics
 from recassay.profiles import profiles
@@ -66,14 +65,14 @@ def everything(spark, tables):
 
 def test_every_metric_on_spark(everything):
     mine, theirs = everything
-    assert bits(mine.here()) == bits(theirs)
+    assert bits(mine) == bits(theirs)
 
 
 def test_every_metric_with_a_log_of_spark(spark, tables):
     """Tasks have the rows of their own users, and counts of all."""
     texts = {text: metric for text in DEFAULTS for metric in parse_metrics(text).values()}
     able = [text for text, metric in texts.items() if not metric.needs_whole_log]
-    assert bits(on_spark(spark, tables, able, log_of_spark=True).here()) == bits(judged(tables, able))
+    assert bits(on_spark(spark, tables, able, log_of_spark=True)) == bits(judged(tables, able))
     with pytest.raises(UsageError) as caught:
         on_spark(spark, tables, ["ild(distance='training')@5"], log_of_spark=True)
     assert caught.value.code == "U224"
@@ -81,19 +80,19 @@ def test_every_metric_with_a_log_of_spark(spark, tables):
 
 @pytest.mark.parametrize("how", SPREAD)
 def test_any_partitions_give_the_same_bits(spark, tables, how):
-    assert bits(on_spark(spark, tables, SOME, how).here()) == bits(judged(tables, SOME))
+    assert bits(on_spark(spark, tables, SOME, how)) == bits(judged(tables, SOME))
 
 
 @pytest.mark.parametrize("ties", ["trec", "expected"])
 def test_every_order_of_ties(spark, tables, ties):
     texts = [text for text in SOME if text != "map"]
-    assert bits(on_spark(spark, tables, texts, ties=ties).here()) == bits(judged(tables, texts, ties=ties))
+    assert bits(on_spark(spark, tables, texts, ties=ties)) == bits(judged(tables, texts, ties=ties))
 
 
 @pytest.mark.parametrize("how", [{"duplicates": "keep"}, {"missing": "skip"}, {"precision": "single"}])
 def test_every_policy(spark, tables, how):
     texts = ["ndcg@5", "recall@3", "mrr", "rmse", "snips@5", "coverage@5"]
-    assert bits(on_spark(spark, tables, texts, **how).here()) == bits(judged(tables, texts, **how))
+    assert bits(on_spark(spark, tables, texts, **how)) == bits(judged(tables, texts, **how))
 
 
 @pytest.mark.parametrize("how", [{"duplicates": "last"}, {"duplicates": "last", "ties": "row", "order": "score"}])
@@ -112,8 +111,8 @@ def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_
         spread(spark, tables["truth"], "empty partitions"),
         {"train": tables["train"], "resamples": 200, "seed": 3},
     )
-    assert bits(ra.score(str(tmp_path), truth, texts, engine="spark", **options, **how).here()) == whole
-    assert bits(on_spark(spark, tables | {"runs": placed}, texts, **how).here()) == whole
+    assert bits(ra.score(str(tmp_path), truth, texts, engine="spark", **options, **how)) == whole
+    assert bits(on_spark(spark, tables | {"runs": placed}, texts, **how)) == whole
     with pytest.raises((InputError, UsageError)) as caught:
         on_spark(spark, tables | {"runs": mixed}, texts, **how)
     assert caught.value.code == ("U228" if "ties" in how else "I319")
@@ -128,56 +127,28 @@ def test_every_profile(spark, tables, profile, tmp_path):
     metric = f"{next(iter(profiles()[profile].metrics))}@5"
     options = {"train": tables["train"], "items": tables["items"], "profile": profile, "resamples": 200}
     whole = ra.score(str(tmp_path), tables["truth"], metric, **options)
-    assert bits(ra.score(*given, metric, engine="spark", **options).here()) == bits(whole)
+    assert bits(ra.score(*given, metric, engine="spark", **options)) == bits(whole)
 
 
 def test_ids_of_text(spark, tables):
     other = remapped(tables, *[lambda ids: pl.Series([f"é{one:05d}" for one in ids], dtype=pl.String)] * 2)
     texts = ["ndcg@5", "coverage(catalogue='truth')@5", "gini@5", "ild@5", "epc@5", "mae"]
-    assert bits(on_spark(spark, other, texts).here()) == bits(judged(other, texts))
-
-
-@pytest.fixture
-def many(monkeypatch):
-    """As if there were so many users that no task takes all of them."""
-    monkeypatch.setattr(spark_score, "LARGE", 0)
-    monkeypatch.setitem(spark_score.score_tables.__kwdefaults__, "few", 0)
+    assert bits(on_spark(spark, other, texts)) == bits(judged(other, texts))
 
 
 @pytest.fixture
 def unseen(monkeypatch):
-    """Return a function after which the driver does not see what tasks wrote, as on a cluster: tasks read it."""
-    return lambda: monkeypatch.setattr(own_files, "is_local", lambda spark: False)
+    """Return a function after which the driver does not see what tasks wrote, as on a cluster."""
+    return lambda: monkeypatch.setattr(tallies, "is_local", lambda spark: False)
 
 
-def test_what_the_driver_does_not_see_is_read_by_tasks(spark, tables, unseen):
+def test_what_the_driver_does_not_see_is_read_by_spark(spark, tables, unseen):
     texts = ["ndcg@5", "stratified_recall@5", "gini@5"]
     whole = judged(tables, texts)
     unseen()
     mine = on_spark(spark, tables, texts)
-    assert bits(mine.here()) == bits(whole)
+    assert bits(mine) == bits(whole)
     assert repr(ra.compare(mine, resamples=500)) == repr(ra.compare(whole, resamples=500))
-
-
-@pytest.mark.parametrize("interval", ["bootstrap", "normal"])
-def test_of_many_users_means_and_intervals_come_from_sums(spark, tables, many, interval, unseen):
-    texts = DEFAULTS if interval == "bootstrap" else SOME
-    whole = judged(tables, texts, interval="abc" if interval == "bootstrap" else interval)
-    first = on_spark(spark, tables, texts, SPREAD[0], interval=interval)
-    if interval == "normal":
-        unseen()
-        assert repr(first.rows) == repr(on_spark(spark, tables, texts, SPREAD[1], interval=interval).rows)
-    assert first.findings == whole.findings
-    for one, other in zip(first.rows, whole.rows, strict=True):
-        numbers = [[row.mean, row.low, row.high] for row in (one, other)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=1e-12, abs=1e-12, nan_ok=True)
-        assert dataclasses.replace(one, mean=0, low=0, high=0) == dataclasses.replace(other, mean=0, low=0, high=0)
-
-
-def test_of_many_users_few_with_a_value_are_resampled(spark, tables, many):
-    few = on_spark(spark, tables, SOME, interval="bca")
-    for one, other in zip(few.rows, judged(tables, SOME, interval="bca").rows, strict=True):
-        assert repr((one.low, one.high)) == repr((other.low, other.high))
 
 
 @pytest.mark.parametrize("test", TESTS)

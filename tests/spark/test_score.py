@@ -1,10 +1,9 @@
 """What a person does with scores from Spark, and what goes wrong on the way."""
 
-import gc
 import json
 import os
 import signal
-from pathlib import Path
+import tempfile
 
 import polars as pl
 import pytest
@@ -101,47 +100,45 @@ def test_groups_of_users_are_what_the_laptop_gives(lake, spark):
     whole = from_paths(lake, users=users, by="country")
     tasks = from_paths(lake, users=users, by="country", engine="spark")
     assert tasks.groups[0].to_dict() == whole.groups[0].to_dict()
-    assert tasks.here().groups == tasks.groups
     items = pl.DataFrame({"item_id": range(1, 61), "genre": ["war", "noir"] * 30})
     with pytest.raises(UsageError, match=r"U217(.|\n)*groups of items are not computed on Spark"):
         from_paths(lake, items=items, by_item="genre", engine="spark")
 
 
-def test_values_can_be_written_and_brought_here(lake, tasks, tmp_path):
+def test_values_are_written_as_on_the_laptop(lake, tasks, tmp_path):
     whole = from_paths(lake)
-    assert tasks.here().frame(dataset="lake").equals(whole.frame(dataset="lake"))
-    assert tasks.frame().equals(whole.frame())
+    assert tasks.frame(dataset="lake").equals(whole.frame(dataset="lake"))
     tasks.write(tmp_path / "scores.parquet", dataset="lake")
-    assert pl.read_parquet(tmp_path / "scores.parquet").sort("system", "user").equals(whole.frame(dataset="lake"))
+    assert pl.read_parquet(tmp_path / "scores.parquet").equals(whole.frame(dataset="lake"))
+    assert tasks.named["pop"].tolist() == whole.named["pop"].tolist()
 
 
-def test_temporary_values_go_with_the_scores(lake, spark, tmp_path):
-    folder = Path(from_paths(lake, engine="spark").settings["values"])
-    gc.collect()
-    assert not folder.exists()
-    kept = Path(from_paths(lake, engine="spark", work=tmp_path).settings["values"])
-    gc.collect()
-    assert kept.parent == tmp_path
-    assert list(kept.glob("*.parquet"))
+def test_what_tasks_wrote_is_removed_unless_its_folder_was_named(lake, spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    from_paths(lake, engine="spark")
+    assert not list((tmp_path / "temporary").iterdir())
+    from_paths(lake, engine="spark", work=tmp_path / "kept")
+    assert list((tmp_path / "kept").glob("recassay-*/part-*.parquet"))
 
 
 def test_a_worker_that_dies_is_tried_again_and_nothing_counts_twice(lake, spark, tmp_path, monkeypatch):
     mark = tmp_path / "died"
 
     class Deadly(ScoringTask):
-        def __call__(self, pieces):
-            for frame in super().__call__(pieces):
-                yield frame
-                if not mark.exists():
-                    mark.touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
+        def __call__(self, piece):
+            found = super().__call__(piece)
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
 
     whole = from_paths(lake)
     monkeypatch.setattr(spark_score, "ScoringTask", Deadly)
     tasks = from_paths(lake, engine="spark")
     assert mark.exists()
     assert repr(tasks.rows) == repr(whole.rows)
-    assert tasks.here().frame().equals(whole.frame())
+    assert tasks.frame().equals(whole.frame())
 
 
 def test_a_damaged_part_file_is_named(lake, spark, tmp_path):

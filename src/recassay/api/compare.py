@@ -1,12 +1,12 @@
-"""``compare``: tests every pair of systems, on the back end that holds the values of users."""
+"""``compare``: tests every pair of systems, or says what a table of finished means allows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, overload
 
-from recassay.api.choice import choose
 from recassay.comparison.compare import Comparison, SignificanceOptions
+from recassay.comparison.compare import compare as compare_systems
 from recassay.comparison.pairs import ComparableScores
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.engine.finished.conclude import RESAMPLES, FinishedConclusions, conclude
@@ -108,8 +108,8 @@ def compare(
         raise wrong_noun(scores, "scores")
     testing = one_of("testing", testing, SignificanceOptions(test, correction, effect, level, seed, resamples))
     execution = one_of("execution", execution, Execution(threads=threads, progress=progress))
-    return choose(scores, execution=execution).compare(
-        scores, testing, baseline=baseline, family=family, execution=execution
+    return compare_systems(
+        scores, testing, baseline=baseline, family=family, threads=execution.threads, progress=execution.progress
     )
 
 

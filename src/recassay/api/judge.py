@@ -77,9 +77,9 @@ def judge(
     By popularity with replacement, means are approximate where an item ties with more than seven candidates of
     different popularity, and so are chance values; finding S005 reports where that can matter.
 
-    Intervals are over users. Runs that were played on Spark are judged there. Beyond 50,000 users their values stay in
-    Parquet files, in a folder within ``work`` that all nodes can read and write, and findings are checked on a sample
-    of about 50,000 users, drawn by their ids.
+    Intervals are over users. Of runs that were played on Spark, beyond 50,000 users tasks do the work; they write to a
+    folder within ``work`` that all nodes can read and write, and findings are checked on a sample of about 50,000
+    users, drawn by their ids.
 
     ``options``, ``uncertainty`` and ``execution`` hold these keywords in groups, for callers that pass them on.
 

@@ -105,7 +105,7 @@ def score(
     ``truth`` and ``train`` are read in chunks too where they are paths; ``items`` are in memory whole.
 
     With ``engine="spark"``, or where truth or runs are Spark tables, Spark tasks do the work (see
-    :mod:`recassay.backends.spark`). The values of users then stay in Parquet files, in a folder within ``work`` that
+    :mod:`recassay.backends.spark`). They write the values of users to Parquet files, in a folder within ``work`` that
     all nodes can read and write; on one machine the default, a temporary folder, is enough.
 
     ``by`` names columns of ``users``, a table with a row per user: ``scores.groups`` then has the means of each group

@@ -1,4 +1,4 @@
-"""The interface of a back end: an object that does the work behind ``score``, ``play``, ``judge`` and ``compare``.
+"""The interface of a back end: an object that does the work behind ``score``, ``play`` and ``judge``.
 
 Splits, filters and rules that make sequences need no back end: they use methods that every kind of log has.
 """
@@ -9,11 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard
 
 if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose import takes longer than a small file
-    from recassay.comparison.compare import Comparison, SignificanceOptions
-    from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
     from recassay.engine.lists.score import ScoreRequest
-    from recassay.engine.options import Execution
     from recassay.engine.ranks.judge import JudgeRequest
     from recassay.engine.ranks.play import PlayRequest
     from recassay.results.design_scores import DesignScores
@@ -25,7 +22,7 @@ class Remote:
 
 
 class Backend(Protocol):
-    """A protocol for back ends, which score runs, compute recommendations, score them by design and compare systems."""
+    """A protocol for back ends, which score runs, compute recommendations and score them by design."""
 
     name: ClassVar[str]
 
@@ -43,20 +40,6 @@ class Backend(Protocol):
 
         A design says which candidates relevant items are ranked against. ``played`` maps the name of a system to what
         :meth:`play` returned.
-        """
-
-    def compare(
-        self,
-        scores: ComparableScores,
-        testing: SignificanceOptions,
-        *,
-        baseline: str | None,
-        family: str,
-        execution: Execution,
-    ) -> Comparison:
-        """Return the comparison of every pair of systems, or of every system and the baseline.
-
-        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
         """
 
 

@@ -9,10 +9,7 @@ from recassay.data.io import run_sources
 from recassay.engine.lists.score import ScoreRequest, score_in_memory
 
 if TYPE_CHECKING:  # and imported by the method that needs it: each takes longer to import than a small file to score
-    from recassay.comparison.compare import Comparison, SignificanceOptions
-    from recassay.comparison.pairs import ComparableScores
     from recassay.data.run import Run
-    from recassay.engine.options import Execution
     from recassay.engine.ranks.judge import JudgeRequest
     from recassay.engine.ranks.play import PlayRequest
     from recassay.results.design_scores import DesignScores
@@ -46,27 +43,3 @@ class LocalBackend:
         from recassay.engine.ranks.judge import judge_in_memory
 
         return judge_in_memory(played, request)
-
-    def compare(
-        self,
-        scores: ComparableScores,
-        testing: SignificanceOptions,
-        *,
-        baseline: str | None,
-        family: str,
-        execution: Execution,
-    ) -> Comparison:
-        """Return the comparison of every pair of systems, or of each with ``baseline``.
-
-        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
-        """
-        from recassay.comparison.compare import compare
-
-        return compare(
-            scores,
-            testing,
-            baseline=baseline,
-            family=family,
-            threads=execution.threads,
-            progress=execution.progress,
-        )

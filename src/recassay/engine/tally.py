@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import IO, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -82,14 +82,14 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The values (``columns``) and ``counts`` of some users (``units``).
+    """The values (``columns``) and ``counts`` of some users (``units``), under designs sums over target sets as counts.
 
     Columns for the worst and best order of ties are absent if none of these users has ties.
     """
 
     units: pl.Series
     columns: Columns
-    counts: Counts
+    counts: Any
 
     def __add__(self, other: Tally) -> Tally:
         """Return the tally of the users of both; the ids of the other's users are larger."""
@@ -104,8 +104,8 @@ class Tally:
         if there are no users.
         """
         kind, heading = key
-        plain = ("value", heading) if kind in ORDERS else key
-        return self.columns.get(key, self.columns.get(plain, np.empty(0)))  # type: ignore[call-overload, no-any-return]
+        plain: Column = ("value", heading) if kind in ORDERS else key
+        return self.columns.get(key, self.columns.get(plain, np.empty(0)))
 
 
 class TallyFiles:
@@ -117,7 +117,7 @@ class TallyFiles:
 
     def __init__(self) -> None:
         self._files: dict[Column, IO[bytes]] = {}
-        self._counts: list[Counts] = []  # one, once there is a part
+        self._counts: list[Any] = []  # one, once there is a part
 
     def add(self, part: Tally) -> None:
         """Append the values of the users in a part to the columns, and add its counts."""

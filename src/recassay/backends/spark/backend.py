@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 from recassay.backends.spark.designs import judge_on_spark
 from recassay.backends.spark.folds import SparkFold
 from recassay.backends.spark.play import SparkRun, play_on_spark
 from recassay.backends.spark.score import score_tables, sources_of
-from recassay.backends.spark.stored_scores import StoredScores
-from recassay.comparison.compare import Comparison, SignificanceOptions
-from recassay.comparison.pairs import ComparableScores
 from recassay.engine.lists.score import ScoreRequest
-from recassay.engine.options import Execution
-from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.engine.ranks.judge import JudgeRequest
 from recassay.engine.ranks.play import PlayRequest
 from recassay.errors import UsageError
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
 
-HERE = Execution(threads=1)  # how a task carries out what it is given
-
 
 class SparkBackend:
-    """A back end that leaves its work to the tasks of Spark; values per user stay in Parquet files."""
+    """A back end that leaves its work to the tasks of Spark."""
 
     name: ClassVar[str] = "spark"
 
@@ -35,7 +27,7 @@ class SparkBackend:
         return sources_of(runs)
 
     def score(self, request: ScoreRequest) -> Scores:
-        """Return the scores of all users, whose values stay in Parquet files."""
+        """Return the scores of all users."""
         if request.until is not None or request.execution.memory is not None:
             raise UsageError(
                 "U107", "Spark scores all users and manages its own memory", hint="leave out within and memory"
@@ -66,23 +58,4 @@ class SparkBackend:
             raise UsageError(
                 "U107", "Spark evaluates designs in closed form only", where=f"method='{method}'", hint="method='exact'"
             )
-        in_task = replace(request, execution=HERE)
-        return judge_on_spark(runs, in_task, partial(judge_in_memory, request=in_task), work=request.execution.work)
-
-    def compare(
-        self,
-        scores: ComparableScores,
-        testing: SignificanceOptions,
-        *,
-        baseline: str | None,
-        family: str,
-        execution: Execution,
-    ) -> Comparison:
-        """Return the comparison of every pair of systems, or of each with ``baseline``, by a task for each metric.
-
-        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
-        """
-        if not isinstance(scores, StoredScores):
-            what = f"Spark compares scores that it computed, not {type(scores).__name__}"
-            raise UsageError("U228", what, hint="leave out engine, or score with engine='spark'")
-        return scores.compare_in_tasks(testing, baseline, family)
+        return judge_on_spark(runs, request)

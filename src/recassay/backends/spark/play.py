@@ -6,15 +6,14 @@ sent to all workers. Nothing has the size users x items, and no rows of users go
 
 from __future__ import annotations
 
+import contextlib
 import pickle
-import shutil
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,12 +32,13 @@ from recassay.backends.spark.standings import (
     rows_of_run,
     standings_from_rows,
 )
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, read_own
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
 from recassay.columnar.item_counts import ItemCounts
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import ITEM, RANK, SCORE, USER
 from recassay.data.run import Run
+from recassay.data.standings import Standings
 from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task
 from recassay.errors import UsageError
 from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
@@ -80,6 +80,15 @@ class SparkRun(SparkTable):
         ranked = lists.explode(ITEM, WORTH).with_columns(pl.int_range(1, pl.len() + 1).over(USER).alias(RANK))
         run = Run.from_frame(ranked, self.name, order="rank")
         return replace(run, standings=standings_from_rows(rows, self.about, self.played.unlisted))
+
+    def standings_here(self, every: int = 1) -> Standings:
+        """Load the standings of about one in ``every`` users into this process; they are drawn by their ids."""
+        from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+        some = self.rows.drop(LISTED, WORTH).where(F.pmod(F.xxhash64(USER), F.lit(every)) == 0)
+        with translate_errors():
+            rows = pl.DataFrame(some.orderBy(USER).toArrow())
+        return standings_from_rows(rows, self.about, self.played.unlisted if every == 1 else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,16 +190,16 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     about = StandingsSchema(name, counts["train"].ids, task.weight, task.how, tuple(task.bins))
     schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
     broadcast = spark.sparkContext.broadcast(known)
-    with new_folder(spark, request.execution.work) as (folder, temporary), translate_errors():
+    with contextlib.ExitStack() as stack, translate_errors():
+        folder = stack.enter_context(new_folder(spark, request.execution.work))
         map_users(tables, PlayTask(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
-        written = read_own(spark, folder, schema)
+        written = spark.read.schema(schema).parquet(folder)
         tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
         broadcast.unpersist()
         played: PlayedTotals = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
         rows = written.where(f"{TALLY} is null").drop(TALLY)
         run = SparkRun(_lists(rows), about.name, rows, about, played)
-        if temporary:
-            weakref.finalize(run, shutil.rmtree, Path(folder).parent, ignore_errors=True)
+        weakref.finalize(run, stack.pop_all().close)  # a temporary folder is removed with the run
     return run
 
 

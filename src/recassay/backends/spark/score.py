@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import shutil
 import tempfile
 import uuid
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -18,12 +16,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from recassay.backends.base import is_spark_frame
-from recassay.backends.spark.means import means_and_findings
 from recassay.backends.spark.progress import report_stages
 from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
-from recassay.backends.spark.stored_scores import StoredScores
-from recassay.backends.spark.stored_values import FOUND, StoredValues
 from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, map_users, spark_table
 from recassay.columnar.item_counts import ItemCounts
 from recassay.data.distances import validated_distances
@@ -34,18 +29,20 @@ from recassay.data.population import nobody_is_known
 from recassay.data.read import Columns, read_training, read_with_shared_names
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
+from recassay.engine.finish import assemble
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest
 from recassay.engine.lists.sources import TableOrigin
-from recassay.engine.finish import score_settings
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
 from recassay.metrics.context import Context
+from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
-from recassay.stats.intervals import LARGE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+STATISTICS = "statistics"
 
 
 def _each(source: Any) -> Iterable[Any]:
@@ -53,15 +50,14 @@ def _each(source: Any) -> Iterable[Any]:
     return source.values() if isinstance(source, Mapping) else source if isinstance(source, list | tuple) else [source]
 
 
-def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
+def score_tables(request: ScoreRequest) -> Scores:
     """Score runs and truth that are Spark tables, by the tasks of a cluster, and return the scores.
 
-    Values of users stay in Parquet files within the folder ``request.execution.work``, which all nodes see. If there
-    are at most ``few`` users, means and intervals are computed in one place; else they come from sums over the stored
-    values.
+    Tasks write values of users to a folder within ``request.execution.work``, which all nodes see; this process then
+    copies them to temporary files of its own.
     """
     inputs, reading, execution = request.inputs, request.reading, request.execution
-    job = request.job
+    job = replace(request.job, first_hits_from=request.first_hits_from)
     spark = _session(inputs)
     truth = read_side_table(spark, inputs.truth, TRUTH, reading.columns, reading.truth_columns)
     runs = _runs(spark, request)
@@ -77,17 +73,11 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     origins = {name: TableOrigin(one.where, one.remarks) for name, one in (others | runs).items()}
     in_task = replace(job, threads=1, progress=None)
     task = ScoringTask(in_task, tuple(runs), origins, reading.nan, request.keeps_scores, reading.negative)
-    with new_folder(spark, execution.work) as (folder, temporary):
-        with report_stages(spark, job.progress, "judging"):
-            totals = run_scoring(task, others, runs, folder)
-        kept = StoredValues(spark, folder, truth.kind(USER), task.keys, frozenset(totals.there))
-        with report_stages(spark, job.progress, "means and intervals"):
-            rows, findings = means_and_findings(kept, in_task, totals, request.uncertainty, few)
-        if temporary:
-            weakref.finalize(kept, shutil.rmtree, Path(folder).parent, ignore_errors=True)
-    settings = score_settings(job, request.uncertainty, request.profile) | population
-    settings |= {"engine": "spark", "values": folder}
-    return StoredScores.of(kept, tuple(runs), tuple(job.metrics), rows=rows, findings=findings, settings=settings)
+    with new_folder(spark, execution.work) as folder, report_stages(spark, job.progress, "judging"):
+        tallies = run_scoring(task, others, runs, folder)
+    judged = {name: job.combine(name, tally) for name, tally in tallies.items()}
+    scores = assemble(job, judged, next(iter(tallies.values())).units, request.uncertainty, request.profile)
+    return replace(scores, settings={**scores.settings, **population, "engine": "spark"})
 
 
 def read_side_table(spark: SparkSession, source: Any, role: str, columns: Columns, own: Columns = None) -> SparkTable:
@@ -251,8 +241,8 @@ def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
 
 
 @contextlib.contextmanager
-def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[str, bool]]:
-    """Yield a new folder for values and whether it is temporary; a temporary one is removed if the work fails."""
+def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[str]:
+    """Yield a new folder for what tasks write; without ``work`` it is a temporary one, which is removed."""
     if work is None and not is_local(spark):
         raise UsageError(
             "U229",
@@ -260,15 +250,11 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[s
             where=f"master {spark.conf.get('spark.master', '')}",
             hint="work='s3a://bucket/scratch', or hdfs:///tmp/scratch",
         )
-    if work is None:
-        parent = tempfile.mkdtemp(prefix="recassay-")
-        try:
-            yield f"{parent}/values", True
-        except BaseException:
-            shutil.rmtree(parent, ignore_errors=True)
-            raise
-    else:
-        yield f"{spark_path(spark, work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
+    if work is not None:
+        yield f"{spark_path(spark, work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}"
+        return
+    with tempfile.TemporaryDirectory(prefix="recassay-", ignore_cleanup_errors=True) as parent:
+        yield f"{parent}/values"
 
 
 class LateStatistics(TruthStatistics):
@@ -298,10 +284,10 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
         parts = (Truth.from_frame(piece[TRUTH], negative=negative, origin=where) for piece in pieces)  # type: ignore[arg-type]
         found = [truth_statistics_for(chosen, part) for part in parts]
         if found:
-            yield pl.DataFrame({FOUND: [pickle.dumps(reduce(add, found))]})
+            yield pl.DataFrame({STATISTICS: [pickle.dumps(reduce(add, found))]})
 
     with translate_errors():
-        rows = map_users({TRUTH: truth}, facts, f"{FOUND} binary").collect()
+        rows = map_users({TRUTH: truth}, facts, f"{STATISTICS} binary").collect()
     parts: list[TruthStatistics] = [pickle.loads(bytes(row[0])) for row in rows]
     if not parts:
         raise empty_truth(truth.where)

@@ -1,51 +1,24 @@
-"""Scoring of runs by the tasks of Spark: each task scores its own users, with the code of the local back end.
-
-Values go to Parquet, a row for each user. The totals of a task are a row of the same file. Spark commits the file of
-one attempt of a task, so a task that dies and is retried counts once.
-"""
+"""Scoring of runs by the tasks of Spark: each task scores its own users, with the code of the local back end."""
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
-
-from recassay.backends.spark.own_files import TALLY, own_files, packed_tallies
-from recassay.backends.spark.session import carry_errors, session_of, translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, read_own, to_batches
+from recassay.backends.spark.session import translate_errors
+from recassay.backends.spark.tables import SparkTable, UserChunk
+from recassay.backends.spark.tallies import tallies_of
 from recassay.data.interactions import Interactions
-from recassay.data.io.roles import USER
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.parts import ORDERS, Column, PartialCounts, PartialResult
 from recassay.engine.lists.sources import TableOrigin
+from recassay.engine.tally import Tally
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import UnitMetric
 from recassay.metrics.ties import OF_ROWS
 
-if TYPE_CHECKING:
-    import pyarrow
-    from pyspark.sql import DataFrame, SparkSession
-
 TRUTH, TRAIN = "truth", "train"
-TOGETHER = 16  # tasks that add up the totals of all tasks before the driver does
-
-
-class Key(NamedTuple):
-    """The name of a stored column of values: the system, and what the values are.
-
-    ``column`` is a pair: the kind (``value``, ``weight``, ...) and the metric's heading, such as ``ndcg@10``.
-    """
-
-    system: str
-    column: Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,40 +38,8 @@ class ScoringTask:
     negative: str = "error"
     placed: frozenset[str] = frozenset()
 
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """Return the names of all columns that may have values, in the order of the columns in the files."""
-        metrics = self.job.unit_metrics
-        headings = list(metrics)
-        weighted = [heading for heading, metric in metrics.items() if type(metric).weights is not UnitMetric.weights]
-        ranking = [heading for heading, metric in metrics.items() if metric.family == "ranking"]
-        columns: list[Column] = [("value", heading) for heading in headings]
-        columns += [("weight", heading) for heading in weighted]
-        columns += [(order, heading) for order in ORDERS for heading in ranking]
-        return tuple(Key(system, column) for system in self.systems for column in columns)
-
-    def schema(self, user: str) -> str:
-        """Return the schema of the table of values as text; ``user`` is the Spark type of user ids."""
-        return f"{USER} {user}, {TALLY} binary{values_schema(self.keys)}"
-
-    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        """Yield the values of the users of each chunk, and at the end a row with the totals over all of them."""
-        found: dict[str, PartialCounts] = {}
-        there: set[Key] = set()
-        users = None
-        for piece in pieces:
-            parts = self._parts(piece)
-            users = piece[TRUTH][USER].dtype
-            for name, part in parts.items():
-                found[name] = found[name] + part.tally if name in found else part.tally
-                there |= {Key(name, column) for column in part.columns}
-            yield self._rows(parts)
-        if found:
-            packed = zlib.compress(pickle.dumps(ScoringTotals(found, there)), 1)
-            empty = {column_name(place): pl.Series([None], dtype=pl.Float64) for place in range(len(self.keys))}
-            yield pl.DataFrame({USER: pl.Series([None], dtype=users), TALLY: [packed], **empty})
-
-    def _parts(self, piece: UserChunk) -> dict[str, PartialResult]:
+    def __call__(self, piece: UserChunk) -> dict[str, Tally]:
+        """Return the tally of each system for a chunk of users."""
         origin = self.origins[TRUTH]
         truth = Truth.from_frame(
             piece[TRUTH],
@@ -129,42 +70,15 @@ class ScoringTask:
             remarks=self.origins[name].remarks,
         )
 
-    def _rows(self, parts: Mapping[str, PartialResult]) -> pl.DataFrame:
-        units = parts[self.systems[0]].units
-        columns = {
-            column_name(place): pl.Series(parts[key.system].columns[key.column], dtype=pl.Float64)
-            if key.column in parts[key.system].columns
-            else pl.Series([None], dtype=pl.Float64).new_from_index(0, units.len())
-            for place, key in enumerate(self.keys)
-        }
-        nothing = pl.Series([None], dtype=pl.Binary).new_from_index(0, units.len())
-        return pl.DataFrame({USER: units, TALLY: nothing, **columns})
-
-
-class ScoringTotals(NamedTuple):
-    """Totals over the users of some tasks.
-
-    They are the counts of each system (``tallies``), and the columns that have values (``there``).
-    """
-
-    tallies: dict[str, PartialCounts]
-    there: set[Key]
-
-    def plus(self, other: ScoringTotals) -> ScoringTotals:
-        """Return the sum of two totals, of different users."""
-        return ScoringTotals(
-            {name: one + other.tallies[name] for name, one in self.tallies.items()}, self.there | other.there
-        )
-
 
 def run_scoring(
     task: ScoringTask, side_tables: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str
-) -> ScoringTotals:
-    """Score all runs, write the values of all users to a folder, and return the totals over all users.
+) -> dict[str, Tally]:
+    """Score all runs and return the tally of all users by system, with its values in temporary files of this machine.
 
-    ``side_tables`` are the truth, and perhaps the training log.
+    ``side_tables`` are the truth, and perhaps the training log. Tasks write to ``folder``.
     """
-    conventions = task.job.conventions
+    conventions, truth = task.job.conventions, side_tables[TRUTH]
     lists = {name: with_order(run, conventions) for name, run in runs.items()}
     task = replace(task, placed=frozenset(name for name, run in lists.items() if run.has_rows))
     with translate_errors():
@@ -173,12 +87,10 @@ def run_scoring(
         lists |= watched
         tables = {**side_tables, **{run_table(name): run for name, run in lists.items()}}
         order = AS_READ if conventions.reads_rows or conventions.order == "row" or watched else ORDER
-        rows = map_users(tables, task, task.schema(side_tables[TRUTH].kind(USER)), order=order)
-        rows.write.parquet(folder)
-        totals = read_totals(session_of(side_tables[TRUTH].frame), folder)
-    if totals is None or not next(iter(totals.tallies.values())).alignment.queries:
-        raise empty_truth(side_tables[TRUTH].where)
-    return totals
+        tallies = tallies_of(tables, task, folder, order=order)
+    if not tallies or not tallies[task.systems[0]].units.len():
+        raise empty_truth(truth.where)
+    return tallies
 
 
 def empty_truth(where: str) -> InputError:
@@ -228,65 +140,6 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     )
 
 
-def read_totals(spark: SparkSession, folder: str) -> ScoringTotals | None:
-    """Return the sum of the totals of all tasks; None if no task had a row."""
-    found = sorted((_unpacked(packed) for packed in _read_packed_totals(spark, folder)), key=_first_user)
-    return reduce(ScoringTotals.plus, found) if found else None
-
-
-def _read_packed_totals(spark: SparkSession, folder: str) -> list[bytes]:
-    """Return totals from a folder; on a cluster tasks add them up first, so that few rows reach the driver."""
-    files = own_files(spark, folder)
-    if files is not None:
-        return packed_tallies(files)
-    rows = read_own(spark, folder, f"{TALLY} binary").where(f"{TALLY} is not null")
-    packed = rows.coalesce(TOGETHER).mapInArrow(carry_errors(_added), f"{TALLY} binary").collect()
-    return [bytes(row[0]) for row in packed]
-
-
-def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    packed = [value.as_py() for batch in batches for value in batch.column(0)]
-    if packed:
-        one = reduce(ScoringTotals.plus, sorted((_unpacked(value) for value in packed), key=_first_user))
-        yield from to_batches(pl.DataFrame({TALLY: [zlib.compress(pickle.dumps(one), 1)]}))
-
-
-def _unpacked(packed: bytes) -> ScoringTotals:
-    found: ScoringTotals = pickle.loads(zlib.decompress(packed))
-    return found
-
-
-def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
-    """Return a key to sort totals by: (False, id of the first user that they count), or (True, 0) without users.
-
-    The order decides which examples an error names; the sums are the same in any order.
-    """
-    known = next(iter(one.tallies.values())).shared_ids
-    users = known.truth_users if known.truth_users.len() else known.run_users
-    return (not users.len(), users.first() if users.len() else 0)
-
-
-def column_name(place: int) -> str:
-    """Return the name of column number ``place`` in the Parquet files.
-
-    The heading of a metric cannot be the name, because it may contain characters that names must not.
-    """
-    return f"c{place}"
-
-
-def values_schema(keys: Sequence[Key]) -> str:
-    """Return the part of a schema, as text, that declares a column for each of ``keys``.
-
-    It follows other columns, so it begins with a comma; it is empty without keys.
-    """
-    return "".join(f", {column_name(place)} double" for place in range(len(keys)))
-
-
 def run_table(system: str) -> str:
     """Return the name of the table of a run among those of a task."""
     return f"run {system}"
-
-
-def user_rows(spark: SparkSession, folder: str, columns: str) -> DataFrame:
-    """Return the rows of users, without those of totals, from a folder of values; ``columns`` is its schema."""
-    return read_own(spark, folder, f"{columns}, {TALLY} binary").where(f"{TALLY} is null").drop(TALLY)

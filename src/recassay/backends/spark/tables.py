@@ -140,14 +140,6 @@ def _read_parquet(spark: SparkSession, source: Any) -> DataFrame:
     return spark.read.parquet(spark_path(spark, source))
 
 
-def read_own(spark: SparkSession, folder: str, schema: str) -> DataFrame:
-    """Return the columns in ``schema`` of the Parquet files that recassay wrote into a folder.
-
-    Spark then need not look for their schema.
-    """
-    return spark.read.schema(schema).parquet(folder)
-
-
 def _row_place(frame: DataFrame, source: Any) -> Any:
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from recassay.columnar.orders import sharing_orders
 from recassay.data.distances import validated_distances
@@ -33,13 +33,12 @@ from recassay.engine.lists.until import Until, score_until
 from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import Metric, UnitMetric, truth_statistics_for
+from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming.grammar import Value
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
-from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION, DeferredSettings
 from recassay.stats.intervals import Uncertainty
@@ -48,20 +47,6 @@ from recassay.threads import first_ahead
 NO_GROUPS = GroupOptions()
 MOST_AHEAD = 1 << 29  # bytes of a truth and a run that are read at the same time; it needs the memory of both
 MOST_DEFERRED = 20_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
-
-
-@runtime_checkable
-class GroupsInTasks(Protocol):
-    """Scores whose values are on a cluster, where means by group of users are computed."""
-
-    def groups_in_tasks(
-        self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
-    ) -> GroupScores:
-        """Return the means of the scores by group of users.
-
-        ``memberships`` say who is in which group, ``metrics`` are those with a value per user, ``how`` describes the
-        intervals, and ``rules`` say which groups are reported and how they are tested.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +230,7 @@ def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
     found = []
     for by in request.groups.by:
         memberships = _memberships(request, _users_with(request, by), by, "users")
-        if isinstance(scores, GroupsInTasks):
-            found.append(scores.groups_in_tasks(memberships, metrics, request.uncertainty, rules))
-        else:
-            found.append(user_groups(scores, memberships, metrics, request.uncertainty, rules, threads))
+        found.append(user_groups(scores, memberships, metrics, request.uncertainty, rules, threads))
     return replace(scores, groups=(*found, *scores.groups))
 
 

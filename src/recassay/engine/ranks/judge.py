@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks import DesignFacts, diagnose
@@ -256,22 +257,31 @@ def _scores(
         for name, one in judged.items()
         for heading, outcome in one.outcomes.items()
     }
+    return scores_of_design(judged, units, columns, metrics, how, threads)
+
+
+def scores_of_design(
+    judged: Mapping[str, DesignResult],
+    units: pl.Series,
+    columns: Mapping[tuple[str, str], tuple[Float, Float]],
+    metrics: Mapping[str, Metric],
+    how: Uncertainty,
+    threads: int | None,
+) -> Scores:
+    """Return the scores of all systems under one design, from their results and (values, weights) of all ``units``.
+
+    ``columns`` are by system and metric.
+    """
     weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
     uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}
-    bounds = interval_bounds({key: values for key, (values, _) in columns.items()}, uneven, how, threads=threads)
-    rows = [summary_of(name, heading, judged[name], metrics[heading], bounds) for name, heading in columns]
-    return Scores(
-        units,
-        tuple(systems),
-        tuple(metrics),
-        {key: values for key, (values, _) in columns.items()},
-        weights,
-        tuple(rows),
-        settings={"design": str(any_one.design)},
-    )
+    values = {key: values for key, (values, _) in columns.items()}
+    bounds = interval_bounds(values, uneven, how, threads=threads)
+    rows = tuple(_summary(name, heading, judged[name], metrics[heading], bounds) for name, heading in columns)
+    settings = {"design": str(next(iter(judged.values())).design)}
+    return Scores(units, tuple(judged), tuple(metrics), values, weights, rows, settings=settings)
 
 
-def summary_of(name: str, heading: str, judged: DesignResult, metric: Metric, bounds: Bounds) -> Summary:
+def _summary(name: str, heading: str, judged: DesignResult, metric: Metric, bounds: Bounds) -> Summary:
     """Return the summary of the system ``name`` and the metric ``heading`` under a design; missing bounds are NaN."""
     outcome, nothing = judged.outcomes[heading], (float("nan"), float("nan"))
     return Summary(

@@ -17,11 +17,11 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.designs import Design
 from recassay.designs.sets import Short
+from recassay.engine.finish import assemble
 from recassay.engine.lists.groups import ItemGroups
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest
 from recassay.engine.lists.score_joins import TRUTH
-from recassay.engine.finish import assemble
 from recassay.engine.options import ConventionOptions, DesignOptions, Execution, ReadOptions
 from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
 from recassay.metrics.base import Metric, truth_statistics_for
