@@ -53,6 +53,7 @@ def generated():
     return generate.generated()
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("path", sorted(generate.generated_paths()), ids=name)
 def test_a_generated_page_is_fresh(path, generated):
     assert path.read_text(encoding="utf-8") == generated[path], "run: make docs"
