@@ -230,52 +230,6 @@ def test_means_are_over_users_or_over_sets_and_users_without_relevant_items_coun
     assert (together.users, only.users, alone.sets) == (len(people) + more, len(people), sizes.sum())
 
 
-def test_drawing_all_candidates_equals_taking_all_candidates():
-    rng = np.random.default_rng(5)
-    people = [
-        (rng.integers(0, 40, 4).tolist(), rng.integers(0, 40, 60).tolist(), rng.integers(1, 9, 60).tolist())
-        for _ in range(30)
-    ]
-    made = standings_of(people)
-    drawn, taken = (designs.expect(made, designs.parse(text), PARSED) for text in ("TI-AR-NN(60)", "TI-AR-AN"))
-    for heading in PARSED:
-        assert drawn.outcomes[heading].mean == pytest.approx(taken.outcomes[heading].mean, abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS[2:]])
-def test_many_draws_agree_within_four_standard_errors(kind):
-    """Draw 4,000 samples with ties in random order."""
-    rng, draws = np.random.default_rng(7), 4_000
-    people = [
-        (rng.integers(0, 30, 1 + u).tolist(), rng.integers(0, 30, 90).tolist(), rng.integers(1, 30, 90).tolist())
-        for u in range(3)
-    ]
-    design = designs.parse(kind)
-    judged = designs.expect(standings_of(people, total=5), design, PARSED)
-    values = {heading: np.zeros(draws) for heading in PARSED}
-    pairs = sum(len(relevant) for relevant, _, _ in people)
-    for relevant, others, weights in people:
-        scores, mass = np.array(others), np.array(weights, float)
-        chance = mass / mass.sum() if design.by == "popularity" else None
-        for draw in range(draws):
-            chosen = rng.choice(scores.size, 20, replace=design.with_replacement, p=chance)
-            tie_order = rng.random(20 + len(relevant))
-            keys = np.lexsort((tie_order, -np.append(relevant, scores[chosen])))
-            rank = np.empty(keys.size, int)
-            rank[keys] = np.arange(1, keys.size + 1)
-            mine = rank[: len(relevant)].tolist()
-            for heading, column in values.items():
-                if design.relevant == "AR":
-                    column[draw] += by_hand(heading, mine, 20) / 5
-                else:
-                    alone = [r - sum(other < r for other in mine) for r in mine]
-                    column[draw] += sum(by_hand(heading, [r], 20) for r in alone) / pairs
-    for heading, column in values.items():
-        outcome = judged.outcomes[heading]
-        assert abs(column.mean() - outcome.mean) <= 4 * column.std() / math.sqrt(draws) + 1e-12, heading
-        assert column.var() == pytest.approx(outcome.variance, rel=0.1, abs=1e-12), heading
-
-
 @pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (9, 9, 4)])
 @pytest.mark.parametrize("replace", [True, False])
 def test_hit_probabilities_agree_with_scipy(rest, gap, q, replace):

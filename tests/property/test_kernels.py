@@ -4,19 +4,12 @@ from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.columnar.layout import readonly
-from recassay.data.run import Run
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
-from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Conventions, align
-from recassay.metrics.registry import parse_metric
 
 # A place of a list: None (not judged) or a grade; a list is a sequence of groups of places that tie.
 places = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.0, -1.0]))
@@ -75,75 +68,6 @@ def longest(queries):
 
 
 @settings(deadline=None)
-@given(blocks, cutoffs)
-def test_weighted_sum(queries, cutoff):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    weight = 1.0 / np.arange(1, max(longest(queries), cutoff) + 1)
-    cumulative = np.append(0.0, np.cumsum(weight))
-    cuts = np.arange(len(queries)) % 3 + cutoff  # each query has its own
-    cuts = np.minimum(cuts, weight.size)
-    _kernels.weighted_sum(marks.start, marks.first, marks.last, marks.grade, weight, cumulative, cuts, out)
-    for query, groups in enumerate(queries):
-
-        def value(order, cut=cuts[query]):
-            return sum(g * weight[p] for p, g in enumerate(order[:cut]) if g is not None)
-
-        assert out[query] == pytest.approx(expected(groups, value))
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.floats(0, 5), max_size=6), min_size=2, max_size=5), cutoffs, st.data())
-def test_top_sum(stretches, k, data):
-    begin = data.draw(st.integers(0, len(stretches) - 1))
-    offsets = np.append(0, np.cumsum([len(s) for s in stretches]))
-    value = np.array([v for s in stretches[begin:] for v in s], np.float64)
-    weight, out = 1.0 / np.arange(1, 10), np.empty(len(stretches) - begin)
-    _kernels.top_sum(offsets, value, weight, begin, len(stretches), k, out)
-    assert out == pytest.approx([sum(v * w for v, w in zip(s[:k], weight, strict=False)) for s in stretches[begin:]])
-
-
-@settings(deadline=None)
-@given(blocks, cutoffs)
-def test_first_hit(queries, cutoff):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    weight = 1.0 / np.arange(1, 12)
-    cutoff = min(cutoff, longest(queries))
-    _kernels.first_hit(marks.start, marks.first, marks.last, marks.relevant, weight, cutoff, out)
-
-    def value(order):
-        return next((weight[p] for p, place in enumerate(order[:cutoff]) if is_relevant(place)), 0.0)
-
-    assert out == pytest.approx([expected(groups, value) for groups in queries])
-
-
-@settings(deadline=None)
-@given(blocks, cutoffs)
-def test_precision_sum(queries, cutoff):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    cuts = np.full(len(queries), cutoff)
-    _kernels.precision_sum(marks.start, marks.first, marks.last, marks.relevant, cuts, out)
-
-    def value(order):
-        hits = [is_relevant(place) for place in order[:cutoff]]
-        return sum(sum(hits[: p + 1]) / (p + 1) for p, hit in enumerate(hits) if hit)
-
-    assert out == pytest.approx([expected(groups, value) for groups in queries])
-
-
-@settings(deadline=None)
-@given(blocks, cutoffs)
-def test_precision_per_hit(queries, cutoff):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    _kernels.precision_per_hit(marks.start, marks.first, marks.last, marks.relevant, cutoff, out)
-
-    def value(order):
-        hits = [is_relevant(place) for place in order[:cutoff]]
-        return sum(sum(hits[: p + 1]) / (p + 1) for p, hit in enumerate(hits) if hit) / max(sum(hits), 1)
-
-    assert out == pytest.approx([expected(groups, value) for groups in queries])
-
-
-@settings(deadline=None)
 @given(blocks, st.integers(0, 3), st.integers(0, 3), st.booleans())
 def test_ordered_pairs(queries, hidden_negatives, hidden_relevant, all_places):
     """Pairs in the right order, by comparing every relevant item with every negative one."""
@@ -165,21 +89,6 @@ def test_ordered_pairs(queries, hidden_negatives, hidden_relevant, all_places):
         good = [depth for depth, place in ranked if is_relevant(place)] + [end] * hidden_relevant
         bad = [depth for depth, place in ranked if is_negative(place)] + [end] * hidden_negatives
         assert out[query] == pytest.approx(sum((g > b) + 0.5 * (g == b) for g in good for b in bad))
-
-
-@settings(deadline=None)
-@given(strict_blocks, cutoffs)
-def test_cascade(queries, cutoff):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    satisfied = np.maximum(marks.grade, 0) / 4
-    _kernels.cascade(marks.start, marks.first, satisfied, cutoff, out)
-    for query, groups in enumerate(queries):
-        total, reading = 0.0, 1.0
-        for rank, (place,) in enumerate(groups[:cutoff], 1):
-            chance = max(place or 0, 0) / 4
-            total += reading * chance / rank
-            reading *= 1 - chance
-        assert out[query] == pytest.approx(total)
 
 
 @settings(deadline=None)
@@ -274,47 +183,3 @@ METRICS = [
     "auc(targets=12)",
     "auc(negatives='judged')",
 ]
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=6),
-    st.dictionaries(st.integers(0, 8), st.integers(0, 2), min_size=2, max_size=6),
-    st.integers(1, 7),
-)
-def test_expected_ties_are_the_mean_over_every_order(scores, grades, k):
-    """Through the whole path: the run with ties='expected', and every run that breaks its ties in some way."""
-    grades = {**grades, 0: 1, 9: 0}  # something to find, and something judged that is not
-    truth = Truth.from_frame(
-        pl.DataFrame({"user_id": 1, "item_id": list(grades), "gain": list(map(float, grades.values()))})
-    )
-    items = list(range(len(scores)))
-    tied = Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": items, "score": scores}), "tied")
-    groups = [[i for i in items if scores[i] == level] for level in sorted(set(scores), reverse=True)]
-    orders = [sum(order, ()) for order in product(*(list(permutations(group)) for group in groups))]
-    expected_order = align(tied, truth, Conventions(ties="expected")).block(0, 1)
-    strict = [
-        align(Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": order}), "strict"), truth).block(0, 1)
-        for order in orders
-    ]
-    for name in METRICS:
-        metric = parse_metric(name.format(k=k)).resolve(TruthStatistics.of(truth))
-        wanted = np.mean([metric.checked(block)[0] for block in strict])
-        assert metric.checked(expected_order)[0] == pytest.approx(wanted, nan_ok=True), name
-        low, high = (
-            metric.checked(align(tied, truth, Conventions(ties=ties)).block(0, 1))[0]
-            for ties in ("pessimistic", "optimistic")
-        )
-        if name.startswith(("precision", "recall", "hit", "mrr", "map", "rprec", "f1", "ndcg")):
-            values = [metric.checked(block)[0] for block in strict]
-            assert (low, high) == pytest.approx((min(values), max(values))), name
-
-
-@pytest.mark.parametrize("name", ["err", "bpref", "infap"])
-def test_metrics_without_a_closed_form_refuse_expected_ties(name):
-    truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "gain": [1.0, 0.0]}))
-    run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "score": [0.5, 0.5]}), "tied")
-    block = align(run, truth, Conventions(ties="expected")).block(0, 1)
-    with pytest.raises(UsageError) as caught:
-        parse_metric(name).resolve(TruthStatistics.of(truth)).checked(block)
-    assert caught.value.code == "U110"

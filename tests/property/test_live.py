@@ -256,15 +256,6 @@ def test_a_user_who_returns_twice_in_one_batch_is_three_units_without_the_exposu
     assert (row["unit_mean"], row["units"]) == (0.5, 4)
 
 
-def test_a_state_that_is_opened_again_has_the_same_bits(tmp_path):
-    watcher = watched(make_events(60, seed=3), 1, tmp_path)
-    before = bits(watcher)
-    watcher.close()
-    again = Watcher(SETTINGS, tmp_path)
-    assert bits(again) == before
-    again.close()
-
-
 def test_merged_periods_do_not_depend_on_when_commits_are_made():
     start = 1_700_006_400  # a whole hour
     events = [
@@ -405,16 +396,6 @@ def test_what_becomes_of_a_line_does_not_depend_on_its_neighbours():
     assert [(one.row, one.reason) for one in whole.refused] == [
         (at, one.refused[0].reason) for at, one in enumerate(alone) if one.refused
     ]
-
-
-def test_late_events_of_a_live_watch_are_late_in_a_replay_with_its_journal(tmp_path):
-    events = sorted(make_events(200, seed=4), key=lambda event: event["time"])
-    draw = random.Random(2)
-    arrived = sorted(events, key=lambda event: event["time"] + (draw.random() < 0.05) * 7200)
-    live = ra.watch(arrived, "hit@5", output=tmp_path / "live", lateness="10m", user_window="1h")
-    assert live.watcher.bins()["late"] > 5
-    again = ra.watch(events, "hit@5", journal=tmp_path / "live", lateness="10m", user_window="1h")
-    assert bits(again.watcher) == bits(live.watcher)
 
 
 def test_an_event_on_time_whose_second_delivery_is_late_counts_in_a_replay(tmp_path):

@@ -6,10 +6,7 @@ on large ones, and with systems that order at random.
 
 from __future__ import annotations
 
-import functools
 import itertools
-import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -22,8 +19,6 @@ from recassay import designs
 from recassay.checks import diagnose
 from recassay.checks.repeated_draws import RepeatedDrawFacts
 from recassay.columnar.vocabulary import Vocabulary
-from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
 from recassay.data.standings import Standings
 from recassay.data.synthetic.tastes import log
 from recassay.designs import random_order
@@ -39,149 +34,11 @@ DESIGNS = [
 ITEMS = "abcdefg"
 
 
-def by_hand(heading, ranks, sampled):
-    """Return one metric of one target set from the ranks of its relevant items."""
-    ranks, R = sorted(ranks), len(ranks)
-    gains = {k: sum(1 / math.log2(r + 1) for r in ranks if r <= k) for k in (2, math.inf)}
-    ideal = {k: sum(1 / math.log2(r + 1) for r in range(1, R + 1) if r <= k) for k in (2, math.inf)}
-    hits = {k: sum(r <= k for r in ranks) for k in (1, 2, 3, R)}
-    precisions = [(i / r, r) for i, r in enumerate(ranks, start=1)]
-    return {
-        "precision@1": hits[1], "precision@2": hits[2] / 2, "recall@2": hits[2] / R, "hit@1": min(hits[1], 1),
-        "hit@2": min(hits[2], 1), "hit(form='count')@3": hits[3], "mrr": 1 / ranks[0],
-        "mrr@2": 1 / ranks[0] if ranks[0] <= 2 else 0.0, "map": sum(p for p, _ in precisions) / R,
-        "map@3": sum(p for p, r in precisions if r <= 3) / R, "ndcg": gains[math.inf] / ideal[math.inf],
-        "ndcg@2": gains[2] / ideal[2], "dcg@2": gains[2], "rprec": hits[R] / R,
-        "auc": 1 - sum(r - i for i, r in enumerate(ranks, start=1)) / (R * sampled) if sampled else math.nan,
-    }[heading]  # fmt: skip
-
-
 def mass_row(masses):
     """Return the row that standings store for masses: their number, then up to seven masses, or sums of powers."""
     masses = np.asarray(masses, float)
     kept = masses if masses.size <= 7 else [(masses**power).sum() for power in (1, 2, 3, 4)]
     return np.pad([masses.size, *kept], (0, 7 - len(kept)))
-
-
-@functools.cache
-def values_by_hand(ranks, sampled, apart):
-    """Return every metric for one set of all relevant items, or as the mean over sets of one relevant item each."""
-    sets = [(r - sum(other < r for other in ranks),) for r in ranks] if apart else [ranks]
-    return np.array([np.mean([by_hand(heading, of_set, sampled) for of_set in sets]) for heading in PARSED])
-
-
-class SmallCatalogue:
-    """Seven items, some with a test rating, and two test users; scores with many ties."""
-
-    def __init__(self, seed):
-        rng = np.random.default_rng(seed)
-        weights = rng.integers(1, 5, len(ITEMS))
-        crowd = [(f"x{n}", item) for item, weight in zip(ITEMS, weights, strict=True) for n in range(weight)]
-        relevant = {"u": rng.choice(7, 2, replace=False), "v": rng.choice(7, 1)}
-        test = [(user, ITEMS[item]) for user, items in relevant.items() for item in items]
-        known = {"u": "", "v": ITEMS[int(rng.choice([i for i in range(7) if i not in relevant["v"]]))]}
-        train = crowd + [(user, item) for user in known for item in known[user]]
-        # Low test ratings of another user add items to TI and make nothing relevant.
-        low = [("y", item, 1.0) for item in ITEMS[:5]]
-        rows = [(*row, 5.0) for row in train] + [(*row, 5.0) for row in test] + low
-        log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
-        at = np.arange(len(rows))
-        self.fold = Fold(log.take(at[: len(train)]), log.take(at[len(train) :]), "global", {})
-        self.scores = rng.choice([0.0, 1.0, 2.0], (4, 7), p=[0.5, 0.3, 0.2])
-        users, items = log.user_vocabulary.ids.to_list(), log.item_vocabulary.ids.to_list()
-        self.score = {
-            (user, item): self.scores[{"u": 0, "v": 1}.get(user, 2), ITEMS.index(item)]
-            for user in users
-            for item in items
-        }
-        table = np.array([[self.score[user, item] for item in items] for user in users])
-        system = SimpleNamespace(scores=lambda codes: table[codes])
-        protocol = ra.protocols.ranking(relevant_from=5, bins=2)
-        self.run = ra.play(system, self.fold, protocol, name="made")
-        self.weight = {item: len({user for user, other in train if other == item}) for item in ITEMS}
-        self.known, self.relevant = known, {user: [ITEMS[i] for i in items] for user, items in relevant.items()}
-        self.tested = {item for _, item in test} | set(ITEMS[:5])
-        counts = {item: len({user for user, other, _ in rows if other == item}) for item in ITEMS}
-        order = sorted(self.tested, key=lambda item: (-counts[item], items.index(item)))
-        self.bin = {item: place for place, part in enumerate(np.array_split(order, 2)) for item in part.tolist()}
-
-    def sets(self, design):
-        """Return (user, relevant items, candidates, bin) of every target set."""
-        found = []
-        for user, relevant in self.relevant.items():
-            groups = [relevant] if not design.bins else [[i for i in relevant if self.bin[i] == b] for b in (0, 1)]
-            for b, group in enumerate(groups):
-                base = self.tested if design.base == "TI" else set(ITEMS)
-                pool = [i for i in sorted(base) if i not in relevant and i not in self.known[user]]
-                pool = [i for i in pool if not design.bins or self.bin[i] == b]
-                if group:
-                    found.append((user, group, pool, b))
-        return found
-
-
-def samples(pool, weights, design):
-    if design.n is None:
-        yield tuple(pool), 1.0
-    elif design.with_replacement:
-        share = np.array([weights[i] for i in pool], float) if design.by == "popularity" else np.ones(len(pool))
-        share = dict(zip(pool, share / share.sum(), strict=True))
-        for draw in itertools.product(pool, repeat=design.n):
-            yield draw, math.prod(share[i] for i in draw)
-    else:
-        draws = list(itertools.combinations(pool, design.n))
-        yield from ((draw, 1 / len(draws)) for draw in draws)
-
-
-def enumerated(study, design, constant=False):
-    """Return (weight, bin, means of all metrics) of every set, over all samples and orders of the sampled items."""
-    found = []
-    for user, relevant, pool, b in study.sets(design):
-        total = np.zeros(len(PARSED))
-        for draw, chance in samples(pool, study.weight, design):
-            items = [*relevant, *sorted(set(draw))]
-            orders = list(itertools.permutations(range(len(items))))
-            for order in orders:
-                key = {
-                    i: (-0.0 if constant else -study.score[user, i], tie) for i, tie in zip(items, order, strict=True)
-                }
-                in_order = sorted(items, key=key.get)
-                copies = {i: 1 if i in relevant else draw.count(i) for i in items}
-                ranks = dict(zip(in_order, itertools.accumulate(copies[i] for i in in_order), strict=True))
-                mine = tuple(sorted(ranks[i] for i in relevant))
-                total += chance / len(orders) * values_by_hand(mine, len(draw), design.relevant == "1R")
-        total = dict(zip(PARSED, total.tolist(), strict=True))
-        found.append((len(relevant) if design.relevant == "1R" else 1, b, total))
-    return found
-
-
-def mean_of(found, design, heading, users):
-    """Return the mean over sets, over users, or over bins of equal weight."""
-    if design.bins:
-        each = []
-        for b in (0, 1):
-            own = [(weight, total[heading]) for weight, at, total in found if at == b]
-            if own:
-                each.append(sum(w * v for w, v in own) / sum(w for w, _ in own))
-        return float(np.mean(each))
-    weights = [weight for weight, _, _ in found]
-    zeros = users - len(found) if design.relevant == "AR" else 0
-    return sum(weight * total[heading] for weight, _, total in found) / (sum(weights) + zeros)
-
-
-@pytest.mark.parametrize("text", DESIGNS)
-def test_means_from_scores_equal_the_enumeration_of_all_samples_and_orders(text):
-    design = designs.parse(text)
-    for seed in range(2):
-        study = SmallCatalogue(seed)
-        judged = designs.expect(study.run.standings, design, PARSED, short="all")
-        if judged.short:
-            continue
-        ordered, random = enumerated(study, design), enumerated(study, design, constant=True)
-        users = study.run.standings.users
-        for heading, outcome in judged.outcomes.items():
-            where = (seed, heading)
-            assert outcome.mean == pytest.approx(mean_of(ordered, design, heading, users), abs=1e-12), where
-            assert outcome.random == pytest.approx(mean_of(random, design, heading, users), abs=1e-12), where
 
 
 def test_one_target_two_tied_candidates_two_draws():
@@ -365,21 +222,3 @@ def test_judging_and_curves_report_repeated_draws_by_popularity_alone():
     curve = ra.sampling_curve([run], [2, 60], by="popularity", metric="hit@1", resamples=2)
     (finding,) = (one for one in curve.findings if one.code == "S005")
     assert finding.detail.startswith("popularity, with replacement, 60 candidates: ")
-
-
-RANDOM = [f"{kind}-NN(15, {how})" for kind in ("AI-1R", "TI-AR") for how in ("replace=True", "by='popularity'")]
-
-
-@pytest.mark.parametrize("design", RANDOM)
-def test_thirty_random_systems_have_the_mean_of_the_random_column(design):
-    runs = [ra.play(ra.models.Random(seed), FOLD, ra.protocols.ranking(bins=0)) for seed in range(30)]
-    metrics = parse_metrics("precision@1 ndcg@5")
-    design = designs.parse(design)
-    judged = [designs.expect(run.standings, design, metrics, variance=False) for run in runs]
-    for heading in metrics:
-        scores = np.array([one.outcomes[heading].mean for one in judged])
-        random = judged[0].outcomes[heading].random
-        error = scores.std(ddof=1) / math.sqrt(len(scores))
-        assert abs(scores.mean() - random) < 3.3 * error, heading
-        if heading == "precision@1":  # if each copy had its own position, this would be the share of relevant items
-            assert abs(scores.mean() - judged[0].rho) > 6 * error

@@ -1,6 +1,5 @@
 """Sampled metrics for every size, compared with worked examples, the closed forms of designs, and random draws."""
 
-import itertools
 import math
 
 import numpy as np
@@ -21,7 +20,6 @@ from recassay.metrics.registry import parse_metrics
 from recassay.sampled import measure
 from recassay.sampled.measure import Cases, user_groups
 from recassay.sampled.scheme import SamplingScheme
-from recassay.stats.ranks import kendall_taus
 
 from ..examples import examples
 
@@ -72,19 +70,6 @@ class TestWorkedExamples:
         found = means(standings(rank - 1, pool), law, [size], "hit@1 hit@2 ndcg@2 mrr auc")
         assert found[0] == pytest.approx(expected, abs=5e-7)
 
-    @pytest.mark.parametrize(
-        ("pool", "rank", "law", "expected"),
-        [
-            (1000, 50, PLAIN, (0.005002, 0.981310, 0.375741, 0.197375, 0.951)),
-            (1000, 50, AGAIN, (0.006577, 0.975014, 0.376689, 0.200797, 0.951)),
-            (3251, 40, PLAIN, (0.293534, 1, 0.685283, 0.578842, 0.988004)),
-            (3251, 40, AGAIN, (0.299128, 1, 0.687145, 0.581417, 0.988004)),
-        ],
-    )
-    def test_large_uniform(self, pool, rank, law, expected):
-        found = means(standings(rank - 1, pool), law, [100], "hit@1 hit@10 ndcg@10 mrr auc")
-        assert found[0] == pytest.approx(expected, abs=5e-7)
-
     WEIGHTS = (5, 1, 3, 2, 4, 1)
     ABOVE = (0, 2, 5)
 
@@ -113,34 +98,6 @@ class TestWorkedExamples:
         found = means(standings(3, 6, heavy=9, mass=16), TWO, [size], "hit@1 hit@2 ndcg@2 mrr auc")[0]
         assert found == pytest.approx(expected, abs=0.1)
         assert found[-1] == pytest.approx(expected[-1], abs=0.012)
-
-    @pytest.mark.parametrize(
-        ("size", "first", "second"),
-        [
-            (50, (1.0, 0.641353), (0.518905, 0.496413)),
-            (100, (0.999745, 0.481640), (0.5, 0.481547)),
-            (200, (0.953263, 0.339868), (0.5, 0.463093)),
-            (500, (0.028856, 0.008551), (0.5, 0.407732)),
-            (1000, (0.0, 0.0), (0.5, 0.315465)),
-        ],
-    )
-    def test_sampling_reverses_the_order_of_two_systems(self, size, first, second):
-        for above, expected in (([29, 29], first), ([1, 299], second)):
-            found = means(standings(above, 1000), PLAIN, [size], "hit@10 ndcg@10")
-            assert found[0] == pytest.approx(expected, abs=5e-7)
-
-    def test_taus_of_published_ranks_equal_the_published_taus(self):
-        """Dallmann et al. 2021, table 3, has ranks of GRU, NARM, SASRec, BERT4Rec by full, popularity, uniform."""
-        table = {
-            "Beauty": ((3, 2, 1, 4), (4, 2, 3, 1), (4, 3, 2, 1), (-1 / 3, 0, 2 / 3)),
-            "Games": ((4, 1, 3, 2), (4, 2, 3, 1), (4, 2, 3, 1), (2 / 3, 2 / 3, 1)),
-            "ML-1m": ((1, 2, 3, 4), (3, 4, 2, 1), (2, 3, 1, 4), (-2 / 3, 1 / 3, 0)),
-            "ML-20m": ((2, 4, 3, 1), (3, 4, 2, 1), (2, 4, 1, 3), (2 / 3, 0, 1 / 3)),
-            "Steam": ((2, 3, 4, 1), (4, 3, 2, 1), (3, 2, 4, 1), (0, 2 / 3, 1 / 3)),
-        }
-        for full, popularity, uniform, expected in table.values():
-            pairs = ((popularity, full), (uniform, full), (popularity, uniform))
-            assert [float(kendall_taus(*pair)[0]) for pair in pairs] == pytest.approx(expected)
 
 
 @st.composite
@@ -209,15 +166,6 @@ class TestClosedForms:
         assert (found.deviation >= 0).all()
 
 
-class TestEqualWeights:
-    @pytest.mark.parametrize(("pool", "above"), [(200, 20), (3000, 30), (3000, 1500)])
-    def test_the_approximation_with_equal_weights_is_close_to_uniform_draws(self, pool, above):
-        sizes = [2, 10, 50, 100, 150]
-        one = standings(above, pool)
-        metrics = "hit@10 ndcg@10 mrr auc"
-        assert means(one, TWO, sizes, metrics) == pytest.approx(means(one, PLAIN, sizes, metrics), abs=0.012)
-
-
 def successive(weights, above, sizes, draws, seed):
     """Return, for each size, the share of successive draws by weight with fewer than ten candidates above."""
     keys = np.random.default_rng(seed).exponential(size=(draws, weights.size)) / weights
@@ -249,33 +197,6 @@ FOLD = ra.split.last(n=1, validation=1)(log(users=260, items=150, events=7_000, 
 PROTOCOL = ra.protocols.next_item()
 MODELS = (ra.models.Popular(), ra.models.UserKNN(20), ra.models.PureSVD(4))
 RUNS = [ra.play(model, FOLD, PROTOCOL) for model in MODELS]
-
-
-class TestAgainstPublishedProcedure:
-    """Twenty draws of explicit target sets, the same for all systems, as in published evaluations."""
-
-    @pytest.mark.parametrize(
-        ("by", "replace", "design"),
-        [
-            ("uniform", False, "AI-1R-NN({})"),
-            ("uniform", True, "AI-1R-NN({}, replace=True)"),
-            ("popularity", True, "AI-1R-NN({}, by='popularity')"),
-            ("popularity", False, "AI-1R-NN({}, by='popularity', replace=False)"),
-        ],
-    )
-    def test_means_of_draws_are_close_to_the_curve(self, by, replace, design):
-        sizes, heading = [5, 40], "ndcg@5"
-        small = ra.split.last(n=1, validation=1)(log(users=100, items=100, events=2_000, seed=5))[0]
-        runs = [ra.play(model, small, PROTOCOL) for model in MODELS]
-        curve = ra.sampling_curve(runs, sizes, by, heading, replace=replace, resamples=10)
-        drawn = ra.judge(
-            runs, [design.format(size) for size in sizes], heading, method="sample", draws=20, seed=3, interval=None
-        )
-        allowed = 0.01 if by == "popularity" and not replace else 0.0
-        for size, system in itertools.product(sizes, curve.systems):
-            row = curve.points.row(by_predicate=(pl.col("size") == size) & (pl.col("system") == system), named=True)
-            found = drawn.row(system, str(parse(design.format(size))), heading)
-            assert abs(found.mean - row["mean"]) <= 4 * row["sd_draws"] / math.sqrt(20) + allowed
 
 
 class TestCurve:

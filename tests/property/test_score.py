@@ -7,13 +7,12 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
 from recassay.engine.lists.job import Job
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, align
@@ -225,20 +224,6 @@ def test_expected_ties_equal_the_mean_over_all_orders(truth, rows, relevant_from
     assert_equal_to_plain(EXPECTED, truth, rows, "expected", {"relevant_from": relevant_from})
 
 
-@given(judgements, answers)
-@settings(max_examples=40, deadline=None)
-def test_the_mean_over_orders_lies_between_the_extremes_and_so_does_any_order(truth, rows):
-    binary = [text for text in EXPECTED if "gain" not in text]
-    low, high, mean, one = (
-        scored(binary, truth, rows, ties=t) for t in ("pessimistic", "optimistic", "expected", "id")
-    )
-    for metric in low.metrics:
-        for other in (mean, one):
-            values = other.values("run", metric)
-            assert not (values < low.values("run", metric) - 1e-12).any()
-            assert not (values > high.values("run", metric) + 1e-12).any()
-
-
 @given(judgements, answers, st.sampled_from(sorted(ARBITRARY)), st.sampled_from(["first", "last"]))
 @settings(max_examples=60, deadline=None)
 def test_the_range_of_ties_equals_the_scores_under_the_policies_of_its_ends(truth, rows, ties, duplicates):
@@ -269,31 +254,6 @@ def test_tied_rows_are_in_the_order_of_ids_or_of_a_preference(rows, backwards, k
     if keep:
         assert settled.scores.tolist() == [rows[at][2] for at in order]
         assert settled.places.tolist() == [sum(row[0] == rows[at][0] for row in rows[:at]) for at in order]
-
-
-@given(judgements, answers)
-@settings(max_examples=40, deadline=None)
-def test_score_equals_the_loop_over_users(truth, rows):
-    judged, run = frames(truth, rows)
-    scores = scored(IN_ORDER, truth, rows)
-    sealed = Truth.from_frame(judged)
-    alignment = align(Run.from_frame(run, "run"), sealed)
-    for heading in scores.metrics:
-        metric = parse_metric(heading).resolve(TruthStatistics.of(sealed))
-        values = [metric.checked(alignment.block(q, q + 1))[0] for q in range(len(sealed.queries))]
-        assert np.array(values).tobytes() == scores.values("run", heading).tobytes()
-
-
-@given(judgements, answers, st.sampled_from(USERS), st.sampled_from(ITEMS))
-@settings(max_examples=80, deadline=None)
-def test_a_relevant_item_at_the_end_never_lowers_recall(truth, rows, user, item):
-    assume((user, item) in truth)
-    longer = [*rows, (user, item, -1.0)]
-    texts = ["recall", "recall@3", "hit@3", "precision@3", "dcg", "mrr", "map", "rbp"]
-    before, after = scored(texts, truth, rows), scored(texts, truth, longer)
-    for text in texts:
-        low, high = (np.nan_to_num(scores.values("run", text)) for scores in (before, after))
-        assert (high >= low - 1e-15).all(), text
 
 
 @given(judgements, answers)

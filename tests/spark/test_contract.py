@@ -3,8 +3,6 @@
 Every choice of parameters of every metric, in parts of all kinds, is the business of ``tests/contract/test_parts.py``.
 """
 
-import dataclasses
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,15 +11,12 @@ import recassay as ra
 from recassay.backends.spark import tallies
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import parse_metrics
-from recassay.profiles import profiles
-from recassay.stats.significance import TESTS
 
 from ..contract.test_metrics import DEFAULTS, bits, judged, remapped, table_of_distances, world
 from ..contract.test_parts import STRANGE
 from .tables import made_once
 
 SPREAD = ["one row a partition", "empty partitions", "one partition"]
-UNLIKE = sorted({str(sorted(one.conventions.items())): name for name, one in profiles().items()}.values())
 SOME = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5", "stratified_recall@5", "epc@5"]
 
 
@@ -83,18 +78,6 @@ def test_any_partitions_give_the_same_bits(spark, tables, how):
     assert bits(on_spark(spark, tables, SOME, how)) == bits(judged(tables, SOME))
 
 
-@pytest.mark.parametrize("ties", ["trec", "expected"])
-def test_every_order_of_ties(spark, tables, ties):
-    texts = [text for text in SOME if text != "map"]
-    assert bits(on_spark(spark, tables, texts, ties=ties)) == bits(judged(tables, texts, ties=ties))
-
-
-@pytest.mark.parametrize("how", [{"duplicates": "keep"}, {"missing": "skip"}, {"precision": "single"}])
-def test_every_policy(spark, tables, how):
-    texts = ["ndcg@5", "recall@3", "mrr", "rmse", "snips@5", "coverage@5"]
-    assert bits(on_spark(spark, tables, texts, **how)) == bits(judged(tables, texts, **how))
-
-
 @pytest.mark.parametrize("how", [{"duplicates": "last"}, {"duplicates": "last", "ties": "row", "order": "score"}])
 def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_path):
     """A last row is asked for: of the files, or by a column ``row``; where there is no order it is refused."""
@@ -118,18 +101,6 @@ def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_
     assert caught.value.code == ("U228" if "ties" in how else "I319")
 
 
-@pytest.mark.parametrize("profile", UNLIKE)
-def test_every_profile(spark, tables, profile, tmp_path):
-    """From files, whose rows have a place: some libraries leave ties as they came."""
-    for name, frame in tables["runs"].items():
-        frame.write_parquet(tmp_path / f"{name}.parquet")
-    given = str(tmp_path), spread(spark, tables["truth"], "empty partitions")
-    metric = f"{next(iter(profiles()[profile].metrics))}@5"
-    options = {"train": tables["train"], "items": tables["items"], "profile": profile, "resamples": 200}
-    whole = ra.score(str(tmp_path), tables["truth"], metric, **options)
-    assert bits(ra.score(*given, metric, engine="spark", **options)) == bits(whole)
-
-
 def test_ids_of_text(spark, tables):
     other = remapped(tables, *[lambda ids: pl.Series([f"é{one:05d}" for one in ids], dtype=pl.String)] * 2)
     texts = ["ndcg@5", "coverage(catalogue='truth')@5", "gini@5", "ild@5", "epc@5", "mae"]
@@ -149,19 +120,6 @@ def test_what_the_driver_does_not_see_is_read_by_spark(spark, tables, unseen):
     mine = on_spark(spark, tables, texts)
     assert bits(mine) == bits(whole)
     assert repr(ra.compare(mine, resamples=500)) == repr(ra.compare(whole, resamples=500))
-
-
-@pytest.mark.parametrize("test", TESTS)
-def test_every_test(everything, test):
-    texts = ("hit@5",) if test == "mcnemar" else ("ndcg@5", "stratified_recall@5")
-    mine, theirs = (_only(scores, texts) for scores in everything)
-    settings = {"test": test, "family": "all" if test == "sign" else "metric", "resamples": 500, "seed": 2}
-    assert repr(ra.compare(mine, **settings)) == repr(ra.compare(theirs, **settings))
-
-
-def _only(scores, metrics):
-    """Scores of some metrics."""
-    return dataclasses.replace(scores, metrics=metrics)
 
 
 @pytest.mark.parametrize("code", STRANGE)

@@ -40,13 +40,6 @@ def test_fewest_users_and_the_smallest_effect_are_each_others_inverse():
         assert power_of_t(min(n, 5_000), detectable(min(n, 5_000), 0.05, 0.8), 0.05) == pytest.approx(0.8, abs=2e-3)
 
 
-def test_so_many_users_find_the_difference_in_so_many_studies():
-    n, studies = users_for(0.4, 0.05, 0.8), 4_000
-    d = np.random.default_rng(7).normal(0.4, 1, (n, studies))
-    found = np.mean(scipy.stats.ttest_1samp(d, 0).pvalue <= 0.05)
-    assert found == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / studies))
-
-
 def test_a_row_says_what_is_there_and_what_is_needed():
     rng = np.random.default_rng(2)
     base = rng.normal(0.3, 0.1, 500)

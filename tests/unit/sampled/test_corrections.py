@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import hypergeom
 
 import recassay as ra
 from recassay.errors import InputError, UsageError
@@ -55,26 +54,6 @@ def test_estimates_are_clipped_only_on_request():
     assert correct([1, 1], **options, clip=True).means["mean"][0] == 1
 
 
-@pytest.mark.parametrize("replace", [False, True])
-def test_corrected_means_are_closer_to_the_truth_than_sampled_ones(replace):
-    """1,000 cases, N = 500, m = 50: corrected, hit@10 and ndcg@10 are 10 times nearer on average than sampled."""
-    pool, sample = 500, 50
-    above = skewed(1_000, pool, 3.0)
-    ranks = above + 1.0
-    truth = {"hit@10": (ranks <= 10).mean(), "ndcg@10": np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0).mean()}
-    rng = np.random.default_rng(8)
-    means = []
-    for _ in range(200):
-        seen = rng.binomial(sample, above / pool) if replace else rng.hypergeometric(above, pool - above, sample)
-        found = correct(
-            1 + seen, pool=pool, sample=sample, estimators="bias_variance(gamma=0.01)", replace=replace, interval=None
-        )
-        means.append(found.means.select("mean", "sampled").to_numpy())
-    corrected, uncorrected = np.mean(means, axis=0).T
-    for place, metric in enumerate(truth):
-        assert abs(corrected[place] - truth[metric]) < 0.1 * abs(uncorrected[place] - truth[metric]), metric
-
-
 def test_users_with_different_pools_get_the_estimates_of_their_pool():
     pools = np.array([200, 300, 200, 300])
     ranks = np.array([1, 2, 3, 1])
@@ -86,20 +65,6 @@ def test_users_with_different_pools_get_the_estimates_of_their_pool():
                 alone = correct([rank], pool=int(pool), sample=20, metrics=metric, interval=None)
                 assert value == pytest.approx(alone.scores(estimator).values("run", metric)[0], abs=1e-14)
     assert found.fhat("auc", "bias_variance")["pool"].unique().sort().to_list() == [200, 300]
-
-
-def test_the_mean_is_unbiased_under_a_correct_prior():
-    """With gamma = 1 and the true probabilities of the full ranks, the mean over them is unbiased."""
-    pool, sample = 60, 10
-    prior = np.random.default_rng(4).dirichlet(np.ones(pool + 1))
-    chance = hypergeom.pmf(np.arange(sample + 1), pool, np.arange(pool + 1)[:, None], sample)
-    found = correct([1], pool=pool, sample=sample, metrics="hit@5", estimators="bias_variance(gamma=1)", prior=prior,
-                    interval=None)  # fmt: skip
-    estimates = found.fhat("hit@5", "bias_variance(gamma=1)")["fhat"].to_numpy()
-    assert prior @ chance @ estimates == pytest.approx(prior[:5].sum(), abs=1e-12)
-    counts = correct([1], pool=pool, sample=sample, metrics="hit@5", estimators="bias_variance(gamma=1)",
-                     prior=1e6 * prior, interval=None)  # fmt: skip
-    assert counts.means["mean"][0] == pytest.approx(found.means["mean"][0])
 
 
 def test_a_prior_is_rescaled_to_another_pool():

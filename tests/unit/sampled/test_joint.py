@@ -18,13 +18,6 @@ def rank_probabilities(pool, sample, replace):
     return binom.pmf(seen, sample, above / pool) if replace else hypergeom.pmf(seen, pool, above, sample)
 
 
-@pytest.mark.parametrize("last", [0, 1, 2, 3, 10, 101, 500])
-def test_polynomials_are_orthonormal_of_every_degree(last):
-    found = polynomial_values(last, last + 1)
-    assert found.T @ found / (last + 1) == pytest.approx(np.eye(last + 1), abs=1e-10)
-    assert (found[0] > 0).all()
-
-
 @pytest.mark.parametrize("last", [1, 4, 9, 40])
 def test_polynomials_equal_their_explicit_sum(last):
     """Q_k(x) = sum_j (-k)_j (k+1)_j (-x)_j / ((-N)_j j!^2), which is 1 at 0, in integers."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import beta, comb
 
 from recassay.errors import InputError, UsageError
-from recassay.sampled.mapping import fit_a, mapped_cutoff, mapped_hits
+from recassay.sampled.mapping import fit_a, mapped_cutoff
 
 WORKED = {  # n_s = 101, n_F = 1001
     "linear": (1, 11, 41, 91, 491),
@@ -51,21 +51,6 @@ def test_fit_a_recovers_a(a):
     rng = np.random.default_rng(3)
     ranks = 1 + rng.binomial(100, rng.random(200_000) ** (1 / a))
     assert fit_a(ranks, sample=100) == pytest.approx(a, rel=0.02)
-
-
-def test_sampled_hit_rates_equal_full_hit_rates_at_the_mapped_cutoff():
-    """This holds if the full ranks have a distribution of the family."""
-    rng = np.random.default_rng(5)
-    pool, sample, a = 5_000, 100, 0.3
-    above = np.floor(rng.random(100_000) ** (1 / a) * (pool + 1)).astype(int)
-    ranks = 1 + rng.hypergeometric(above, pool - above, sample)
-    table = mapped_hits(ranks, sample=sample, pool=pool)
-    assert table.columns == ["k", "hit", "cutoff"]
-    assert table.height == sample + 1
-    assert table["cutoff"].is_sorted()
-    assert table["hit"][-1] == 1
-    for k, hit, cutoff in table[[1, 4, 9, 19, 49]].iter_rows():
-        assert hit == pytest.approx((above + 1 <= cutoff).mean(), abs=0.01), k
 
 
 @pytest.mark.parametrize(

@@ -66,25 +66,6 @@ def test_flipped_sums_equal_those_of_the_readable_version(n):
         assert sums[:, resample].tolist() == (columns @ drawn_signs(n, resample, seed=11)).tolist()
 
 
-def test_bootstrap_draws_every_unit_equally_often():
-    n, resamples = 1500, 2000  # two chunks of unlike size
-    edges = np.zeros((4, n))
-    edges[0, 0] = edges[1, 1023] = edges[2, 1024] = edges[3, 1499] = 1.0
-    sums = bootstrap_sums(edges, resamples, ResamplingOptions(seed=3))
-    # a unit's count has mean 1 and variance 1 - 1/n
-    assert np.abs(sums.mean(axis=1) - 1).max() < 4 / np.sqrt(resamples)
-    assert np.abs(sums.var(axis=1) - 1).max() < 0.25
-
-
-def test_resampled_means_have_the_variance_of_a_mean():
-    values = np.random.default_rng(5).exponential(size=3000)
-    boot = bootstrap_sums(values[None], 10_000, ResamplingOptions(seed=1))[0] / values.size
-    assert boot.std() == pytest.approx(values.std() / np.sqrt(values.size), rel=0.03)
-    flips = flipped_sums(values[None], 10_000, ResamplingOptions(seed=1))[0] / values.size
-    assert flips.std() == pytest.approx(np.sqrt((values**2).mean() / values.size), rel=0.03)
-    assert abs(flips.mean()) < 4 * flips.std() / 100
-
-
 @pytest.mark.parametrize("draw", [bootstrap_sums, flipped_sums])
 def test_same_bits_for_any_number_of_threads(draw):
     columns = np.random.default_rng(2).normal(size=(3, 3000))

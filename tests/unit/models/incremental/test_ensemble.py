@@ -18,22 +18,6 @@ def learned(model, events):
     return learner
 
 
-def test_a_worked_example():
-    """Users 0 and 1, items 0 to 2; StreamPopular counts events, Recent prefers the last item.
-
-    (0, 0) (1, 1) (0, 2): the users are new or the items unknown, so only (0, 2) is scored: 0 for both.
-    (1, 0): counts 1 1 1, and 1 had item 1, so 0 ties with 2: rank 1.5, value 2/3. By recency 2 is before 0: 1/2.
-    (0, 1): counts 2 1 1, and 0 had 0 and 2, so 1 is alone: value 1 for both.
-    """
-    learner = learned(Ensemble("StreamPopular Recent"), [(0, 0), (1, 1), (0, 2), (1, 0), (0, 1)])
-    assert learner.recent[:3].tolist() == [[0, 0], [2 / 3, 1 / 2], [1, 1]]
-    assert learner.weights == pytest.approx([5 / 9, 1 / 2])
-    # counts 2 2 1, so ranks 1 1 3; recency 4 5 3, so ranks 2 1 3
-    assert learner.scores(0) == pytest.approx(
-        [5 / 9 / 61 + 1 / 2 / 62, 5 / 9 / 61 + 1 / 2 / 61, 5 / 9 / 63 + 1 / 2 / 63], abs=1e-15
-    )
-
-
 def test_the_window_forgets_and_hits_replace_ranks():
     events = [(0, 0), (1, 1), (0, 2), (1, 0), (0, 1)]
     assert learned(Ensemble("StreamPopular Recent", window=1), events).weights.tolist() == [1, 1]

@@ -16,26 +16,6 @@ def fitted_learner(events, model=None):
     return learner
 
 
-def test_scores_are_sums_of_cosines():
-    """Item a has 3 users, and b, c and d have 2. User 3 had a, which shares 2 users with b, and 1 with c and with d."""
-    scores = fitted_learner(EVENTS).scores(3)
-    assert scores.tolist() == pytest.approx([0, 2 / 6**0.5, 1 / 6**0.5, 1 / 6**0.5])
-
-
-def test_recent_uses_only_the_last_items():
-    whole, last = fitted_learner([*EVENTS, (3, 2)]), fitted_learner([*EVENTS, (3, 2)], StreamItemKNN(recent=1))
-    assert last.scores(3).tolist() == pytest.approx([2 / 3, 1 / 6**0.5, 0, 1 / 6**0.5])
-    assert (whole.scores(3) >= last.scores(3)).all()
-
-
-def test_a_repeated_pair_changes_nothing():
-    assert fitted_learner([*EVENTS, (0, 1), (3, 0)]).scores(3).tolist() == fitted_learner(EVENTS).scores(3).tolist()
-
-
-def test_new_users_have_scores_of_zero():
-    assert fitted_learner(EVENTS).scores(9).tolist() == [0, 0, 0, 0]
-
-
 def test_the_cache_of_co_counts_is_bounded():
     items = np.random.default_rng(3).integers(0, 40_000, 60_000)
     events = list(

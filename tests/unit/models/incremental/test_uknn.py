@@ -19,27 +19,6 @@ def fitted_learner(events, **parameters):
     return learner
 
 
-class TestTheWorkedExample:
-    """Profiles: u1 {a, b, c}, u2 {a, b, d}, u3 {c, d}, u4 {a}; two neighbours; then u4 has d."""
-
-    def test_scores_before_the_event(self):
-        assert fitted_learner(BEFORE, neighbours=2).scores(3)[[B, C, D]] == pytest.approx([1, 0.5, 0.5])
-
-    def test_scores_after_the_event(self):
-        learner = fitted_learner([*BEFORE, (3, D)], neighbours=2)
-        assert learner.scores(3)[[B, C]] == pytest.approx([0.620204, 0.379796], abs=5e-7)
-
-    def test_scores_with_all_neighbours_show_the_similarities(self):
-        """Before, u4 has similarity 0.577350 to u1 and u2, 0 to u3. Only u1 has c and only u2 has d, so both tie."""
-        assert fitted_learner(BEFORE).scores(3).tolist() == pytest.approx([1, 1, 0.5, 0.5])
-        after = fitted_learner([*BEFORE, (3, D)]).scores(3)
-        weights = np.array([0.408248, 0.816497, 0.5])
-        assert after[[B, C, D]] == pytest.approx(np.array([1.224745, 0.908248, 1.316497]) / weights.sum(), abs=2e-6)
-
-    def test_a_repeated_pair_changes_nothing(self):
-        assert fitted_learner([*BEFORE, (3, A), (0, B)]).scores(3).tolist() == fitted_learner(BEFORE).scores(3).tolist()
-
-
 def test_stale_neighbours_are_those_at_the_users_last_event():
     """When user 1 had a, only user 0 had it too; user 2, who came later, counts only if neighbours are exact."""
     events = [(0, A), (0, B), (1, A), (2, A), (2, C)]

@@ -18,7 +18,6 @@ from recassay.models.sequence import (
     REGISTRY,
     MostPopular,
     NGram,
-    SamplesNext,
     Uniform,
     Unigram,
     UserNGram,
@@ -75,21 +74,6 @@ def test_rows_are_probabilities_and_descriptions_parse_from_their_text(model, fo
     again = pickle.loads(pickle.dumps(fitted))
     assert (again.next_probabilities(after("a", "ab")) == table[[0, 2]]).all()
     assert str(fitted) == str(model)
-
-
-@pytest.mark.parametrize("model", [model for model in ALL_MODELS if not isinstance(model, CRF | UserNGram)], ids=str)
-def test_draws_and_single_probabilities_agree_with_the_rows(model, fold):
-    fitted = model.fit(fold.train)
-    assert isinstance(fitted, SamplesNext)
-    histories = after("a", "b", "ab", "cb", "e", "de", "acb", "abcd")
-    table, steps = fitted.next_probabilities(histories), histories.lengths - 1
-    last = histories.last(fitted.memory, pad=-1) if fitted.memory else np.empty((8, 0), np.int32)
-    for item in range(5):
-        assert fitted.probability(last, steps, np.full(8, item, np.int32)) == pytest.approx(table[:, item], abs=1e-15)
-    assert fitted.likeliest(last, steps).tolist() == table.argmax(axis=1).tolist()
-    for uniform in (1e-9, 0.05, 0.31, 0.5, 0.77, 0.999999):
-        expected = (table.cumsum(axis=1) > uniform).argmax(axis=1)
-        assert fitted.draw(last, steps, np.full(8, uniform)).tolist() == expected.tolist()
 
 
 def test_bigram_rows_equal_the_worked_example(fold):

@@ -5,10 +5,8 @@ import json
 import os
 import pickle
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import polars as pl
@@ -803,25 +801,3 @@ import sys, recassay as ra, recassay.study.store.times as times
 times.perf_counter = lambda: 0.0
 ra.run_study(sys.argv[1], sys.argv[2])
 """
-
-
-def pieces(folder):
-    """How many whole files of runs and standings there are."""
-    return sum(1 for path in folder.rglob("*") if path.suffix in (".parquet", ".json") and path.parent.name == "seed-0")
-
-
-def test_a_killed_study_resumes_and_ends_with_the_same_bytes(study, tmp_path):
-    path = study()
-    subprocess.run([sys.executable, "-c", STUDY_ALONE, path, tmp_path / "whole"], check=True)
-    out, moments = tmp_path / "out", []
-    for wanted in (1, 6, 12):  # of 18
-        process = subprocess.Popen([sys.executable, "-c", STUDY_ALONE, path, out])
-        while pieces(out) < wanted and process.poll() is None:
-            time.sleep(0.001)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        moments.append(pieces(out))
-        assert not (out / "summary.json").exists()
-    assert 1 <= moments[0] < moments[1] < moments[2] < pieces(tmp_path / "whole") == 18
-    subprocess.run([sys.executable, "-c", STUDY_ALONE, path, out], check=True)
-    assert files(out) == files(tmp_path / "whole")

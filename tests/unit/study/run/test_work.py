@@ -136,15 +136,6 @@ def test_statistics_that_cannot_be_used_are_computed_again(tmp_path, content):
         assert memo.known == {}
 
 
-def test_a_flipped_digit_is_found(tmp_path):
-    with stored_statistics(tmp_path) as memo:
-        memo.used["a"] = (0.25, 0.5)
-    path = tmp_path / STATISTICS
-    path.write_text(path.read_text().replace("0.25", "0.26"))
-    with stored_statistics(tmp_path) as memo:
-        assert memo.known == {}
-
-
 def test_a_failing_study_keeps_what_was_known(tmp_path):
     def fail(memo):
         memo.used["b"] = (2.0,)
