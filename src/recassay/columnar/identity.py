@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly
 from recassay.threads import each_block
 
 ROWS_PER_BLOCK = 1 << 16  # fits the processor's cache
-MANY_TEXTS = 1 << 17  # fewer are hashed sooner than a compiled loop is loaded
 NOTHING = np.uint64(0x6E756C6C)  # the key of a missing value
 SECOND = np.uint64(0xD1B54A32D192ED03)  # separates an item from the user with the same id
 
@@ -37,23 +34,9 @@ def id_keys(ids: pl.Series) -> Keys:
     if ids.dtype.is_integer():
         wide = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
         return wide.to_numpy().view(np.uint64)
-    texts = ids.cast(pl.String).fill_null("None")
-    if texts.len() < MANY_TEXTS:
-        encoded = map(str.encode, texts.to_list())
-        found = b"".join([made.digest() for made in map(partial(hashlib.blake2b, digest_size=8), encoded)])
-        return np.frombuffer(found, "<u8").astype(np.uint64)
-    return np.concatenate(
-        each_block(lambda begin, end: _digests(texts.slice(begin, end - begin)), texts.len(), size=ROWS_PER_BLOCK)
-    )
-
-
-def _digests(texts: pl.Series) -> Keys:
-    """Return the first 8 bytes of BLAKE2b of each text, as a number."""
-    from recassay.columnar._blake2 import digests
-
-    data = np.frombuffer(texts.str.join("").item().encode(), np.uint8)
-    ends = texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy()
-    return digests(readonly(data), readonly(ends))
+    texts = ids.cast(pl.String).fill_null("None").to_list()
+    digests = b"".join([hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts])
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
 def value_keys(values: pl.Series) -> Keys:

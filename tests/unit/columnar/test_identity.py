@@ -35,6 +35,9 @@ def test_negative_zero_equals_zero_and_text_keys_are_fixed():
     assert value_keys(pl.Series([0.0, -0.0])).tolist() == [0, 0]
     # blake2b with 8 bytes of "ann", read with the lowest byte first
     assert id_keys(pl.Series(["ann"])).tolist() == [11957940740637538957]
+    texts = pl.Series(["ann", "ünïcode", None])
+    assert id_keys(texts.cast(pl.Categorical)).tolist() == id_keys(texts).tolist()
+    assert id_keys(texts)[2] == id_keys(pl.Series(["None"]))[0]
 
 
 def test_a_digest_is_the_same_on_every_machine():

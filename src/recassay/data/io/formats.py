@@ -18,8 +18,7 @@ from recassay.data.io.json_text import parse_json
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
 from recassay.data.io.lists import explode_lists, lines, table_of_lists, user_lines
 from recassay.data.io.objects import object_table
-from recassay.data.io.parquet import parquet_schema, scan_parquet
-from recassay.data.io.parquet_pages import impossible_page, refuse_impossible_pages
+from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
@@ -89,18 +88,16 @@ def _opened(known: Format, head: Head, role: Role) -> Table:
 
 def parquet(head: Head, role: Role) -> Table:
     """Return the table in a Parquet file, of which only the wanted columns are read; raise I104 if it is damaged."""
-    damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-    refuse_impossible_pages(head.path)
     try:
         scan = scan_parquet(head.path)
         schema = scan.collect_schema()
-    except damage as error:
+    except DAMAGE as error:
         raise _damaged_parquet(head, error) from None
 
     def collected(query: pl.LazyFrame) -> pl.DataFrame:
         try:
             return query.collect()
-        except damage as error:
+        except DAMAGE as error:
             raise _damaged_parquet(head, error) from None
 
     def read(wanted: Wanted) -> pl.DataFrame:
@@ -122,7 +119,7 @@ def parquet(head: Head, role: Role) -> Table:
             return column.cast(pl.Int32).collect().to_series() if kind in (pl.Int64, pl.UInt64, pl.UInt32) else None
         except pl.exceptions.InvalidOperationError:  # an id does not fit 32 bits
             return None
-        except damage as error:
+        except DAMAGE as error:
             raise _damaged_parquet(head, error) from None
 
     def sample(names: Sequence[str]) -> pl.DataFrame:
@@ -137,20 +134,18 @@ def parquet(head: Head, role: Role) -> Table:
 def parquet_parts(paths: Sequence[Path]) -> Table | None:
     """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
     try:
-        if any(impossible_page(path) is not None for path in paths):
-            return None
         schema = parquet_schema(paths[0])
         if any(path.suffix not in (".parquet", ".pq") or parquet_schema(path) != schema for path in paths):
             return None
         scan = scan_parquet(*paths)
         rows = int(scan.select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+    except DAMAGE:
         return None
 
     def select(names: Sequence[str], limit: int | None = None) -> pl.DataFrame:
         try:
             return (scan if limit is None else scan.head(limit)).select(names).collect()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except DAMAGE as error:
             raise InputError("I104", str(error), where=str(paths[0].parent)) from None
 
     return Table(

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from recassay.data.io.folder_lock import exclusively
 from recassay.data.io.write import before_replacing, make_folder, write_text
 from recassay.errors import InputError, UsageError
 
@@ -40,14 +39,7 @@ class Checksum(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Checksum:
-        """Return the checksum of a file.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = (Path(folder) / "a").write_bytes(b"123456789")
-        ...     Checksum.of(Path(folder) / "a") == Checksum(9, 0xCBF43926)
-        True
-        """
+        """Return the checksum of a file."""
         size = crc = 0
         with path.open("rb") as file:
             while block := file.read(BLOCK):
@@ -114,17 +106,10 @@ class Manifest:
         except OSError:
             return "absent"
         name, stamp = self.name_of(path), (about.st_size, about.st_mtime_ns)
-        known = self._seen.get(name)
-        if known is None or known[0] != stamp:
-            known = self._seen[name] = stamp, self._state(path, name, about.st_size)
-        return known[1]
-
-    def _state(self, path: Path, name: str, size: int) -> State:
-        listed = self._checksums(name)
-        if not listed:
-            return "unlisted"
-        is_intact = size in {entry.size for entry in listed} and Checksum.of(path) in listed
-        return "intact" if is_intact else "changed"
+        if (listed := self._checksums(name)) and self._seen.get(name, ("", ""))[0] != stamp:
+            is_intact = stamp[0] in {entry.size for entry in listed} and Checksum.of(path) in listed
+            self._seen[name] = stamp, "intact" if is_intact else "changed"
+        return self._seen[name][1] if listed else "unlisted"
 
     def _checksums(self, name: str) -> list[Checksum]:
         """Return the checksums of a file, also if a task in another process has written it meanwhile."""
@@ -220,7 +205,7 @@ class Manifest:
 
     def _append(self, row: dict[str, Any]) -> None:
         """Append a line to the list in a single write, and flush it to the disk; other processes may do the same."""
-        with (self.folder / NAME).open("ab", buffering=0) as file, exclusively(file.fileno()):
+        with (self.folder / NAME).open("ab", buffering=0) as file:
             file.write(("\n" + _line(row)).encode())
             os.fsync(file.fileno())
 

@@ -18,7 +18,7 @@ from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.edge import reading, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
 from recassay.data.io.head import read_head
-from recassay.data.io.memory import keep_freed_memory, refuse_too_large_text, refuse_too_many_values
+from recassay.data.io.memory import refuse_too_large_text, refuse_too_many_values
 from recassay.data.io.objects import object_table
 from recassay.data.io.parts import ids_without_sign, require_equal_columns, with_equal_ids
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role, role_named
@@ -82,7 +82,6 @@ def open_table(
     ``ordered`` states that the rows of a run without ranks and scores are in best-first order.
     """
     options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
-    keep_freed_memory()
     with reading(str(source) if isinstance(source, str | Path) else f"the {role} ({type(source).__name__})"):
         return _opened(source, options, columns)
 

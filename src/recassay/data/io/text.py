@@ -22,7 +22,7 @@ from recassay.data.io.lines import (
     walk,
 )
 from recassay.data.io.padded import may_have_padded
-from recassay.data.io.parquet import scan_parquet
+from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import UsageError
@@ -64,7 +64,7 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
         for types in _attempts(source, separator, layout, above, guesses, safe):
             try:
                 frame = _scan(source, separator, layout, types, above).collect()
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            except DAMAGE as error:
                 failure = str(error)
                 continue
             if _may_hide_a_short_line(frame, separator) and not _has_even_lines(source, separator, layout, above):
@@ -99,7 +99,7 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
         rows = _scan(source, separator, layout, types, above)
         try:
             rows.sink_parquet(path, compression="lz4", row_group_size=ROWS_PER_GROUP)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except DAMAGE as error:
             failure = str(error)
             continue
         values = scan_parquet(path).select(_values(wanted)).collect()
@@ -166,7 +166,7 @@ def _attempts(
         ]
         try:
             found = rows.select(fits).collect().row(0)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        except DAMAGE:
             break  # reading all columns will report what is wrong
         measured[name] = next((dtype for dtype, all_fit in zip(INTEGERS, found, strict=True) if all_fit), pl.String)
     yield measured
@@ -184,7 +184,7 @@ def _with_padded_ids(head: Head, layout: Layout, names: list[str]) -> list[str]:
     plain = rows.select(pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all())  # a blank line is no id
     try:
         found = plain.collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+    except DAMAGE:
         return []  # reading all columns will report what is wrong
     return [name for name in names if not found[name].item()]
 
@@ -318,7 +318,7 @@ def _has_even_lines(source: Path | bytes, separator: str, layout: Layout, above:
         even &= ~line.str.contains('"', literal=True)
     try:
         return bool(lines.select(even.fill_null(False).all()).collect().item())
-    except (pl.exceptions.PolarsError, OSError):
+    except DAMAGE:
         return False
 
 

@@ -175,7 +175,7 @@ def write_text(text: str, path: str | Path) -> None:
     write_bytes(text.encode(), path)
 
 
-def write_bytes(content: bytes, path: str | Path) -> None:
+def write_bytes(content: bytes | memoryview, path: str | Path) -> None:
     """Write bytes unchanged."""
     with atomic(path) as temporary:
         temporary.write_bytes(content)

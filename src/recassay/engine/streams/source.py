@@ -19,8 +19,8 @@ from recassay.columnar.time_kind import require_times
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.io.edge import reading
 from recassay.data.io.parquet import scan_parquet
-from recassay.data.io.parquet_pages import refuse_impossible_pages
 from recassay.data.io.sources import PARQUET_SUFFIXES
 from recassay.data.read import read_interactions
 from recassay.data.times import TimeValues, time_values
@@ -172,8 +172,8 @@ class StreamSource:
             if Path(given).suffix not in PARQUET_SUFFIXES or not Path(given).is_file():
                 yield read_interactions(given), True
                 return
-            refuse_impossible_pages(Path(given))
-            rows = scan_parquet(given).select(pl.len()).collect().item()
+            with reading(str(given)):
+                rows = scan_parquet(given).select(pl.len()).collect().item()
             for first in range(0, rows, ROWS):
                 yield read_interactions(scan_parquet(given).slice(first, ROWS)), True
         elif isinstance(given, Iterator) or _are_tables(given):

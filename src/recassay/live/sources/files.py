@@ -11,8 +11,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from recassay.data.io.parquet import scan_parquet
-from recassay.data.io.parquet_pages import impossible_page
+from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.errors import UsageError
 from recassay.live.events.schema import LARGEST_LINE
 from recassay.live.sources.base import BATCH, Arrival, Source
@@ -198,7 +197,7 @@ class FileSource(Source):
         if not self.ahead.height:  # a slice decodes whole row groups, so several batches are read at once
             try:
                 self.ahead = scan_parquet(self.file).slice(self.row, AHEAD).collect()
-            except (pl.exceptions.PolarsError, OSError) as error:
+            except DAMAGE as error:
                 raise _unreadable(self.file, error) from None
         frame, self.ahead = self.ahead[:BATCH], self.ahead[BATCH:]
         self.row += frame.height
@@ -239,10 +238,8 @@ class FileSource(Source):
 def _height(path: Path) -> int:
     """Return the number of rows of a Parquet file; raise U254 if it cannot be read."""
     try:
-        if (fault := impossible_page(path)) is not None:
-            raise OSError(fault)
         return int(scan_parquet(path).select(pl.len()).collect().item())
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except DAMAGE as error:
         raise _unreadable(path, error) from None
 
 
@@ -257,7 +254,7 @@ def _is_being_written(path: Path) -> bool:
     return False
 
 
-def _unreadable(path: Path, error: Exception) -> UsageError:
+def _unreadable(path: Path, error: BaseException) -> UsageError:
     return UsageError(
         "U254", f"the file cannot be read: {error}", where=str(path),
         hint="write parts under another name and rename them when they are complete",

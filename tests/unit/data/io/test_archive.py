@@ -133,12 +133,12 @@ def forged(path, row):
 
 @pytest.mark.parametrize(
     "name",
-    ["os:system", "subprocess:Popen", "recassay.models.base.files:Path", "recassay.data.io.archive:_Unpickler",
+    ["os:system", "subprocess:Popen", "recassay.models.base.files:Path", "recassay.data.io.archive:_Decoder",
      "recassay.models.base.registry:REGISTRY", "recassayed:Thing", "recassay.datab:Thing"],
 )  # fmt: skip
 @pytest.mark.parametrize("tag", ["instance", "named"])
 def test_a_forged_archive_makes_no_object_of_another_package(name, tag, tmp_path):
-    forged(tmp_path / "a", [tag, name, {} if tag == "instance" else []])
+    forged(tmp_path / "a", [tag, [name] if tag == "instance" else name, []])
     with pytest.raises((ValueError, ModuleNotFoundError)):
         archive.load_archive(tmp_path / "a")
 

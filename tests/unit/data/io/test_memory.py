@@ -1,43 +1,12 @@
-"""Freed memory is kept for the next arrays."""
+"""Archives that would fill the memory are refused."""
 
-import ctypes
 import gzip
-import platform
-import subprocess
-import sys
 
 import pytest
 
 import recassay as ra
 from recassay.data.io import memory
 from recassay.errors import InputError
-
-# The C library counts the blocks that it took from the system one by one, and will give back as soon as they are freed.
-COUNT = """
-import ctypes, sys
-import numpy as np
-from recassay.data.io.memory import keep_freed_memory
-
-class Counts(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd a b c d e".split()]
-
-count = ctypes.CDLL(None).mallinfo2
-count.restype = Counts
-if sys.argv[1] == "kept":
-    keep_freed_memory()
-before = count().hblks
-held = np.empty(16 << 20, np.uint8)
-print(count().hblks - before)
-"""
-
-
-@pytest.mark.skipif(
-    platform.libc_ver()[0] != "glibc" or not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33 or later"
-)
-@pytest.mark.parametrize(("how", "blocks"), [("kept", 0), ("not kept", 1)])
-def test_a_large_array_is_not_a_block_of_its_own_once_freed_memory_is_kept(how, blocks):
-    found = subprocess.run([sys.executable, "-c", COUNT, how], capture_output=True, text=True, check=True)
-    assert int(found.stdout) == blocks
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])

@@ -1,17 +1,23 @@
 """Parquet files with names that Polars would expand, and outputs whose names no library can write."""
 
+import contextlib
 import os
+import random
 import resource
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet
 import pytest
 
 import recassay as ra
+from recassay.data.io.clean import require_rows
 from recassay.data.io.parquet import parquet_metadata, parquet_schema, read_parquet, scan_parquet
 from recassay.data.io.write import write_parquet
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.study.store.values import Values
 
 TABLE = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
@@ -29,6 +35,38 @@ def test_a_file_is_where_its_name_says(folder, tmp_path, monkeypatch):
     assert scan_parquet(path, path).collect().height == 4
     assert parquet_schema(path) == TABLE.schema
     assert parquet_metadata(path)["key"] == "value"
+
+
+RUN = pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 7], "score": [0.5, 0.25, 0.125]})
+READ = "import sys, recassay as ra\ntry: ra.read_run(sys.argv[1])\nexcept ra.errors.InputError as e: print(e.code)"
+
+
+@pytest.mark.parametrize("values", [b"\x05", b"\x7e"], ids=["minus three", "63"])
+def test_a_page_with_another_number_of_values_does_not_end_the_process(tmp_path, values):
+    path = tmp_path / "run.parquet"
+    pyarrow.parquet.write_table(RUN.to_arrow(), path, use_dictionary=False, compression="none")
+    header = b"\x2c\x15\x06"  # of a data page: field 5 of its header, a struct that begins with 3 values
+    path.write_bytes(path.read_bytes().replace(header, header[:2] + values, 1))
+    done = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "I104"
+
+
+def test_a_damaged_byte_is_an_error_with_a_code_or_no_error(tmp_path):
+    path, rng = tmp_path / "run.parquet", random.Random(1)
+    RUN.with_columns(pl.col("item_id").cast(pl.String)).write_parquet(path)
+    sound = path.read_bytes()
+    for _ in range(300):
+        made = bytearray(sound)
+        made[rng.randrange(len(made))] ^= 1 << rng.randrange(8)
+        path.write_bytes(made)
+        with contextlib.suppress(InputError):
+            ra.read_run(path)
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_a_column_that_polars_read_with_other_rows_is_refused(rows):
+    with pytest.raises(InputError, match=rf"I104.*'user_id' has {rows} rows, and the table 3"):
+        require_rows(pl.Series(range(rows)), 3, "user_id", "run.parquet")
 
 
 STUDY = """
