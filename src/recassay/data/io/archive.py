@@ -209,7 +209,7 @@ class _Encoder:
             self.objects[number] = [kind, about, [self.encode(one) for one in held]]
         return ["object", self.number[id(value)]]
 
-    def _row(self, value: Any) -> tuple[str, Any, Iterable[Any]]:
+    def _row(self, value: Any) -> tuple[str, Any, Iterable[Any]]:  # noqa: PLR0911 (a kind of value each)
         """Return the kind of an object, what :class:`_Decoder` needs to know about it, and the values that it holds."""
         kind = type(value)
         name = kind.__name__
