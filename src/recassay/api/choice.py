@@ -1,48 +1,45 @@
-"""The one place where a back end (the code that carries out a call: local, out of core or Spark) is chosen."""
+"""The one place where the engine of a call is chosen: this machine in memory, in chunks within a budget, or Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from recassay.backends.base import Backend, Remote, is_spark_frame
-from recassay.backends.local import LocalBackend
-from recassay.backends.out_of_core import OutOfCoreBackend
+from recassay.backends.base import Remote, is_spark_frame
 from recassay.engine.options import Execution
+from recassay.errors import UsageError
 
 DEFAULT = Execution()
 
 
-def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
-    """Return the back end that carries out a call with these inputs.
+def engine_of(*inputs: Any, execution: Execution = DEFAULT) -> Literal["local", "out of core", "spark"]:
+    """Return the engine of a call with these inputs.
 
     The engine that ``execution`` names comes first; else Spark, if an input or a member of an input is a Spark table;
-    else the back end for files larger than memory, if ``execution`` limits the memory; else the local one.
+    else chunks of files, if ``execution`` limits the memory.
 
-    >>> choose({"mine": {"ann": ["x"]}}).name
-    'local'
-    >>> choose("run.csv", execution=Execution(memory="2GB")).name
-    'out of core'
+    >>> engine_of({"mine": {"ann": ["x"]}}), engine_of("run.csv", execution=Execution(memory="2GB"))
+    ('local', 'out of core')
     """
-    engine = execution.engine or ("spark" if any(map(_is_on_spark, _one_of_each_type(inputs))) else "local")
-    if engine == "spark":
-        from recassay.backends.spark.backend import SparkBackend  # late: who has no Spark tables needs none of it
+    members = [member for one in inputs for member in _one_of_each_type(one)]
+    on_spark = any(isinstance(one, Remote) or is_spark_frame(one) for one in members)
+    if (execution.engine or ("spark" if on_spark else "local")) == "spark":
+        return "spark"
+    return "local" if execution.memory is None else "out of core"
 
-        return SparkBackend()
-    return LocalBackend() if execution.memory is None else OutOfCoreBackend()
+
+def in_memory_or_spark(what: str, *inputs: Any, execution: Execution) -> bool:
+    """Return whether Spark does a call, else this machine in memory; raise U107 for a memory budget."""
+    engine = engine_of(*inputs, execution=execution)
+    if engine == "out of core":
+        raise UsageError("U107", f"{what} does not support a memory budget", where="memory", hint="leave out memory")
+    return engine == "spark"
 
 
-def _one_of_each_type(inputs: Iterable[Any]) -> Iterable[Any]:
-    """Return one value of each type among the inputs; a mapping, list or tuple counts as its members.
+def _one_of_each_type(given: Any) -> Iterable[Any]:
+    """Return a value of each type among the members of a mapping, list or tuple, else the value itself.
 
     So even a dict of a million users is quick to examine.
     """
-    found: dict[type, Any] = {}
-    for one in inputs:
-        members = one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else [one]
-        found |= zip(map(type, members), members, strict=True)
-    return found.values()
-
-
-def _is_on_spark(value: Any) -> bool:
-    return isinstance(value, Remote) or is_spark_frame(value)
+    members = given.values() if isinstance(given, Mapping) else given if isinstance(given, list | tuple) else [given]
+    return dict(zip(map(type, members), members, strict=True)).values()

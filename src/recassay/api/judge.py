@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recassay.api.choice import choose
+from recassay.api.choice import in_memory_or_spark
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.designs.grammar import Design, parse_list
 from recassay.engine.options import DesignOptions, Execution, one_of
-from recassay.engine.ranks.judge import JudgeRequest, named
+from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory, named
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -98,4 +98,8 @@ def judge(
     execution = one_of("execution", execution, Execution(None, None, work, threads))
     played = dict(named(runs))
     request = JudgeRequest(tuple(parse_list(designs)), parse_metrics(metrics), options, uncertainty, execution)
-    return choose(*played.values(), execution=execution).judge(played, request)
+    if in_memory_or_spark("ra.judge", *played.values(), execution=execution):
+        from recassay.backends.spark.designs import judge_on_spark  # late: who has no Spark tables needs none of it
+
+        return judge_on_spark(played, request)
+    return judge_in_memory(played, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from recassay.api.choice import choose
+from recassay.api.choice import in_memory_or_spark
 from recassay.backends.base import Remote
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -13,7 +13,7 @@ from recassay.data.nouns import require_model, require_noun, wrong_noun
 from recassay.data.read import TableSource
 from recassay.data.run import Run
 from recassay.engine.options import Execution, one_of
-from recassay.engine.ranks.play import PlayRequest
+from recassay.engine.ranks.play import PlayRequest, play_fold
 from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
 from recassay.engine.streams.play import BLOCK
 from recassay.engine.streams.result import Stream
@@ -164,4 +164,8 @@ def play(
         )
         raise UsageError("U107", what, hint=hint)
     request = PlayRequest(model, fold, protocol, name, execution)
-    return choose(fold, execution=execution).play(request)
+    if in_memory_or_spark("ra.play", fold, execution=execution):
+        from recassay.backends.spark.play import play_on_spark  # late: who has no Spark tables needs none of it
+
+        return play_on_spark(request)
+    return play_fold(request)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from recassay.api.choice import choose
+from recassay.api.choice import engine_of
 from recassay.data.read import Columns, RunSource, TableSource
-from recassay.engine.lists.score import ScoreInputs, ScoreRequest, with_user_groups
+from recassay.engine.lists.score import ScoreInputs, ScoreRequest, score_in_memory, with_user_groups
 from recassay.engine.lists.until import Until
 from recassay.engine.options import (
     ConventionOptions,
@@ -149,14 +149,23 @@ def score(
         first_hits=first_hits,
         groups=one_of("groups", groups, GroupOptions(by or (), by_item or (), smallest_group)),
     )
-    backend = choose(truth, runs, execution=execution)
-    if not request.groups.requested:
-        return backend.score(request)
-    _refuse_groups(request, backend.name)
-    return with_user_groups(backend.score(request), request)
+    engine_name = engine_of(truth, runs, execution=execution)
+    if request.groups.requested:
+        _refuse_groups(request, engine_name)
+    if engine_name == "local":
+        scores = score_in_memory(request)
+    elif engine_name == "out of core":
+        from recassay.backends.out_of_core import score_files  # late: few calls need it
+
+        scores = score_files(request)
+    else:
+        from recassay.backends.spark.score import score_tables  # late: who has no Spark tables needs none of it
+
+        scores = score_tables(request)
+    return with_user_groups(scores, request) if request.groups.requested else scores
 
 
-def _refuse_groups(request: ScoreRequest, backend: str) -> None:
+def _refuse_groups(request: ScoreRequest, engine: str) -> None:
     """Raise U217 for groups with ``within``, a growing sample of users, or groups of items outside of memory."""
     if request.until is not None:
         raise UsageError(
@@ -165,7 +174,7 @@ def _refuse_groups(request: ScoreRequest, backend: str) -> None:
             "and tests of groups need a number of users that does not depend on their values",
             hint="score all users, or leave the groups out",
         )
-    where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(backend, "")
+    where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(engine, "")
     if where and request.groups.by_item:
         raise UsageError(
             "U217",

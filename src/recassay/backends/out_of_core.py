@@ -11,14 +11,12 @@ import mmap
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import polars as pl
 
-from recassay.backends.local import LocalBackend
 from recassay.data.chunks import TableChunks, chunk_boundaries, require_one_type
 from recassay.data.distances import validated_distances
 from recassay.data.interactions import Interactions
@@ -38,11 +36,6 @@ from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
 from recassay.threads import Progress
 
-if TYPE_CHECKING:
-    from recassay.engine.ranks.judge import JudgeRequest
-    from recassay.engine.ranks.play import PlayRequest
-    from recassay.results.design_scores import DesignScores
-
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -50,32 +43,6 @@ ROW_COPIES = 16  # memory that a row takes while it is read, sorted and scored, 
 BYTES_PER_VALUE = 80  # memory that the value of a user takes while mean and interval of a column are computed
 MINIMUM = 64 << 20  # a smaller budget is no budget for reading
 PROGRAM_GROWTH = 64 << 20  # what the program itself grows by once it scores: compiled code, buffers
-
-
-class OutOfCoreBackend(LocalBackend):
-    """A back end that scores run files in chunks within a memory budget; it does everything else like the local one."""
-
-    name: ClassVar[str] = "out of core"
-
-    def score(self, request: ScoreRequest) -> Scores:
-        """Return the scores of all runs, equal to the last bit to those of an evaluation in memory."""
-        if request.until is not None:
-            raise UsageError(
-                "U107", "a memory budget cannot be combined with a sample of users", hint="leave out within, or memory"
-            )
-        return score_files(request)
-
-    def play(self, request: PlayRequest) -> Run:
-        """Raise U107, because recommendations of a system can only be computed in memory."""
-        raise _no_budget("ra.play")
-
-    def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Raise U107, because the ranks of relevant items that designs are scored from are always in memory."""
-        raise _no_budget("ra.judge")
-
-
-def _no_budget(what: str) -> UsageError:
-    return UsageError("U107", f"{what} does not support a memory budget", where="memory", hint="leave out memory")
 
 
 def bytes_of_size(size: str | int) -> int:
@@ -111,6 +78,10 @@ def score_files(request: ScoreRequest) -> Scores:
 
     They are equal to the last bit to those of scoring in memory. Warn if the process used more than its budget.
     """
+    if request.until is not None:
+        raise UsageError(
+            "U107", "a memory budget cannot be combined with a sample of users", hint="leave out within, or memory"
+        )
     memory, before = bytes_of_size(request.execution.memory or 0), most_resident()
     scores = _score_in_chunks(request, memory)
     most = most_resident()

@@ -339,10 +339,11 @@ def score(
 
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:
     """Return the runs by name; a run is the path of a local file, or of files that Spark reads."""
-    from recassay.api.choice import choose
-    from recassay.engine.options import Execution
-
-    return choose(execution=Execution(engine=engine)).run_sources(runs)  # type: ignore[arg-type]
+    if engine == "spark":
+        from recassay.backends.spark.score import sources_of
+    else:
+        from recassay.data.io import run_sources as sources_of
+    return dict(sources_of(runs))
 
 
 def _show(

@@ -81,7 +81,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class UserTally:
     """The values (``columns``) and ``counts`` of some users (``units``), under designs sums over target sets as counts.
 
     Columns for the worst and best order of ties are absent if none of these users has ties.
@@ -91,11 +91,11 @@ class Tally:
     columns: Columns
     counts: Any
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: UserTally) -> UserTally:
         """Return the tally of the users of both; the ids of the other's users are larger."""
         keys = dict.fromkeys([*self.columns, *other.columns])
         columns = {key: np.concatenate([self.column(key), other.column(key)]) for key in keys}
-        return Tally(concat_ids([self.units, other.units]), columns, self.counts + other.counts)
+        return UserTally(concat_ids([self.units, other.units]), columns, self.counts + other.counts)
 
     def column(self, key: Column) -> Values:
         """Return the column ``key`` (kind, metric heading).
@@ -119,7 +119,7 @@ class TallyFiles:
         self._files: dict[Column, IO[bytes]] = {}
         self._counts: list[Any] = []  # one, once there is a part
 
-    def add(self, part: Tally) -> None:
+    def add(self, part: UserTally) -> None:
         """Append the values of the users in a part to the columns, and add its counts."""
         for key in part.columns:
             if key not in self._files:
@@ -128,12 +128,12 @@ class TallyFiles:
             file.write(np.ascontiguousarray(part.column(key)).data)
         self._counts = [reduce(add, [*self._counts, part.counts])]
 
-    def whole(self, units: pl.Series, order: NDArray[np.intp] | None = None) -> Tally:
+    def whole(self, units: pl.Series, order: NDArray[np.intp] | None = None) -> UserTally:
         """Return the tally of all users, ``units``, with arrays on disk; nothing can be added after that.
 
         ``order`` has the position of each user among those that were added; by default they were added in this order.
         """
-        return Tally(units, self.arrays(order), self._counts[0])
+        return UserTally(units, self.arrays(order), self._counts[0])
 
     def arrays(self, order: NDArray[np.intp] | None = None) -> dict[Column, Values]:
         """Return all columns as arrays on disk; ``order`` is that of :meth:`whole`."""

@@ -1,9 +1,9 @@
-"""The back end that a call gets, and options given as values or as keywords."""
+"""The engine that a call gets, and options given as values or as keywords."""
 
 import pytest
 
 import recassay as ra
-from recassay.api.choice import choose
+from recassay.api.choice import engine_of
 from recassay.backends.base import Remote
 from recassay.engine.options import one_of
 
@@ -27,8 +27,8 @@ class OnCluster(Remote):
         ((OnCluster(),), ra.options.Execution(engine="local"), "local"),
     ],
 )
-def test_inputs_and_execution_decide_on_the_back_end(inputs, execution, name):
-    assert choose(*inputs, execution=execution).name == name
+def test_inputs_and_execution_decide_on_the_engine(inputs, execution, name):
+    assert engine_of(*inputs, execution=execution) == name
 
 
 def test_options_as_values_give_the_numbers_of_the_keywords():

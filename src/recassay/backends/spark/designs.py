@@ -28,8 +28,8 @@ from recassay.designs.expect import (
 from recassay.designs.pooling import DesignTotals
 from recassay.designs.sets import target_sets
 from recassay.engine.ranks.judge import JudgeRequest, design_score, judge_in_memory, scores_of_design, to_all_units
-from recassay.engine.tally import Column, Tally
-from recassay.errors import InputError
+from recassay.engine.tally import Column, UserTally
+from recassay.errors import InputError, UsageError
 from recassay.results.design_scores import DesignScore, DesignScores
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Values
@@ -38,13 +38,21 @@ from recassay.stats.intervals import LARGE
 DesignKey = tuple[int, str]  # number of the design, system
 
 
-def judge_on_spark(runs: Mapping[str, SparkRun], request: JudgeRequest, *, few: int = LARGE) -> DesignScores:
+def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int = LARGE) -> DesignScores:
     """Return the scores of systems, whose recommendations were computed on Spark, under every target-set design.
 
     A design says which candidates relevant items are ranked against. Up to ``few`` users are evaluated here, from their
     standings (ranks of relevant items). With more users, every task evaluates its own, and findings look at a sample of
     about ``few`` users, drawn by their ids.
     """
+    runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
+    if len(runs) < len(played):
+        unplayed = next(name for name in played if name not in runs)
+        hint = "play it on the same Spark fold, or use run.here() of the others"
+        raise UsageError("U122", f"'{unplayed}' was not played on Spark, but others were", hint=hint)
+    if request.options.method != "exact":
+        where = f"method='{request.options.method}'"
+        raise UsageError("U107", "Spark evaluates designs in closed form only", where=where, hint="method='exact'")
     first, *others = runs.values()
     for other in others:
         _raise_if_queries_differ(first, other)
@@ -83,7 +91,7 @@ class DesignTask:
     alone: Sets
     together: Sets
 
-    def __call__(self, piece: UserChunk) -> dict[DesignKey, Tally]:
+    def __call__(self, piece: UserChunk) -> dict[DesignKey, UserTally]:
         """Return the tally of each design and system for a chunk of users; its counts are sums over target sets."""
         request = self.request
         systems = {name: standings_from_rows(piece[run_table(name)], about) for name, about in self.about.items()}
@@ -107,7 +115,9 @@ class DesignTask:
                     columns["value", heading], columns["weight", heading] = to_all_units(
                         *means, places, units.len(), zeros=together
                     )
-                tallies[number, name] = Tally(units, columns, DesignTotals.of(design, groups, moments, zeros, sizes))
+                tallies[number, name] = UserTally(
+                    units, columns, DesignTotals.of(design, groups, moments, zeros, sizes)
+                )
         return tallies
 
 

@@ -163,8 +163,12 @@ class PlayTask:
 
 def play_on_spark(request: PlayRequest) -> SparkRun:
     """Return the run of a system, computed by tasks; it stays in Parquet files, in a folder within ``work``."""
-    model, protocol = request.model, request.protocol
-    fold: SparkFold = request.fold
+    model, protocol, fold = request.model, request.protocol, request.fold
+    if not isinstance(fold, SparkFold):
+        what = f"Spark plays systems on Spark folds, not on a {type(fold).__name__}"
+        raise UsageError(
+            "U228", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
+        )
     if not isinstance(protocol, Ranking):
         raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")
     if not isinstance(model, FitsByUser):

@@ -57,6 +57,10 @@ def score_tables(request: ScoreRequest) -> Scores:
     copies them to temporary files of its own.
     """
     inputs, reading, execution = request.inputs, request.reading, request.execution
+    if request.until is not None or execution.memory is not None:
+        raise UsageError(
+            "U107", "Spark scores all users and manages its own memory", hint="leave out within and memory"
+        )
     job = replace(request.job, first_hits_from=request.first_hits_from)
     spark = _session(inputs)
     truth = read_side_table(spark, inputs.truth, TRUTH, reading.columns, reading.truth_columns)

@@ -13,7 +13,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.sources import TableOrigin
-from recassay.engine.tally import Tally
+from recassay.engine.tally import UserTally
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.ties import OF_ROWS
@@ -38,7 +38,7 @@ class ScoringTask:
     negative: str = "error"
     placed: frozenset[str] = frozenset()
 
-    def __call__(self, piece: UserChunk) -> dict[str, Tally]:
+    def __call__(self, piece: UserChunk) -> dict[str, UserTally]:
         """Return the tally of each system for a chunk of users."""
         origin = self.origins[TRUTH]
         truth = Truth.from_frame(
@@ -73,7 +73,7 @@ class ScoringTask:
 
 def run_scoring(
     task: ScoringTask, side_tables: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str
-) -> dict[str, Tally]:
+) -> dict[str, UserTally]:
     """Score all runs and return the tally of all users by system, with its values in temporary files of this machine.
 
     ``side_tables`` are the truth, and perhaps the training log. Tasks write to ``folder``.

@@ -14,7 +14,7 @@ from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.io.parquet import read_parquet, scan_parquet
 from recassay.data.io.roles import USER
-from recassay.engine.tally import Tally, TallyFiles
+from recassay.engine.tally import TallyFiles, UserTally
 
 PART = "part"  # the column of packed tallies
 
@@ -23,11 +23,11 @@ Key = TypeVar("Key")
 
 def tallies_of(
     tables: Mapping[str, SparkTable],
-    work: Callable[[UserChunk], Mapping[Key, Tally]],
+    work: Callable[[UserChunk], Mapping[Key, UserTally]],
     folder: str,
     *,
     order: Sequence[str] = (),
-) -> dict[Key, Tally]:
+) -> dict[Key, UserTally]:
     """Return the tallies of all users, by key, with values in temporary files of this machine; users ascend.
 
     ``work`` returns those of a chunk of users; it is called in the tasks. They write to ``folder``: Spark commits the
@@ -54,7 +54,7 @@ def tallies_of(
 class _Packing:
     """The work of a task that yields a row for each chunk of users: the first user, and the packed tallies."""
 
-    def __init__(self, work: Callable[[UserChunk], Mapping[Key, Tally]]) -> None:
+    def __init__(self, work: Callable[[UserChunk], Mapping[Key, UserTally]]) -> None:
         self.work = work
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
@@ -63,7 +63,7 @@ class _Packing:
             yield pl.DataFrame({USER: [first], PART: [pickle.dumps(self.work(piece))]})
 
 
-def _parts(table: SparkTable, folder: str, schema: str) -> Iterator[dict[Any, Tally]]:
+def _parts(table: SparkTable, folder: str, schema: str) -> Iterator[dict[Any, UserTally]]:
     """Yield the tallies that tasks wrote to a folder, by their first users: which examples errors name depends on it.
 
     Files that this process sees are read here, which saves a job of Spark.

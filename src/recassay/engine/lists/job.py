@@ -26,7 +26,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.engine.finish import mean, standard_error
-from recassay.engine.tally import ORDERS, Column, Columns, Counts, Tally
+from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import Exposure, exposure_of
@@ -121,7 +121,7 @@ class Job:
         """Return the values, means and findings of a run against the truth."""
         return self.combine(run.name, self.judge_part(run, truth, whole=True))
 
-    def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> Tally:
+    def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> UserTally:
         """Return the values and counts of the users in ``truth``, which may be only some of all users.
 
         An error for unusable input, such as no shared ids, is raised only if ``truth`` is the ``whole`` truth: a part
@@ -135,7 +135,7 @@ class Job:
         columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
         counts = self._counts(alignment, values)
         columns["named", "users"] = named_users(self._check_input(alignment), counts.counted).astype(np.float64)
-        return Tally(truth.queries, columns, counts)
+        return UserTally(truth.queries, columns, counts)
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
         """Return, per user, the rank of the first relevant item and the length of the list.
@@ -157,7 +157,7 @@ class Job:
         length[alignment.match >= 0] = alignment.judged_lengths
         return {("first", "rank"): rank, ("first", "length"): length}
 
-    def combine(self, name: str, tally: Tally) -> Judgement:
+    def combine(self, name: str, tally: UserTally) -> Judgement:
         """Return the evaluation of the run ``name`` from the tally of all users; raise for unusable input."""
         counts, columns = tally.counts, tally.columns
         counts.raise_if_unusable(self.conventions)
@@ -286,7 +286,7 @@ class Job:
                 weights[heading] = np.concatenate(blocks)
         return values, weights
 
-    def _summary(self, name: str, heading: str, metric: Metric, tally: Tally) -> Summary:
+    def _summary(self, name: str, heading: str, metric: Metric, tally: UserTally) -> Summary:
         """Return the row of one metric: its mean and its counts. Bounds are added later, for all systems together."""
         counts = tally.counts
         row = Summary(
