@@ -342,7 +342,7 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
     if engine == "spark":
         from recassay.backends.spark.score import sources_of
     else:
-        from recassay.data.io import run_sources as sources_of
+        from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
     return dict(sources_of(runs))
 
 
