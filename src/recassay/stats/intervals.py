@@ -7,7 +7,6 @@ References: Efron (1987) for BCa; DiCiccio and Efron (1992) for ABC; Efron and T
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -21,9 +20,7 @@ from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import suggest
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
 from recassay.stats.moments import (
-    InfluenceSums,
     IntervalMoments,
-    Totals,
     acceleration_from_sums,
     curvature_from_sums,
     drop_unweighted_infinities,
@@ -171,28 +168,13 @@ def _bounds_of_columns(
     return low, high
 
 
-def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, level: float) -> Bounds:
-    """Return the bounds of a mean from sums over its units, equal to those of :func:`intervals` up to rounding.
-
-    ``totals`` give the mean and ``spread`` the moments of the units' influence. ``method`` is ``normal`` or ``abc``;
-    ``bootstrap`` is then ``abc``.
-    """
-    if not math.isfinite(totals.greatest - totals.least):
-        return np.nan, np.nan
-    if totals.constant:
-        return totals.mean, totals.mean
-    if not totals.varying:
-        return np.nan, np.nan
-    return _ANALYTIC["abc" if method == "bootstrap" else method](spread.moments, level)
-
-
-def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
-    """Return whether the interval method needs only moments, as ``bootstrap`` does with more than ``few`` units.
+def is_analytic(method: str, units: int) -> bool:
+    """Return whether the interval method needs only moments, as ``bootstrap`` does with more than 50,000 units.
 
     >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
     (False, True, True)
     """
-    return _resolve(method, units, few) in _ANALYTIC
+    return _resolve(method, units) in _ANALYTIC
 
 
 def normal(moments: IntervalMoments, level: float) -> Bounds:
@@ -281,9 +263,9 @@ _ANALYTIC: dict[str, Callable[[IntervalMoments, float], Bounds]] = {"abc": abc, 
 METHODS = ("bootstrap", *_RESAMPLING, *_ANALYTIC)
 
 
-def _resolve(method: str, units: int, few: int = LARGE) -> str:
+def _resolve(method: str, units: int) -> str:
     if method == "bootstrap":
-        return "bca" if units <= few else "abc"
+        return "bca" if units <= LARGE else "abc"
     if method not in METHODS:
         raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
     return method

@@ -1,23 +1,13 @@
-"""Exact sums over units for means and analytic intervals; partial sums of chunks add up to the same bits in any order.
-
-There are two passes over the values. The first finds the mean (:class:`Totals`), the second the spread of the units
-around it (:class:`InfluenceSums`).
-"""
+"""What an analytic confidence interval of a mean is computed from: moments of the influence of units on the mean."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.stats.exact_sums import ExactSum
 from recassay.stats.resampling import Floats
-
-WIDEST = 1000  # largest exponent (in size) of the power of two that influences are scaled by
 
 
 class IntervalMoments(NamedTuple):
@@ -65,152 +55,6 @@ def curvature_from_sums(units: int, squares: float, crossed: float, mean_weight:
         return 0.0
     sigma = np.sqrt(squares) / units
     return float(crossed / (units**2 * sigma * mean_weight))
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Sums and ranges of values v with weights w, over units; without weights every unit has weight 1.
-
-    The totals of several chunks of units add up.
-
-    >>> first, second = Totals.of(np.array([1.0, 4.0]), np.array([2.0, 0.0])), Totals.of(np.array([2.5]))
-    >>> (first + second).mean, (first + second).unweighted_mean
-    (1.5, 2.5)
-    """
-
-    units: int
-    counted: int  # units with a weight above 0
-    values: ExactSum  # sum of v
-    weights: ExactSum  # sum of w
-    products: ExactSum  # sum of w v
-    least: float  # smallest v with a weight above 0
-    greatest: float  # largest v with a weight above 0
-    heaviest: float  # largest w
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats | None = None) -> Totals:
-        """Return the totals of the values of a chunk of units, none of which is NaN."""
-        units, sum_of_values = values.size, ExactSum.of(values)
-        if weights is None:
-            least, greatest = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-            return cls(units, units, sum_of_values, ExactSum.of(units), sum_of_values, least, greatest, 1.0)
-        has_weight, values = weights > 0, drop_unweighted_infinities(values, weights)
-        return cls(
-            units,
-            int(has_weight.sum()),
-            sum_of_values,
-            ExactSum.of(weights),
-            ExactSum.of(weights * values),
-            float(values.min(initial=np.inf, where=has_weight)),
-            float(values.max(initial=-np.inf, where=has_weight)),
-            float(weights.max(initial=0.0)),
-        )
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.units + other.units,
-            self.counted + other.counted,
-            self.values + other.values,
-            self.weights + other.weights,
-            self.products + other.products,
-            min(self.least, other.least),
-            max(self.greatest, other.greatest),
-            max(self.heaviest, other.heaviest),
-        )
-
-    @property
-    def mean(self) -> float:
-        """Return sum(w v) / sum(w), rounded once; NaN if sum(w) is 0."""
-        return self.products / self.weights
-
-    @property
-    def unweighted_mean(self) -> float:
-        """Return the mean of the values with equal weights."""
-        return self.values / ExactSum.of(self.units)
-
-    @property
-    def mean_weight(self) -> float:
-        """Return mean(w); NaN if it is 0, since there is no weighted mean then."""
-        return self.weights / ExactSum.of(self.units) or math.nan
-
-    @property
-    def constant(self) -> bool:
-        """Return whether at least two units have a weight and all their values are equal."""
-        return self.counted > 1 and self.least == self.greatest
-
-    @property
-    def varying(self) -> bool:
-        """Return whether at least two units have a weight and their values differ."""
-        return self.counted > 1 and self.least < self.greatest
-
-
-@dataclass(frozen=True, slots=True)
-class InfluenceSums:
-    """Sums over units from which an analytic confidence interval of a mean follows, see :class:`IntervalMoments`.
-
-    They are the sums of the squares and cubes of L_i = w_i (v_i - mean) / mean(w), the influence of unit i on the mean.
-    Each L_i is scaled by a power of two near the inverse of the largest possible L_i, so that cubes stay in the range
-    of a float. The power follows from the totals, so it is the same for all chunks of units, whose sums add up.
-
-    >>> values = np.array([0.5, 0.62, 0.3, 0.81])
-    >>> totals = Totals.of(values)
-    >>> sums = InfluenceSums.of(values[:1], None, totals) + InfluenceSums.of(values[1:], None, totals)
-    >>> sums.estimate, round(sums.moments.standard_error, 6)
-    (0.5575, 0.106956)
-    """
-
-    estimate: float
-    mean_weight: float
-    scale: float
-    units: int
-    second: ExactSum  # sum of (scale L)^2
-    third: ExactSum  # sum of (scale L)^3
-    crossed: ExactSum  # sum of (scale L) w; empty without weights
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats | None, totals: Totals) -> InfluenceSums:
-        """Return the sums of powers of the influence L_i of units on a mean, over a chunk of units.
-
-        The mean is that over all units, from their ``totals``; it is weighted if there are ``weights``.
-        """
-        values = values if weights is None else drop_unweighted_infinities(values, weights)
-        estimate = totals.unweighted_mean if weights is None else totals.mean
-        mean_weight = 1.0 if weights is None else totals.mean_weight
-        farthest = max(totals.greatest - estimate, estimate - totals.least)
-        if weights is not None:
-            farthest *= totals.heaviest / mean_weight
-        scale = 2.0 ** -min(max(math.frexp(farthest)[1], -WIDEST), WIDEST)
-        with np.errstate(invalid="ignore"):  # infinite values have no spread
-            influence = values - estimate if weights is None else weights * (values - estimate) / mean_weight
-            scaled = influence * scale
-            squares = scaled**2
-            cubes = squares * scaled
-            crossed = ExactSum() if weights is None else ExactSum.of(scaled * weights)
-        return cls(estimate, mean_weight, scale, values.size, ExactSum.of(squares), ExactSum.of(cubes), crossed)
-
-    def __add__(self, other: InfluenceSums) -> InfluenceSums:
-        return replace(
-            self,
-            units=self.units + other.units,
-            second=self.second + other.second,
-            third=self.third + other.third,
-            crossed=self.crossed + other.crossed,
-        )
-
-    @property
-    def moments(self) -> IntervalMoments:
-        """Return what an analytic interval of the mean is computed from."""
-        squares, cubes, crossed = float(self.second), float(self.third), float(self.crossed)
-        return IntervalMoments(
-            self.estimate,
-            self.units,
-            squares / self.scale / self.scale,
-            acceleration_from_sums(squares, cubes),
-            curvature_from_sums(self.units, squares, crossed, self.mean_weight),
-        )
-
-
-Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
 
 
 def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
