@@ -10,6 +10,9 @@ import numpy as np
 from recassay.stats.resampling import Floats
 
 
+Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
+
+
 class IntervalMoments(NamedTuple):
     """What an analytic confidence interval of a mean (``estimate``) over ``units`` is computed from.
 
