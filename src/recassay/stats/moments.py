@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.stats.resampling import Floats
-
 
 Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
 
