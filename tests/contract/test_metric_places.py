@@ -39,6 +39,9 @@ def of_kind(*kinds):
     return [text for text in RANKED if isinstance(formula(text), kinds)]
 
 
+WITHOUT_CREDIT = [text for text in EVERY if isinstance(formula(text), NoFormula | JudgedFormula)]
+
+
 def is_exact_in_lists(text):
     """Return whether a list of all items is judged by the formula alone."""
     metric = parse_metric(text)
@@ -80,33 +83,33 @@ def played():
 
 
 class TestDeclarations:
-    @pytest.mark.parametrize("text", EVERY)
-    def test_a_metric_has_a_formula_or_says_why_not_in_one_line(self, text):
-        found = formula(text)
-        assert isinstance(found, Credit | PairFormula | JudgedFormula | NoFormula)
-        if isinstance(found, NoFormula):
-            assert 10 < len(found.why) < 110
-            assert found.why[0].islower()
-            assert not found.why.endswith(".")
+    def test_a_metric_has_a_formula_or_says_why_not_in_one_line(self):
+        for text in EVERY:
+            found = formula(text)
+            assert isinstance(found, Credit | PairFormula | JudgedFormula | NoFormula)
+            if isinstance(found, NoFormula):
+                assert 10 < len(found.why) < 110
+                assert found.why[0].islower()
+                assert not found.why.endswith(".")
 
     def test_every_kind_of_formula_has_a_metric(self):
         assert all(of_kind(kind) for kind in (Credit, PairFormula, JudgedFormula, NoFormula))
 
-    @pytest.mark.parametrize("text", EVERY)
-    def test_a_metric_judges_lists_or_sequences_but_not_both(self, text):
-        metric = parse_metric(text)
-        if isinstance(metric, SequenceMetric):
-            with pytest.raises(UsageError) as caught:
-                ra.score({"run": {"u": ["x"]}}, {"u": ["x"]}, text)
-            assert caught.value.code == "U181"
-        elif isinstance(metric, UnitMetric):
-            with pytest.raises(UsageError) as caught:
-                score_sequences(*sequences(), text)
-            assert caught.value.code == "U181"
+    def test_a_metric_judges_lists_or_sequences_but_not_both(self):
+        for text in EVERY:
+            metric = parse_metric(text)
+            if isinstance(metric, SequenceMetric):
+                with pytest.raises(UsageError) as caught:
+                    ra.score({"run": {"u": ["x"]}}, {"u": ["x"]}, text)
+                assert caught.value.code == "U181"
+            elif isinstance(metric, UnitMetric):
+                with pytest.raises(UsageError) as caught:
+                    score_sequences(*sequences(), text)
+                assert caught.value.code == "U181"
 
-    @pytest.mark.parametrize("text", of_kind(Credit))
-    def test_a_credit_is_all_that_an_accuracy_metric_needs_for_lists(self, text):
-        assert isinstance(parse_metric(text), Accuracy)
+    def test_a_credit_is_all_that_an_accuracy_metric_needs_for_lists(self):
+        for text in of_kind(Credit):
+            assert isinstance(parse_metric(text), Accuracy)
 
 
 def sequences():
@@ -118,44 +121,45 @@ def sequences():
 
 
 class TestAgreement:
-    @pytest.mark.parametrize("text", [text for text in of_kind(Credit) if is_exact_in_lists(text)])
-    def test_a_rank_on_a_stream_is_a_list_with_one_hit(self, text):
-        plain = parse_metric(text)
-        if any(
-            plain.parameters[name] != plain.defaults()[name] for name in plain.list_parameters & set(plain.parameters)
-        ):
-            return  # refused on streams, see below
-        np.testing.assert_allclose(value_in_stream(text), value_in_lists(text), rtol=0, atol=1e-15)
+    def test_a_rank_on_a_stream_is_a_list_with_one_hit(self):
+        for text in [text for text in of_kind(Credit) if is_exact_in_lists(text)]:
+            plain = parse_metric(text)
+            if any(
+                plain.parameters[name] != plain.defaults()[name]
+                for name in plain.list_parameters & set(plain.parameters)
+            ):
+                continue  # refused on streams, see below
+            np.testing.assert_allclose(value_in_stream(text), value_in_lists(text), rtol=0, atol=1e-15)
 
-    @pytest.mark.parametrize("text", of_kind(Credit))
-    def test_a_credit_is_a_list_with_one_hit(self, text):
-        ranks = np.arange(1.0, N_ITEMS + 1)
-        in_lists = value_in_lists(text)
-        if parse_metric(text).parameters.get("unlisted") != "tied":
-            np.testing.assert_allclose(formula(text).of_one(ranks), in_lists, rtol=0, atol=1e-15)
+    def test_a_credit_is_a_list_with_one_hit(self):
+        for text in of_kind(Credit):
+            ranks = np.arange(1.0, N_ITEMS + 1)
+            in_lists = value_in_lists(text)
+            if parse_metric(text).parameters.get("unlisted") != "tied":
+                np.testing.assert_allclose(formula(text).of_one(ranks), in_lists, rtol=0, atol=1e-15)
 
-    @pytest.mark.parametrize("text", of_kind(Credit))
-    def test_a_credit_is_a_design_with_one_relevant_item(self, text, played):
-        run, ranks, _ = played
-        if formula(text).weight is not None:
-            found = designs.expect(run.standings, designs.parse("AI-1R-AN"), parse_metrics(text)).outcomes[text]
-        else:
-            found = designs.expect(run.standings, designs.parse("AI-AR-AN"), parse_metrics(text)).outcomes[text]
-        values = found.values[run.standings.relevant > 0]
-        np.testing.assert_allclose(values, formula(text).of_one(ranks.astype(np.float64)), rtol=0, atol=1e-12)
+    def test_a_credit_is_a_design_with_one_relevant_item(self, played):
+        for text in of_kind(Credit):
+            run, ranks, _ = played
+            if formula(text).weight is not None:
+                found = designs.expect(run.standings, designs.parse("AI-1R-AN"), parse_metrics(text)).outcomes[text]
+            else:
+                found = designs.expect(run.standings, designs.parse("AI-AR-AN"), parse_metrics(text)).outcomes[text]
+            values = found.values[run.standings.relevant > 0]
+            np.testing.assert_allclose(values, formula(text).of_one(ranks.astype(np.float64)), rtol=0, atol=1e-12)
 
-    @pytest.mark.parametrize("text", of_kind(Credit, PairFormula))
-    def test_the_end_of_a_sampling_curve_is_the_design_of_all_candidates(self, text, played):
-        run, ranks, pool = played
-        cases = Cases.of(run.standings, user_groups(run.standings), "AI")
-        law = SamplingScheme("uniform", replace=False)
-        (mean,) = measure_system(cases, law, [10 * N_ITEMS], parse_metrics(text)).mean[0]
-        found = formula(text)
-        if isinstance(found, Credit):
-            wanted = found.of_one(ranks.astype(np.float64)).mean()
-        else:
-            wanted = found.share((ranks - 1.0), pool).mean()
-        assert mean == pytest.approx(wanted, abs=1e-12)
+    def test_the_end_of_a_sampling_curve_is_the_design_of_all_candidates(self, played):
+        for text in of_kind(Credit, PairFormula):
+            run, ranks, pool = played
+            cases = Cases.of(run.standings, user_groups(run.standings), "AI")
+            law = SamplingScheme("uniform", replace=False)
+            (mean,) = measure_system(cases, law, [10 * N_ITEMS], parse_metrics(text)).mean[0]
+            found = formula(text)
+            if isinstance(found, Credit):
+                wanted = found.of_one(ranks.astype(np.float64)).mean()
+            else:
+                wanted = found.share((ranks - 1.0), pool).mean()
+            assert mean == pytest.approx(wanted, abs=1e-12)
 
     def test_auc_is_the_same_everywhere(self, played):
         run, ranks, pool = played
@@ -192,33 +196,33 @@ def reason(text):
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("text", [text for text in EVERY if isinstance(formula(text), NoFormula)])
-    def test_a_design_gives_the_reason_of_a_metric_without_a_formula(self, text, played):
-        with pytest.raises(UsageError) as caught:
-            designs.expect(played[0].standings, designs.parse("AI-AR-AN"), parse_metrics(text))
-        assert caught.value.code == "U121"
-        assert reason(text) in str(caught.value)
+    def test_a_design_gives_the_reason_of_a_metric_without_a_formula(self, played):
+        for text in [text for text in EVERY if isinstance(formula(text), NoFormula)]:
+            with pytest.raises(UsageError) as caught:
+                designs.expect(played[0].standings, designs.parse("AI-AR-AN"), parse_metrics(text))
+            assert caught.value.code == "U121"
+            assert reason(text) in str(caught.value)
 
-    @pytest.mark.parametrize("text", [text for text in EVERY if isinstance(formula(text), NoFormula | JudgedFormula)])
-    def test_a_sampling_curve_gives_the_reason_of_a_metric_that_it_cannot_compute(self, text, played):
-        cases = Cases.of(played[0].standings, user_groups(played[0].standings), "AI")
-        with pytest.raises(UsageError) as caught:
-            measure_system(cases, SamplingScheme("uniform", replace=False), [5], parse_metrics(text))
-        assert caught.value.code == "U121"
-        assert reason(text) in str(caught.value)
+    def test_a_sampling_curve_gives_the_reason_of_a_metric_that_it_cannot_compute(self, played):
+        for text in WITHOUT_CREDIT:
+            cases = Cases.of(played[0].standings, user_groups(played[0].standings), "AI")
+            with pytest.raises(UsageError) as caught:
+                measure_system(cases, SamplingScheme("uniform", replace=False), [5], parse_metrics(text))
+            assert caught.value.code == "U121"
+            assert reason(text) in str(caught.value)
 
-    @pytest.mark.parametrize("text", [text for text in EVERY if isinstance(formula(text), NoFormula | JudgedFormula)])
-    def test_a_stream_computes_a_metric_of_lists_or_says_why_not(self, text):
-        refused = None
-        try:
-            taken = StreamMetrics.of(text, ra.protocols.prequential(at=5), lists_only=False)
-        except UsageError as error:
-            refused = error
-        if refused is None:
-            assert len(taken.metrics) == 1
-        else:
-            said = {"U192": "has no value for a single event: ", "U105": "needs features of items"}
-            assert said[refused.code] in str(refused) or reason(text) in str(refused)
+    def test_a_stream_computes_a_metric_of_lists_or_says_why_not(self):
+        for text in WITHOUT_CREDIT:
+            refused = None
+            try:
+                taken = StreamMetrics.of(text, ra.protocols.prequential(at=5), lists_only=False)
+            except UsageError as error:
+                refused = error
+            if refused is None:
+                assert len(taken.metrics) == 1
+            else:
+                said = {"U192": "has no value for a single event: ", "U105": "needs features of items"}
+                assert said[refused.code] in str(refused) or reason(text) in str(refused)
 
     @pytest.mark.parametrize("text", ["recall(missing='skip')@5", "ndcg(relevant_from=4.0)@5", "auc(targets=9)"])
     def test_a_stream_refuses_parameters_that_it_would_ignore(self, text):

@@ -21,10 +21,6 @@ from recassay.naming.named import parameter_kinds
 
 EVERY = list(metrics().values())
 METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # metrics of ranked lists
-EACH = pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
-EACH_OF_ACCURACY = pytest.mark.parametrize(
-    "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
-)
 
 # Parameters that a metric, or one of its choices, requires.
 COMPANIONS = {
@@ -138,22 +134,29 @@ def tables():
 
 
 @pytest.fixture(scope="module")
-def reference(tables):
+def everything(tables):
+    """Return the scores of every choice of every parameter."""
     return judged(tables, threads=1)
 
 
-class TestNames:
-    @pytest.mark.parametrize("text", ALL + OF_SEQUENCES)
-    def test_a_name_reads_back_to_an_equal_metric(self, text):
-        metric = parse_metric(text)
-        assert parse_metric(repr(metric)) == metric
-        assert repr(parse_metric(repr(metric))) == repr(metric)
-        assert hash(parse_metric(repr(metric))) == hash(metric)
+@pytest.fixture(scope="module")
+def reference(tables):
+    """Return the scores of every metric at its defaults."""
+    return judged(tables, DEFAULTS, threads=1)
 
-    @EACH
-    def test_every_alias_and_any_case_names_the_same_metric(self, kind):
-        for name in (kind.name, *kind.aliases, kind.name.upper()):
-            assert find(name) is kind
+
+class TestNames:
+    def test_a_name_reads_back_to_an_equal_metric(self):
+        for text in ALL + OF_SEQUENCES:
+            metric = parse_metric(text)
+            assert parse_metric(repr(metric)) == metric
+            assert repr(parse_metric(repr(metric))) == repr(metric)
+            assert hash(parse_metric(repr(metric))) == hash(metric)
+
+    def test_every_alias_and_any_case_names_the_same_metric(self):
+        for kind in EVERY:
+            for name in (kind.name, *kind.aliases, kind.name.upper()):
+                assert find(name) is kind
 
     def test_no_name_belongs_to_two_metrics(self):
         said = [name for kind in EVERY for name in {kind.name, *kind.aliases}]
@@ -166,100 +169,100 @@ class TestNames:
             by_case.setdefault(name.lower(), set()).add(kind)
         assert [name for name, kinds in by_case.items() if len(kinds) > 1] == []
 
-    @EACH
-    def test_default_parameters_are_in_the_result_but_not_in_the_name(self, kind):
-        metric = parse_metric(expression(kind))
-        assert set(metric.parameters) == set(kind.defaults())
-        assert "missing" not in repr(metric)
+    def test_default_parameters_are_in_the_result_but_not_in_the_name(self):
+        for kind in EVERY:
+            metric = parse_metric(expression(kind))
+            assert set(metric.parameters) == set(kind.defaults())
+            assert "missing" not in repr(metric)
 
-    @EACH
-    def test_an_unknown_parameter_is_refused(self, kind):
-        with pytest.raises(UsageError, match="has no parameter 'nonsense'") as caught:
-            parse_metric(str(Expression(kind.name, {"nonsense": 1}, None if kind.cutoff == "none" else 5)))
-        assert caught.value.code == "U102"
+    def test_an_unknown_parameter_is_refused(self):
+        for kind in EVERY:
+            with pytest.raises(UsageError, match="has no parameter 'nonsense'") as caught:
+                parse_metric(str(Expression(kind.name, {"nonsense": 1}, None if kind.cutoff == "none" else 5)))
+            assert caught.value.code == "U102"
 
-    @EACH
-    def test_a_choice_that_does_not_exist_is_refused(self, kind):
-        for name, hint in kinds_of(kind).items():
-            if typing.get_origin(hint) is Literal:
-                with pytest.raises(UsageError, match=f"{name}='nonsense'") as caught:
-                    parse_metric(expression(kind, **{name: "nonsense"}))
-                assert caught.value.code == "U102"
+    def test_a_choice_that_does_not_exist_is_refused(self):
+        for kind in EVERY:
+            for name, hint in kinds_of(kind).items():
+                if typing.get_origin(hint) is Literal:
+                    with pytest.raises(UsageError, match=f"{name}='nonsense'") as caught:
+                        parse_metric(expression(kind, **{name: "nonsense"}))
+                    assert caught.value.code == "U102"
 
-    @EACH
     @pytest.mark.parametrize("value", [True, float("nan"), float("inf"), "word"])
-    def test_a_number_must_be_a_finite_number(self, kind, value):
-        for name, hint in kinds_of(kind).items():
-            if float in (hint, *typing.get_args(hint)) or int in (hint, *typing.get_args(hint)):
-                with pytest.raises(UsageError) as caught:
-                    kind(k=None if kind.cutoff == "none" else 5, **{name: value})
-                assert caught.value.code == "U102"
+    def test_a_number_must_be_a_finite_number(self, value):
+        for kind in EVERY:
+            for name, hint in kinds_of(kind).items():
+                if float in (hint, *typing.get_args(hint)) or int in (hint, *typing.get_args(hint)):
+                    with pytest.raises(UsageError) as caught:
+                        kind(k=None if kind.cutoff == "none" else 5, **{name: value})
+                    assert caught.value.code == "U102"
 
-    @EACH
-    def test_the_cutoff_is_required_optional_or_refused(self, kind):
-        stated = COMPANIONS.get(kind.name, {})
-        if kind.cutoff == "none":
-            with pytest.raises(UsageError, match="has no cut-off"):
-                kind(k=5, **stated)
-        elif kind.cutoff == "required":
-            with pytest.raises(UsageError, match="needs a cut-off"):
-                kind(**stated)
-        for k in (0, -1, 1.5, True):
-            with pytest.raises(UsageError) as caught:
-                kind(k=k, **stated)
-            assert caught.value.code == "U103"
+    def test_the_cutoff_is_required_optional_or_refused(self):
+        for kind in EVERY:
+            stated = COMPANIONS.get(kind.name, {})
+            if kind.cutoff == "none":
+                with pytest.raises(UsageError, match="has no cut-off"):
+                    kind(k=5, **stated)
+            elif kind.cutoff == "required":
+                with pytest.raises(UsageError, match="needs a cut-off"):
+                    kind(**stated)
+            for k in (0, -1, 1.5, True):
+                with pytest.raises(UsageError) as caught:
+                    kind(k=k, **stated)
+                assert caught.value.code == "U103"
 
 
 class TestWords:
-    @EACH
-    def test_the_docstring_has_a_title_and_all_headings(self, kind):
-        assert kind.__doc__
-        assert "__doc__" in vars(kind)
-        described = describe(kind)
-        assert described.title
-        assert described.title.endswith(".")
-        for heading in HEADINGS:
-            assert described.sections.get(heading), f"{kind.name} has no {heading}"
+    def test_the_docstring_has_a_title_and_all_headings(self):
+        for kind in EVERY:
+            assert kind.__doc__
+            assert "__doc__" in vars(kind)
+            described = describe(kind)
+            assert described.title
+            assert described.title.endswith(".")
+            for heading in HEADINGS:
+                assert described.sections.get(heading), f"{kind.name} has no {heading}"
 
-    @EACH
-    def test_every_parameter_of_its_own_is_explained(self, kind):
-        shared = set(Accuracy.defaults()) | {"empty", "catalogue"}
-        words = " ".join(inspect.getdoc(base) or "" for base in kind.__mro__ if base not in (UnitMetric, object))
-        for name in set(kind.defaults()) - shared:
-            assert name in words, f"{kind.name} does not say what {name} is"
+    def test_every_parameter_of_its_own_is_explained(self):
+        for kind in EVERY:
+            shared = set(Accuracy.defaults()) | {"empty", "catalogue"}
+            words = " ".join(inspect.getdoc(base) or "" for base in kind.__mro__ if base not in (UnitMetric, object))
+            for name in set(kind.defaults()) - shared:
+                assert name in words, f"{kind.name} does not say what {name} is"
 
-    @EACH
-    def test_class_variables_are_consistent(self, kind):
-        low, high = kind.bounds
-        assert low < high
-        assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating", "sequence"}
-        assert (kind.family == "sequence") == kind.name.startswith("seq_") == issubclass(kind, SequenceMetric)
-        assert kind.needs <= {"train", "items"}
-        assert issubclass(kind, UnitMetric | CatalogueMetric | SequenceMetric)
+    def test_class_variables_are_consistent(self):
+        for kind in EVERY:
+            low, high = kind.bounds
+            assert low < high
+            assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating", "sequence"}
+            assert (kind.family == "sequence") == kind.name.startswith("seq_") == issubclass(kind, SequenceMetric)
+            assert kind.needs <= {"train", "items"}
+            assert issubclass(kind, UnitMetric | CatalogueMetric | SequenceMetric)
 
 
 class TestValues:
-    @pytest.mark.parametrize("text", ALL)
-    def test_values_are_in_bounds_or_undefined_and_somewhere_defined(self, text, reference):
-        low, high = parse_metric(text).bounds
-        for system in reference.systems:
-            row = reference.row(system, text)
-            assert low <= row.mean <= high
-            if text in reference.unit_metrics:
-                values = reference.values(system, text)
-                defined = values[~np.isnan(values)]
-                assert defined.size == row.n > 0
-                assert (defined >= low - 1e-9).all()
-                assert (defined <= high + 1e-9).all()
-                assert row.low <= row.mean <= row.high
-                skipped = row.missing if row.parameters.get("missing") == "skip" else 0
-                assert row.n + row.undefined + skipped == N_USERS
+    def test_values_are_in_bounds_or_undefined_and_somewhere_defined(self, everything):
+        for text in ALL:
+            low, high = parse_metric(text).bounds
+            for system in everything.systems:
+                row = everything.row(system, text)
+                assert low <= row.mean <= high
+                if text in everything.unit_metrics:
+                    values = everything.values(system, text)
+                    defined = values[~np.isnan(values)]
+                    assert defined.size == row.n > 0
+                    assert (defined >= low - 1e-9).all()
+                    assert (defined <= high + 1e-9).all()
+                    assert row.low <= row.mean <= row.high
+                    skipped = row.missing if row.parameters.get("missing") == "skip" else 0
+                    assert row.n + row.undefined + skipped == N_USERS
 
-    @pytest.mark.parametrize("text", ALL)
-    def test_users_have_different_values(self, text, reference):
-        if text in reference.unit_metrics:
-            values = np.concatenate([reference.values(system, text) for system in reference.systems])
-            assert np.unique(values[~np.isnan(values)]).size > 1
+    def test_users_have_different_values(self, everything):
+        for text in ALL:
+            if text in everything.unit_metrics:
+                values = np.concatenate([everything.values(system, text) for system in everything.systems])
+                assert np.unique(values[~np.isnan(values)]).size > 1
 
     def test_judging_users_one_by_one_gives_the_same_values(self, tables, reference):
         from recassay.metrics.align import align
@@ -268,7 +271,7 @@ class TestValues:
         truth = read_truth(tables["truth"])
         log, features = read_interactions(tables["train"]), read_items(tables["items"])
         context = Context(log, features, table_of_distances(tables))
-        named = parse_metrics(ALL)
+        named = parse_metrics(DEFAULTS)
         facts = truth_statistics_for(named.values(), truth)
         resolved = {heading: metric.resolve(facts) for heading, metric in named.items()}
         for name, frame in tables["runs"].items():
@@ -281,33 +284,30 @@ class TestValues:
 
 
 class TestSameBits:
-    @pytest.mark.parametrize("threads", [2, 4])
-    def test_the_number_of_threads_changes_no_bit(self, tables, reference, threads, monkeypatch):
+    def test_the_number_of_threads_changes_no_bit(self, tables, reference, monkeypatch):
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 7)
-        assert bits(judged(tables, threads=threads)) == bits(reference)
+        assert bits(judged(tables, DEFAULTS, threads=4)) == bits(reference)
 
-    @pytest.mark.parametrize("size", [1, 13])
-    def test_the_size_of_blocks_changes_no_bit(self, tables, reference, size, monkeypatch):
+    def test_the_size_of_blocks_changes_no_bit(self, tables, reference, monkeypatch):
         from recassay.columnar import layout, numbering, recoding
         from recassay.metrics import refusals
         from recassay.metrics.catalogue import exposure
 
-        monkeypatch.setattr(local, "USERS_PER_BLOCK", size)
-        monkeypatch.setattr(refusals, "FIRST_LOOK", size)
-        monkeypatch.setattr(recoding, "ROWS_PER_LOOK", size)
-        monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
-        monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)
-        monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10 * size)
-        assert bits(judged(tables)) == bits(reference)
+        monkeypatch.setattr(local, "USERS_PER_BLOCK", 1)
+        monkeypatch.setattr(refusals, "FIRST_LOOK", 1)
+        monkeypatch.setattr(recoding, "ROWS_PER_LOOK", 1)
+        monkeypatch.setattr(layout, "LISTS_PER_BLOCK", 1)
+        monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", 1)
+        monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10)
+        assert bits(judged(tables, DEFAULTS)) == bits(reference)
 
-    @pytest.mark.parametrize("seed", [1, 2])
-    def test_the_order_of_rows_changes_no_bit(self, tables, reference, seed):
+    def test_the_order_of_rows_changes_no_bit(self, tables, reference):
         def mixed(frame):
-            return frame.sample(fraction=1.0, shuffle=True, seed=seed)
+            return frame.sample(fraction=1.0, shuffle=True, seed=1)
 
         shuffled = {name: mixed(frame) for name, frame in tables.items() if name != "runs"}
         shuffled["runs"] = {name: mixed(frame) for name, frame in tables["runs"].items()}
-        assert bits(judged(shuffled)) == bits(reference)
+        assert bits(judged(shuffled, DEFAULTS)) == bits(reference)
 
     def test_a_metric_does_not_depend_on_the_other_metrics(self, tables, reference):
         for text in DEFAULTS:
@@ -316,7 +316,7 @@ class TestSameBits:
                 assert repr(alone.row(system, text)) == repr(reference.row(system, text))
 
     def test_a_system_does_not_depend_on_the_other_systems(self, tables, reference):
-        alone = judged(tables | {"runs": {"odd": tables["runs"]["odd"]}})
+        alone = judged(tables | {"runs": {"odd": tables["runs"]["odd"]}}, DEFAULTS)
         assert [repr(row) for row in alone.rows] == [repr(row) for row in reference.rows if row.system == "odd"]
 
     @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ class TestSameBits:
         ids=["strings", "large integers", "unsigned", "negative"],
     )
     def test_other_ids_in_the_same_order_change_no_bit(self, tables, reference, name):
-        other = judged(remapped(tables, name, name))
+        other = judged(remapped(tables, name, name), DEFAULTS)
         columns, weights, rows, findings = bits(other)
         assert (columns, weights, rows) == bits(reference)[:3]
         assert [one.code for one in findings] == [one.code for one in reference.findings]
@@ -339,16 +339,16 @@ class TestSameBits:
         def bent(frame):
             return frame.with_columns(score=-5.0 + 3.0 * pl.col("score") ** 3)
 
-        other = judged(tables | {"runs": {name: bent(frame) for name, frame in tables["runs"].items()}})
-        for text in ALL:
+        other = judged(tables | {"runs": {name: bent(frame) for name, frame in tables["runs"].items()}}, DEFAULTS)
+        for text in DEFAULTS:
             if parse_metric(text).family != "rating":
                 for system in other.systems:
                     assert repr(other.row(system, text)) == repr(reference.row(system, text)), text
 
     def test_ranks_instead_of_scores_give_the_same_values(self, tables, reference):
         ranked = {name: read_run(frame, name).with_ties_broken().frame() for name, frame in tables["runs"].items()}
-        other = judged(tables | {"runs": ranked})
-        for text in ALL:
+        other = judged(tables | {"runs": ranked}, DEFAULTS)
+        for text in DEFAULTS:
             for system in other.systems:
                 assert other.row(system, text).to_dict() == reference.row(system, text).to_dict(), text
 
@@ -356,7 +356,7 @@ class TestSameBits:
 class TestUsers:
     def test_renaming_users_changes_nothing_but_their_order(self, tables, reference):
         new = np.random.default_rng(1).permutation(N_USERS) + 1
-        other = judged(remapped(tables, user=lambda ids: pl.Series(new[ids.to_numpy() - 1])))
+        other = judged(remapped(tables, user=lambda ids: pl.Series(new[ids.to_numpy() - 1])), DEFAULTS)
         for text in reference.unit_metrics:
             for system in reference.systems:
                 values, renamed = reference.values(system, text), other.values(system, text)

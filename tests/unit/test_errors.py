@@ -38,13 +38,12 @@ def test_every_code_has_a_class_by_its_letter():
 
 
 @pytest.mark.parametrize("kind", [RecassayError, InputError, UsageError, InternalError])
-@pytest.mark.parametrize("code", CODES)
-def test_an_error_survives_pickling(kind, code):
-    error = kind(code, "three of 7 are wrong", where="here", hint="mend them")
+def test_an_error_survives_pickling(kind):
+    error = kind("U102", "three of 7 are wrong", where="here", hint="mend them")
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind
-    assert (again.code, again.what, again.where, again.hint) == (code, "three of 7 are wrong", "here", "mend them")
-    assert str(again) == str(error) == f"[{code}] three of 7 are wrong.\n  Where: here\n  Try:   mend them"
+    assert (again.code, again.what, again.where, again.hint) == ("U102", "three of 7 are wrong", "here", "mend them")
+    assert str(again) == str(error) == "[U102] three of 7 are wrong.\n  Where: here\n  Try:   mend them"
 
 
 def test_where_and_hint_are_optional_and_the_full_stop_is_not_doubled():
