@@ -4,15 +4,16 @@
     next_item    two steps           no query                     reveals the validation part
                                      one query per user           reveals nothing
     prequential  one step per event  query the user of the event  reveals the event
+    sequence     one step per place  query what follows           reveals nothing
 
-The driver fits a model. In each step the model answers the queries and then gets the revealed events.
+The driver (``engine/driver.py``) puts the queries of each step to a fitted model, and then gives it the events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +28,12 @@ from recassay.naming.named import Named
 class Step:
     """A step of a protocol: the queries to put to the system, and the events to give it afterwards.
 
-    ``ask`` has the queries, and ``reveal`` the events (None: no events).
+    ``ask`` has the queries, and ``reveal`` the events; None where there are none. On folds they are :class:`Queries`
+    and a log; on streams and for sequences, positions in a block.
     """
 
-    ask: Queries
-    reveal: Interactions | None = None
+    ask: Any = None
+    reveal: Any = None
 
 
 class BaseProtocol(Named):
@@ -89,5 +91,5 @@ class UserProtocol(Protocol):
         """Yield a step that reveals events, if there are any, and a step with a query for every test user."""
         users, vocabulary = np.unique(self.target_fold(fold).test.users), fold.test.user_vocabulary
         if (revealed := self.revealed(fold)) is not None:
-            yield Step(Queries(users[:0], vocabulary), revealed)
+            yield Step(reveal=revealed)
         yield Step(Queries(users, vocabulary))

@@ -39,8 +39,9 @@ class NextItem(UserProtocol):
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [7, 8, 9]}))
     >>> train, validation, test = (log.take(np.array([row])) for row in range(3))
     >>> fold = Fold(train, test, "per user", {}, validation)
-    >>> [(step.ask.ids.to_list(), step.reveal and step.reveal.items.tolist()) for step in NextItem().steps(fold)]
-    [([], [1]), ([1], None)]
+    >>> revealed, asked = NextItem().steps(fold)
+    >>> revealed.reveal.items.tolist(), asked.ask.ids.to_list()
+    ([1], [1])
     >>> NextItem().truth(fold).frame().rows()
     [(1, 9, 1.0)]
     """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from recassay.protocols.base import BaseProtocol
+from recassay.protocols.base import BaseProtocol, Step
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,3 +45,7 @@ class Sequence(BaseProtocol):
         for parameter in ("k", "beam", "seeds"):
             if getattr(self, parameter) < 1:
                 raise self.refuse(parameter, "it must be at least 1", f"{parameter}=1")
+
+    def steps(self) -> Iterator[Step]:
+        """Yield a step for each place, which asks for the items that follow; nothing is revealed."""
+        return (Step(ask=place) for place in range(self.k))

@@ -65,8 +65,12 @@ def load(path: Path, shared: Shared | None = None, *, trust: bool = False) -> An
     or what NumPy, JSON or pickle raise if the file is damaged or of another version.
     """
     with path.open("rb") as file:
-        is_archive = file.read(len(ZIP)) == ZIP
-    return load_archive(path, shared) if is_archive else load_pickle(path, shared, trust=trust)
+        start = file.read(len(ZIP))
+    if start == ZIP:
+        return load_archive(path, shared)
+    if not start.startswith(pickle.PROTO):
+        raise ValueError("the file is neither an archive nor a pickle")
+    return load_pickle(path, shared, trust=trust)
 
 
 def save_archive(path: Path, value: object, shared: Shared | None = None) -> None:

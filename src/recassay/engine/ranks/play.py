@@ -7,8 +7,11 @@ from functools import partial
 from typing import Any
 
 from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
 from recassay.data.nouns import wrong_noun
+from recassay.data.queries import Queries
 from recassay.data.run import Run
+from recassay.engine.driver import drive
 from recassay.engine.options import Execution
 from recassay.engine.ranks.standings import compute_standings, standings_of_lists
 from recassay.engine.ranks.task import RankingTask
@@ -67,8 +70,45 @@ def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
         equal_mass=protocol.equal_mass,
         bins_from=protocol.bins_from,
     )
-    task = make(mask_seen=protocol.keep_seen is not True)
-    return replace(task, seen_too=make(mask_seen=False)) if protocol.keep_seen == "unsampled" else task
+    steps = tuple(protocol.steps(fold))
+    task = replace(make(mask_seen=protocol.keep_seen is not True), steps=steps)
+    if protocol.keep_seen != "unsampled":
+        return task
+    return replace(task, seen_too=replace(make(mask_seen=False), steps=steps))
+
+
+@dataclass(eq=False)
+class FoldSystem:
+    """A fitted system on a fold, for the driver: its answer is a run, with top ``k`` lists and standings.
+
+    Standings are the ranks of relevant items. ``task`` has the users to query and the items to rank.
+    """
+
+    fitted: Any
+    task: RankingTask
+    name: str
+    k: int
+    threads: int | None = None
+    progress: Progress | None = None
+
+    def learn(self, events: Interactions) -> None:
+        """Let a model of sequences, or a re-ranker of one, read the events in histories; other models do not change."""
+        if isinstance(self.fitted, UsesLog):
+            self.fitted = self.fitted.with_log(self.task.past)
+
+    def answer(self, queries: Queries) -> Run:
+        """Return the lists of the queries, and the ranks of relevant items: from scores where the system gives them."""
+        fitted, task, name, threads = self.fitted, self.task, self.name, self.threads
+        if isinstance(fitted, Run):
+            run = replace(fitted, name=name)
+            return replace(run, standings=standings_of_lists(task, run, threads=threads))
+        source = RunSource(task, fitted)
+        if gives_scores(fitted):
+            standings, listed = compute_standings(task, fitted, name, k=self.k, threads=threads, progress=self.progress)
+            assert listed is not None  # k is at least 1
+            return replace(listed, standings=standings, source=source)
+        run = recommend(fitted, queries.ids, self.k, name)
+        return replace(run, standings=standings_of_lists(task, run, threads=threads), source=source)
 
 
 def play_fitted(
@@ -82,8 +122,7 @@ def play_fitted(
 ) -> Run:
     """Return the top ``k`` lists and the ranks of relevant items of a fitted system, as a run called ``name``.
 
-    A system with scores is read in one pass over its scores, any other by its lists. ``fitted`` can also be a run.
-    ``task`` has the users to query and the items to rank.
+    ``fitted`` can also be a run. ``task`` has the users to query and the items to rank.
     """
     if task.seen_too is not None:
         unseen = play_fitted(fitted, replace(task, seen_too=None), name, k=1, threads=threads)
@@ -91,15 +130,6 @@ def play_fitted(
         assert unseen.standings is not None
         assert run.standings is not None
         return replace(run, standings=unseen.standings.with_seen(run.standings), source=unseen.source)
-    if isinstance(fitted, Run):
-        run = replace(fitted, name=name)
-        return replace(run, standings=standings_of_lists(task, run, threads=threads))
-    if task.past is not task.train and isinstance(fitted, UsesLog):  # models of sequences, and re-rankers of them
-        fitted = fitted.with_log(task.past)
-    source = RunSource(task, fitted)
-    if gives_scores(fitted):
-        standings, listed = compute_standings(task, fitted, name, k=k, threads=threads, progress=progress)
-        assert listed is not None  # k is at least 1
-        return replace(listed, standings=standings, source=source)
-    run = recommend(fitted, task.queries, k, name)
-    return replace(run, standings=standings_of_lists(task, run, threads=threads), source=source)
+    (played,) = drive(FoldSystem(fitted, task, name, k, threads, progress), task.steps)
+    answer: Run = played
+    return answer

@@ -18,6 +18,7 @@ from recassay.data.standings import ALL, TEST
 from recassay.designs._places import FEW, POWERS, WIDTH
 from recassay.engine.ranks.blocks import row_in_block
 from recassay.errors import InputError
+from recassay.protocols.base import Step
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -45,8 +46,8 @@ class RankingTask:
     in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into m bins, -1 for
     other items. ``relevant``, ``seen`` and ``rated`` hold positions. ``past`` is the training part plus events revealed
     since. ``weight`` is the weight of every item (by code) in popularity sampling. ``how`` says how the fold and the
-    task were made. ``seen_too`` is the same task with the items of users' histories among the candidates, if designs
-    that take all candidates rank among them.
+    task were made. ``steps`` are those of the protocol, for the driver. ``seen_too`` is the same task with the items of
+    users' histories among the candidates, if designs that take all candidates rank among them.
     """
 
     train: Interactions
@@ -62,6 +63,7 @@ class RankingTask:
     bins: Mapping[int, Int32]
     how: Mapping[str, Any]
     bases: tuple[str, ...] = (ALL, TEST)
+    steps: tuple[Step, ...] = ()
     seen_too: RankingTask | None = None
 
     @classmethod

@@ -23,6 +23,7 @@ from recassay.data.histories import Histories
 from recassay.data.read import TableSource
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.times import TimeValues
+from recassay.engine.driver import drive
 from recassay.engine.sequences.beam import beam_search
 from recassay.engine.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
 from recassay.engine.sequences.prefixes import Prefixes
@@ -200,29 +201,51 @@ def _generate_items(
         items = beam_search(predictor, begun, protocol.k, protocol.beam)
         times = _times_of(predictor.fitted, begun, items)
         return items, _item_probabilities(predictor, begun, items, times), times
-    items, chances = np.full(uniforms.shape, NOTHING, np.int32), np.full(uniforms.shape, np.nan)
-    times = _no_times(begun, uniforms.shape)
-    going = np.arange(len(begun))
-    for j in range(protocol.k):
-        prefixes = _prefixes(begun, items, times, going, j)
+    going = _Going(predictor, begun, protocol, uniforms, name)
+    for _ in drive(going, protocol.steps()):
+        pass
+    return going.items, going.chances, going.times
+
+
+class _Going:
+    """Sequences that a system continues place by place, for the driver: their items, probabilities and times so far.
+
+    A query is the number of a place. ``which`` are the sequences that have not ended.
+    """
+
+    def __init__(self, predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str) -> None:
+        self.predictor, self.begun, self.protocol, self.uniforms, self.name = predictor, begun, protocol, uniforms, name
+        self.items, self.chances = np.full(uniforms.shape, NOTHING, np.int32), np.full(uniforms.shape, np.nan)
+        self.times = _no_times(begun, uniforms.shape)
+        self.which = np.arange(len(begun))
+
+    def answer(self, place: int) -> None:
+        """Add the next item of each sequence; raise U172 if the model has none to generate."""
+        protocol, which = self.protocol, self.which
+        prefixes = _prefixes(self.begun, self.items, self.times, which, place)
         if protocol.how == "argmax":
-            items[going, j], chances[going, j] = predictor.likeliest(prefixes)
+            items, chances = self.predictor.likeliest(prefixes)
         elif protocol.how == "sample":
-            items[going, j], chances[going, j] = predictor.draw(prefixes, uniforms[going, j])
+            items, chances = self.predictor.draw(prefixes, self.uniforms[which, place])
         else:
-            assert isinstance(predictor, RowPredictor), "drawing without repeats needs rows"
-            items[going, j], chances[going, j] = predictor.draw_new(prefixes, uniforms[going, j])
-            ended = items[going, j] == NOTHING
-            if ended.any() and not protocol.allow_short:
-                what = f"{name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
-                hint = "smooth the model, lower k, or set allow_short=True"
-                raise UsageError("U172", f"{what} after {j} items", where=str(protocol), hint=hint)
-            going, prefixes = going[~ended], prefixes.take(~ended)
-        if times is not None:
-            following = predictor.next_times(prefixes, items[going, j])
+            assert isinstance(self.predictor, RowPredictor), "drawing without repeats needs rows"
+            items, chances = self.predictor.draw_new(prefixes, self.uniforms[which, place])
+            self._refuse_ended(items == NOTHING, place)
+        self.items[which, place], self.chances[which, place] = items, chances
+        self.which, prefixes = which[items != NOTHING], prefixes.take(items != NOTHING)
+        if self.times is not None:
+            following = self.predictor.next_times(prefixes, items[items != NOTHING])
             assert following is not None, "first items with times have next times"
-            times[going, j] = following
-    return items, chances, times
+            self.times[self.which, place] = following
+
+    def learn(self, reveal: None) -> None:
+        """Do nothing: the true items are not revealed."""
+
+    def _refuse_ended(self, ended: NDArray[np.bool_], place: int) -> None:
+        if ended.any() and not self.protocol.allow_short:
+            what = f"{self.name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
+            hint = "smooth the model, lower k, or set allow_short=True"
+            raise UsageError("U172", f"{what} after {place} items", where=str(self.protocol), hint=hint)
 
 
 def _prefixes(begun: Prefixes, items: Int32, times: TimeValues | None, which: NDArray[Any], j: int) -> Prefixes:

@@ -1,4 +1,4 @@
-"""Learners driven event by event: learn up to a position, answer a query, go on. Slow, but works for any learner.
+"""Learners on a stream: what the driver asks of them event by event, which is slow but works for any learner.
 
 A learner that processes whole blocks (:class:`~recassay.models.incremental.base.WalksStream`) does the same in compiled
 code.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
+from recassay.engine.driver import drive
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import (
     CanFit,
@@ -29,6 +30,7 @@ from recassay.models.base.capabilities import (
 from recassay.models.base.model import checked_scores
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, rank_item
 from recassay.models.incremental.base import WalksStream
+from recassay.protocols.base import Step
 from recassay.protocols.prequential import Prequential
 
 Int64 = NDArray[np.int64]
@@ -75,7 +77,9 @@ def run_learner(
     per query. Raise :class:`LearnerFailure` if the learner fails or scores NaN.
     """
     if answer is not recommend or not isinstance(learner, WalksStream):
-        step_by_step(learner, name, events, learn_after, queries, output, answer)
+        system = BlockLearner(learner, name, events, queries, output, answer)
+        for _ in drive(system, steps_of_block(events.users.size, learn_after, queries)):
+            pass
         return
     try:
         learner.walk(events, queries, output)
@@ -90,40 +94,47 @@ def run_learner(
         raise LearnerFailure(int(nan_scores[0]), None, "I375", what, hint)
 
 
-def step_by_step(
-    learner: Any,
-    name: str,
-    events: StreamEvents,
-    learn_after: Int64,
-    queries: StreamQueries,
-    output: WalkOutput,
-    answer: AnswerQuery,
-) -> None:
-    """Answer the queries in turn; before each, let the learner learn the events that are due.
+class BlockLearner:
+    """A learner on one block of a stream, for the driver: a query is a row of ``queries``, and events are a range.
 
-    Events are learned up to each position in ``learn_after``. ``answer`` is :func:`recommend` or :func:`predict`;
-    results are written to ``output``, a row per query.
+    ``answer_query`` is :func:`recommend` or :func:`predict`. Results are written to ``output``, a row per query.
     """
-    n_learned, n_queries, step = 0, queries.users.size, 0
-    for query in range(n_queries + 1):
-        until = events.users.size if query == n_queries else int(queries.n_learned[query])
-        while step < learn_after.size and learn_after[step] <= until:
-            if learn_after[step] > n_learned:
-                _learn(learner, name, events, n_learned, int(learn_after[step]), query, output)
-                n_learned = int(learn_after[step])
-            step += 1
-        if query < n_queries:
-            answer(learner, name, queries, query, output)
+
+    def __init__(
+        self, learner: Any, name: str, events: StreamEvents, queries: StreamQueries, output: WalkOutput,
+        answer_query: AnswerQuery,
+    ) -> None:  # fmt: skip
+        self.learner, self.name, self.events, self.queries, self.output = learner, name, events, queries, output
+        self.answer_query, self.n_answered = answer_query, 0
+
+    def answer(self, query: int) -> None:
+        """Write the answer of the learner to a query to the output."""
+        self.answer_query(self.learner, self.name, self.queries, query, self.output)
+        self.n_answered += 1
+
+    def learn(self, reveal: slice) -> None:
+        """Let the learner learn some of the events; raise :class:`LearnerFailure` if it fails."""
+        users, items, values = self.events
+        started = time.monotonic_ns()
+        try:
+            self.learner.learn(users[reveal], items[reveal], values[reveal])
+        except Exception as error:
+            what = f"{self.name} could not learn: {type(error).__name__}: {error}"
+            raise LearnerFailure(self.n_answered, reveal.stop, "I374", what, FAILURE_HINT) from error
+        self.output.learn_ns[reveal] = (time.monotonic_ns() - started) // (reveal.stop - reveal.start)
 
 
-def _learn(learner: Any, name: str, events: StreamEvents, begin: int, end: int, query: int, output: WalkOutput) -> None:
-    started = time.monotonic_ns()
-    try:
-        learner.learn(events.users[begin:end], events.items[begin:end], events.values[begin:end])
-    except Exception as error:
-        what = f"{name} could not learn: {type(error).__name__}: {error}"
-        raise LearnerFailure(query, end, "I374", what, FAILURE_HINT) from error
-    output.learn_ns[begin:end] = (time.monotonic_ns() - started) // (end - begin)
+def steps_of_block(n_events: int, learn_after: Int64, queries: StreamQueries) -> Iterator[Step]:
+    """Yield the steps of a block: before a query, events are revealed up to each position in ``learn_after``."""
+    begin, due = 0, [int(end) for end in learn_after]
+    for query, until in enumerate([*queries.n_learned.tolist(), n_events]):
+        while due and due[0] <= until:
+            end = due.pop(0)
+            if end > begin:
+                yield Step(reveal=slice(begin, end))
+                begin = end
+        if query < queries.users.size:
+            yield Step(ask=query)
 
 
 def recommend(learner: Any, name: str, queries: StreamQueries, query: int, output: WalkOutput) -> None:

@@ -11,8 +11,8 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.engine.ranks import standings
 from recassay.engine.ranks.blocks import BLOCK_ROWS, EMPTY, alike_rows, query_blocks, row_in_block
-from recassay.engine.ranks.play import play_fitted
-from recassay.engine.ranks.task import RankingTask
+from recassay.engine.ranks.play import play_fitted, ranking_task
+from recassay.protocols import ranking
 from recassay.threads import one_library_thread
 
 USERS, ITEMS = 150, 203
@@ -84,6 +84,6 @@ def test_scores_of_a_user_have_the_same_bits_with_any_other_users(monkeypatch, f
 
 def lists(train, test, fitted):
     """Return items and score bits of every user's list."""
-    run = play_fitted(fitted, RankingTask.of(Fold(train, test, "global", {}), bins=()), "mine", k=20)
+    run = play_fitted(fitted, ranking_task(Fold(train, test, "global", {}), ranking(bins=0)), "mine", k=20)
     frame = run.frame().group_by("user_id").agg("item_id", "score")
     return {user: (items, np.array(scores).tobytes()) for user, items, scores in frame.iter_rows()}
