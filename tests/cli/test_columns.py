@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from recassay.cli._columns import columns_by_run
-from recassay.errors import UsageError
+
+from ..refusals import refused
 
 
 def test_runs_with_different_columns_in_one_call(recassay, folder):
@@ -50,6 +51,5 @@ def test_a_name_in_front_is_that_of_a_run(given, shared, own):
     [(["asl:user=u"], "U108"), (["user=u", "item=i"], "U102"), (["als:user=u", "als:item=i"], "U102")],
 )
 def test_unknown_runs_and_columns_given_twice_are_refused(given, code):
-    with pytest.raises(UsageError) as caught:
+    with refused(code):
         columns_by_run(given, ["als"])
-    assert caught.value.code == code

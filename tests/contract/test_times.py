@@ -17,6 +17,8 @@ from recassay.data.synthetic.tastes import log as synthetic
 from recassay.models.incremental import StreamPopular
 from recassay.protocols import prequential
 
+from ..refusals import refused
+
 FRAME = synthetic(users=40, items=30, events=500, seed=3).frame().sort("timestamp", "user_id", "item_id")
 FRAMES = {
     "clock": FRAME,
@@ -318,9 +320,8 @@ def test_times_that_cannot_all_be_true_are_refused(name, tmp_path):
     values, code, counts = WRONG[name]
     log = log_with(tmp_path, values)
     for verb in ("last", "global_time(quantile)", "sessions", "prequential", "between"):
-        with pytest.raises(ra.InputError, match=counts) as caught:
+        with refused(code, match=counts):
             VERBS[verb][1](log)
-        assert caught.value.code == code
     assert ra.split.random(test=0.2)(log)  # which looks at no times
     assert stats(log).times.problem.startswith(code)
 
@@ -385,9 +386,8 @@ def span_of(log):
     ids=str,
 )
 def test_text_that_can_be_read_in_two_ways_is_refused(texts, code):
-    with pytest.raises(ra.InputError) as caught:
+    with refused(code) as caught:
         ra.read_interactions({"user_id": [1, 1], "item_id": [7, 8], "date": texts})
-    assert caught.value.code == code
     if "/" in str(texts):
         assert "2020-04-03" in caught.value.hint
 

@@ -6,14 +6,14 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.data import chunks
 from recassay.data.chunks import TableChunks, chunk_boundaries
 from recassay.data.io import RowRange
-from recassay.errors import InputError
+
+from ..refusals import refused
 
 USERS = st.lists(st.integers(-3, 9), min_size=1, max_size=30)
 
@@ -64,6 +64,5 @@ def test_chunks_hold_whole_users_and_every_row_once(tables, text, rows, rows_per
 
 def test_integer_and_string_users_are_rejected(tmp_path):
     tables = [TableChunks.of(ranges_of(users, 1), tmp_path, 1) for users in ([1, 2], ["1", "2"])]
-    with pytest.raises(InputError, match="user ids are integers in one table and strings in the other") as caught:
+    with refused("I403", match="user ids are integers in one table and strings in the other"):
         chunk_boundaries(tables, 10)
-    assert caught.value.code == "I403"

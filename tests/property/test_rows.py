@@ -14,9 +14,10 @@ from numba.misc.quicksort import make_py_quicksort
 
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, align
 from recassay.rng import derive
+
+from ..refusals import refused
 
 Rows = list[tuple[str, str, int, float]]
 
@@ -135,9 +136,8 @@ def test_a_run_in_order_keeps_no_places_and_one_that_is_not_asked_keeps_none_eit
 def test_a_last_row_is_asked_for_and_nobody_knows_it() -> None:
     rows = [("u", "a", 3, 1.0), ("u", "b", 2, 2.0), ("u", "a", 1, 3.0), ("v", "i00", 1, 1.0), ("v", "i00", 2, 0.5)]
     frame = pl.DataFrame(rows, ["user_id", "item_id", "rank", "score"], orient="row")
-    with pytest.raises(InputError, match="2 rows repeat an item of the same list with another score") as caught:
+    with refused("I319", match="2 rows repeat an item of the same list with another score") as caught:
         met(Run.from_frame(frame, "run", keep_rows=False), duplicates="last")
-    assert caught.value.code == "I319"
     assert "the first item 'a' for user 'u'" in caught.value.what
     same = frame.with_columns(score=pl.lit(0.5))  # whichever is the last, it says the same
     assert lists_of(met(Run.from_frame(same, "run", keep_rows=False), duplicates="last"))["u"] == ["a", "b"]
@@ -149,9 +149,7 @@ def test_a_last_row_is_asked_for_and_nobody_knows_it() -> None:
 def test_the_order_of_rows_is_asked_for_and_nobody_knows_it() -> None:
     frame = pl.DataFrame({"user_id": ["u", "u"], "item_id": ["i00", "a"], "rank": [2, 1], "score": [1.0, 1.0]})
     for ties in ("row", "ranx"):
-        with pytest.raises(UsageError, match="needs the order of rows") as caught:
+        with refused("U107", match="needs the order of rows"):
             met(Run.from_frame(frame, "run", keep_rows=False), order="score", ties=ties)
-        assert caught.value.code == "U107"
-    with pytest.raises(UsageError, match="needs scores") as caught:
+    with refused("U107", match="needs scores"):
         met(Run.from_frame(frame.drop("rank"), "run", keep_scores=False), ties="ranx")
-    assert caught.value.code == "U107"

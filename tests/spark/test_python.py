@@ -9,7 +9,8 @@ import textwrap
 import pytest
 
 from recassay.backends.spark import session
-from recassay.errors import UsageError
+
+from ..refusals import refused
 
 SCRIPT = """
     import sys
@@ -62,9 +63,8 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
     ],
 )
 def test_what_spark_says_of_another_python_is_said_with_what_to_set(message, what):
-    with pytest.raises(UsageError, match=what) as caught, session.translate_errors():
+    with refused("U232", match=what) as caught, session.translate_errors():
         raise RuntimeError(message)
-    assert caught.value.code == "U232"
     assert sys.executable in caught.value.hint
 
 

@@ -10,8 +10,10 @@ import recassay as ra
 from recassay.checks import diagnose
 from recassay.checks.base import Check, Facts, check, format_count, format_share, load
 from recassay.checks.ids import _nothing, _pairs
-from recassay.errors import InputError, UsageError
+from recassay.errors import UsageError
 from recassay.results.finding import SEVERITIES, Finding
+
+from ...refusals import refused
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "findings.md"
 USERS = range(1, 13)
@@ -201,9 +203,8 @@ def test_an_unknown_user_has_no_training_events():
 
 
 def test_a_log_whose_users_are_of_another_type():
-    with pytest.raises(InputError, match="user ids are integers in one table and strings in the other") as caught:
+    with refused("I403", match="user ids are integers in one table and strings in the other"):
         findings(train=[(f"u{user}", item) for user, item in LOG])
-    assert caught.value.code == "I403"
     assert findings(train=[(str(user), item) for user, item in LOG]) == findings(train=LOG)
 
 

@@ -16,7 +16,8 @@ from recassay.columnar.groups import GroupedRows
 from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.data.io import open_table
 from recassay.data.read import read_run
-from recassay.errors import InputError
+
+from ...refusals import refused
 
 
 def test_rows_of_a_file_keep_their_order(tmp_path: Path) -> None:
@@ -60,6 +61,5 @@ def test_a_missing_text_is_a_missing_id(missing: str | None, tmp_path: Path, mon
     rows = {"user_id": ["u", "u", "u"], "item_id": ["a", missing, "b"], "score": [3.0, 2.0, 1.0]}
     pl.DataFrame(rows).write_parquet(tmp_path / "run.parquet")
     assert isinstance(open_table(tmp_path / "run.parquet", "run").ids("user_id"), HashedTexts)
-    with pytest.raises(InputError, match="1 of 3 ids are missing, the first in row 2") as error:
+    with refused("I304", match="1 of 3 ids are missing, the first in row 2"):
         read_run(tmp_path / "run.parquet")
-    assert error.value.code == "I304"

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
-from recassay.errors import InputError
+
+from ...refusals import refused
 
 LISTS = ["ab", "acd", "cbb", "abc", "cddab", "deb"]
 
@@ -98,6 +99,5 @@ def test_identities_do_not_depend_on_blocks(monkeypatch):
     ],
 )
 def test_invalid_sequence_tables_are_rejected(columns, code):
-    with pytest.raises(InputError) as caught:
+    with refused(code):
         Sequences.from_frame(pl.DataFrame(columns))
-    assert caught.value.code == code

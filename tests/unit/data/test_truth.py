@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from recassay.data.truth import Truth
-from recassay.errors import InputError
+
+from ...refusals import refused
 
 
 def truth_of(rows, **more):
@@ -48,9 +49,8 @@ def test_the_given_table_is_not_changed():
 
 def test_a_negative_gain_is_rejected_unless_unjudged():
     rows = [(1, 5, -1.0), (1, 6, 1.0), (2, 7, -2.0)]
-    with pytest.raises(InputError, match=r"2 of 3 gains are negative, the first \(-1.0\) for user 1, item 5") as caught:
+    with refused("I303", match=r"2 of 3 gains are negative, the first \(-1.0\) for user 1, item 5") as caught:
         truth_of(rows, origin="t.csv")
-    assert caught.value.code == "I303"
     assert caught.value.where == "t.csv"
     assert truth_of(rows, negative="unjudged").gains.tolist() == [1.0, -1.0, -2.0]
 
@@ -58,9 +58,8 @@ def test_a_negative_gain_is_rejected_unless_unjudged():
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
 @pytest.mark.parametrize("negative", ["error", "unjudged"])
 def test_nan_infinite_and_missing_gains_are_rejected(bad, negative):
-    with pytest.raises(InputError, match="1 of 2 gains are missing, NaN or infinite") as caught:
+    with refused("I306", match="1 of 2 gains are missing, NaN or infinite"):
         truth_of([(1, 5, 1.0), (1, 6, bad)], negative=negative)
-    assert caught.value.code == "I306"
 
 
 def test_the_frame_reads_back_to_the_same_truth():

@@ -29,6 +29,8 @@ from recassay.live.sources.opening import open_sources
 from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher
 
+from ...refusals import refused
+
 SIMULATION = Simulation(days=0.2, per_day=15_000, users=800)
 SETTINGS = build_settings("hit@10", user_window="30m", idle="1d")
 KILLS = 20 if os.environ.get("RECASSAY_LONG") else 2
@@ -473,6 +475,5 @@ def test_a_table_that_polars_cannot_read_is_refused():
 def test_events_that_no_kafka_server_takes_are_an_error(monkeypatch):
     pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
     monkeypatch.setattr("recassay.live.sinks.DELIVERED_WITHIN", 0.2)
-    with pytest.raises(UsageError, match=r"events were not delivered: the servers do not answer") as caught:
+    with refused("U254", match=r"events were not delivered: the servers do not answer"):
         write_events(SIMULATION, f"kafka://127.0.0.1:{free_port()}/events")
-    assert caught.value.code == "U254"

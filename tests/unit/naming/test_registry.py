@@ -14,6 +14,8 @@ from recassay.naming.registry import Registry
 from recassay.split import filters
 from recassay.split.filters import Filter
 
+from ...refusals import refused
+
 
 def odd_format(name="odd"):
     return Format(name, "a format of a test", lambda head: False, BUILT_IN[0].table)
@@ -47,15 +49,13 @@ def formats():
 
 def test_two_registered_things_of_one_name_are_rejected(formats):
     formats.add(odd_format(), module="package_a")
-    with pytest.raises(UsageError, match="two file formats are named 'odd'") as caught:
+    with refused("U240", match="two file formats are named 'odd'"):
         formats.add(odd_format(), module="package_b")
-    assert caught.value.code == "U240"
 
 
 def test_a_thing_without_a_kind_cannot_be_registered():
-    with pytest.raises(UsageError, match="neither a model class") as caught:
+    with refused("U241", match="neither a model class"):
         ra.register(7)
-    assert caught.value.code == "U241"
 
 
 def define(answer):

@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.errors import InputError, UsageError
+from recassay.errors import UsageError
 from recassay.reproduction.page import gallery_index, gallery_page, number
 from recassay.reproduction.paper import PaperClaim, find_paper, read_paper, verdict_on
 from recassay.reproduction.run import PERSONAL, code_version, is_outdated, read_reproduction, reproduce
 from recassay.reproduction.sources import Sources
+
+from ...refusals import refused
 
 PAPERS = sorted((Path(__file__).parents[3] / "reproductions").glob("*.yaml"))
 STORED = [path for path in PAPERS if path.with_suffix("").is_dir()]
@@ -190,9 +192,8 @@ def test_the_lock_names_the_commit_or_without_a_checkout_the_version(tmp_path, m
 )
 def test_a_wrong_file_is_refused_with_the_key(small, old, new, says):
     small.write_text(SMALL.replace(old, new))
-    with pytest.raises(UsageError) as error:
+    with refused("U262") as error:
         read_paper(small)
-    assert error.value.code == "U262"
     assert says in str(error.value)
 
 
@@ -208,22 +209,19 @@ def test_an_unknown_paper_is_refused():
 )  # fmt: skip
 def test_a_query_that_fails_names_its_claim(small, tmp_path, new, says):
     small.write_text(SMALL.replace("SELECT AVG(tau) AS value FROM agreement", new))
-    with pytest.raises(UsageError, match=says) as error:
+    with refused("U263", match=says):
         reproduce(read_paper(small), tmp_path / "out", quick=True)
-    assert error.value.code == "U263"
 
 
 def test_a_kept_table_has_no_ids_of_users(small, tmp_path):
     small.write_text(SMALL.replace("SELECT system, COUNT", "SELECT system, 1 AS user_id, COUNT"))
-    with pytest.raises(UsageError, match="the kept table counts has a column 'user_id'") as error:
+    with refused("U262", match="the kept table counts has a column 'user_id'"):
         reproduce(read_paper(small), tmp_path / "out", quick=True)
-    assert error.value.code == "U262"
 
 
 def test_missing_and_broken_results_are_refused(small, tmp_path):
-    with pytest.raises(InputError, match="there are no results of small") as error:
+    with refused("I395", match="there are no results of small"):
         read_reproduction(read_paper(small), tmp_path)
-    assert error.value.code == "I395"
 
 
 STUDY = """
@@ -335,9 +333,8 @@ def test_signed_mcnemar_on_the_streams_of_a_study(tmp_path):
     ],
 )
 def test_signed_mcnemar_of_what_a_study_lacks_is_refused(tmp_path, wanted, says):
-    with pytest.raises(UsageError, match=says) as error:
+    with refused("U263", match=says):
         reproduced_streams(tmp_path, wanted)
-    assert error.value.code == "U263"
 
 
 def test_a_study_resumes_with_the_same_code_and_begins_again_with_another(tmp_path, monkeypatch):
@@ -362,9 +359,8 @@ def test_a_failed_study_is_an_error(small, tmp_path, monkeypatch):
     monkeypatch.setattr("recassay.reproduction.sources.run_study", lambda *_, **__: Failed())
     quick = SMALL[SMALL.index("    quick:") : SMALL.index("  agreement:")]
     small.write_text(SMALL.replace("file: scores", "study: tiny.yaml").replace(quick, ""))
-    with pytest.raises(UsageError, match="gru failed in the study tiny: no memory") as error:
+    with refused("U264", match="gru failed in the study tiny: no memory"):
         Sources(read_paper(small), tmp_path, None).make(lambda _: None)
-    assert error.value.code == "U264"
 
 
 def test_a_system_that_may_fail_is_named_on_the_page(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 
 from recassay.data.io import open_table, read_table
 from recassay.data.read import read_run
-from recassay.errors import InputError
+
+from ....refusals import refused
 
 ROWS = [("u2", "b", 0.5), ("u10", "c", 0.25), ("u2", "a", 1.0), ("u10", "b", 0.75)]
 TEXT = pl.DataFrame(ROWS, ["user_id", "item_id", "score"], orient="row")
@@ -67,9 +68,8 @@ def test_users_of_a_dict_have_numbers() -> None:
 def test_a_missing_category_is_a_missing_id(missing: str | None, kind: pl.DataType) -> None:
     items = pl.Series("item_id", ["a", missing, "b"], dtype=kind)
     run = pl.DataFrame([pl.Series("user_id", ["u", "u", "u"]), items, pl.Series("score", [3.0, 2.0, 1.0])])
-    with pytest.raises(InputError, match="1 of 3 ids are missing, the first in row 2") as error:
+    with refused("I304", match="1 of 3 ids are missing, the first in row 2"):
         read_run(run)
-    assert error.value.code == "I304"
 
 
 def test_a_category_that_no_row_has_may_be_empty() -> None:

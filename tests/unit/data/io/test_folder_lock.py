@@ -9,7 +9,8 @@ import pytest
 
 from recassay.data.io import folder_lock
 from recassay.data.io.folder_lock import NAME, locked
-from recassay.errors import UsageError
+
+from ....refusals import refused
 
 HOLD = """
 import sys, time
@@ -31,9 +32,8 @@ def holder(tmp_path):
 
 
 def test_the_second_process_learns_who_holds_the_lock_and_a_killed_one_holds_none(tmp_path, holder):
-    with pytest.raises(UsageError, match=rf"process {holder.pid} on .*, since 2") as caught, locked(tmp_path):
+    with refused("U237", match=rf"process {holder.pid} on .*, since 2"), locked(tmp_path):
         pass
-    assert caught.value.code == "U237"
     holder.kill()
     holder.wait()
     assert (tmp_path / NAME).exists()  # left behind, and no lock

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
-import pytest
 
 from recassay import protocols
 from recassay.api.play import play
@@ -14,9 +13,10 @@ from recassay.data.run import Run
 from recassay.data.synthetic.tastes import log
 from recassay.engine.ranks.blocks import BLOCK_ROWS, query_blocks, row_in_block
 from recassay.engine.ranks.play import RunSource
-from recassay.errors import UsageError
 from recassay.models.base.model import recommend
 from recassay.models.baselines.popular import Popular
+
+from ....refusals import refused
 
 LOG = log(users=60, items=40, events=700, seed=3)
 HELD = np.random.default_rng(1).random(len(LOG)) < 0.25
@@ -64,9 +64,8 @@ def test_another_protocol_has_no_driver_yet():
         def __str__(self):
             return "nothing"
 
-    with pytest.raises(UsageError) as caught:
+    with refused("U107"):
         play(Popular(), FOLD, Nothing())
-    assert caught.value.code == "U107"
 
 
 def test_an_empty_profile_can_be_asked_about():

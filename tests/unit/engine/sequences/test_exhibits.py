@@ -10,9 +10,10 @@ import pytest
 import recassay as ra
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.errors import UsageError
 from recassay.report.page.figures import panels
 from recassay.results.scores import Scores, Summary
+
+from ....refusals import refused
 
 ROWS = {"t1": "ab", "t2": "acd", "t3": "cbb", "s1": "abc", "s2": "cddab", "s3": "deb"}
 FRAME = pl.DataFrame(
@@ -72,9 +73,8 @@ class TestByPosition:
         assert [panel.heading for panel in panels(both)] == ["metric: seq_precision@3"]
 
     def test_a_metric_of_whole_sequences_is_refused(self):
-        with pytest.raises(UsageError, match="none per position") as caught:
+        with refused("U181", match="none per position"):
             ra.sequences.by_position(FOLD, mine(), "seq_lcs@3")
-        assert caught.value.code == "U181"
 
 
 class TestItemFrequency:

@@ -8,6 +8,7 @@ from recassay.errors import RecassayError
 from recassay.study.plan.run_files import RunFiles, expand
 from recassay.study.store.folder import StudyCell
 
+from ....refusals import refused
 from ..conftest import files
 
 LOG = "log(users=60, items=40, events=900)"
@@ -93,9 +94,8 @@ def test_the_columns_of_the_data_are_those_of_the_run_files_that_have_them(study
 )
 def test_missing_run_files_are_errors_with_the_line(study, tmp_path, written, path, code, words):
     written()
-    with pytest.raises(RecassayError) as caught:
+    with refused(code) as caught:
         ra.run_study(with_runs(study, path), tmp_path / "out")
-    assert caught.value.code == code
     assert words in str(caught.value)
     assert "line 5, models.mine" in caught.value.where
 
@@ -134,9 +134,8 @@ def test_stars_name_systems(tmp_path):
     assert expand("*-{fold}.csv", tmp_path, None) == {"als": "als-{fold}.csv", "ease": "ease-{fold}.csv"}
     assert expand("*-{fold}.csv", tmp_path, "deep") == {"deep-als": "als-{fold}.csv", "deep-ease": "ease-{fold}.csv"}
     (tmp_path / "ease-0.tsv").write_text("")
-    with pytest.raises(RecassayError, match="two systems have the name 'ease-0'") as caught:
+    with refused("U109", match="two systems have the name 'ease-0'"):
         expand("*", tmp_path, None)
-    assert caught.value.code == "U109"
 
 
 def test_a_place_is_written_as_in_the_folder_of_a_study(tmp_path):

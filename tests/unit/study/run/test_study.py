@@ -28,6 +28,7 @@ from recassay.study.run import study as running
 from recassay.study.run.small_fold import small_fold
 from recassay.study.store import folder as folders
 
+from ....refusals import refused
 from ..conftest import files
 
 
@@ -757,9 +758,8 @@ def test_parquet_files_come_first(tmp_path):
 def test_a_named_data_set_needs_a_data_folder(monkeypatch, study, tmp_path):
     monkeypatch.delenv("RECASSAY_DATA", raising=False)
     path = study(replace=[('{generate: "log(users=60, items=40, events=900)"}', "{name: ml-1m}")])
-    with pytest.raises(InputError) as caught:
+    with refused("I111") as caught:
         ra.run_study(path, tmp_path / "out")
-    assert caught.value.code == "I111"
     assert "--data DIR" in caught.value.hint
     assert f"{path}, line 3, data" in caught.value.where
 
