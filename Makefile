@@ -27,11 +27,10 @@ SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/columnar tests/un
 WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 SEEDS ?= 1 2 3 4 5
 SECONDS ?= 60
-KIND ?= names
 SEED ?=
 WHICH ?= all
 
-.PHONY: demo live test test-gate check test-all oldest oldest-all processors properties fuzz guided kill flip audit bill packages update
+.PHONY: demo live test test-gate check test-all oldest oldest-all processors properties fuzz kill flip audit bill packages update
 .PHONY: lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,10 +57,6 @@ oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pag
 
 fuzz: .venv/tested  ## hostile inputs for SECONDS, of SEED if it is given; what is found is kept as small files
 	$(BIN)/python -m tests.harness.fuzz --store --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
-
-guided: .venv/tested  ## inputs of one KIND that coverage guides, for SECONDS, until the first fault; atheris is installed for it
-	$(BIN)/$(INSTALL) atheris
-	$(BIN)/python -m tests.harness.guided --seconds $(SECONDS) --kind $(KIND) $(if $(SEED),--seed $(SEED))
 
 kill: .venv/tested  ## studies that are killed, started twice or out of disk, for SECONDS: the same bits in the end
 	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))

@@ -1,12 +1,7 @@
 """`recassay score`: its output and files for valid input."""
 
-import csv
-import io
 import json
 import math
-import os
-import subprocess
-import sys
 
 import jsonschema
 import polars as pl
@@ -74,19 +69,6 @@ def test_json_equals_the_result_of_the_library(recassay, folder):
     assert answer.rows["second"]["ndcg@2"]["mean"] == 1.0
 
 
-def test_an_undefined_mean_is_null_in_json(recassay, folder):
-    (folder / "none.csv").write_text("user_id,item_id,gain\n1,10,0\n2,10,0\n")
-    answer = recassay("score", "none.csv", "runs", "-m", "ndcg@2", "--json")
-    jsonschema.validate(answer.json, DOCUMENT)
-    row = answer.rows["first"]["ndcg@2"]
-    assert (row["mean"], row["low"], row["n"], row["undefined"]) == (None, None, 0, 2)
-
-
-def test_json_does_not_depend_on_the_number_of_threads(recassay, folder):
-    texts = [recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--json", "--threads", n).out for n in (1, 2, 4)]
-    assert texts[0] == texts[1] == texts[2] != ""
-
-
 def test_text_names_systems_metrics_and_findings(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 recall@2")
     assert answer.code == 0
@@ -98,29 +80,6 @@ def test_text_names_systems_metrics_and_findings(recassay, folder):
 def test_default_metrics_are_scored(recassay, folder):
     metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").rows["first"]
     assert list(metrics) == ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"]
-
-
-def test_csv_has_full_precision(recassay, folder):
-    rows = list(
-        csv.DictReader(io.StringIO(recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "csv").out))
-    )
-    scores = ra.score(ra.read_runs("runs"), "truth.csv", "ndcg@2")
-    assert [row["system"] for row in rows] == ["first", "second"]
-    for row in rows:
-        wanted = scores.row(row["system"], row["metric"])
-        assert float(row["mean"]) == wanted.mean
-        assert [int(row[name]) for name in wanted.COUNTS] == [getattr(wanted, name) for name in wanted.COUNTS]
-
-
-def test_markdown_and_latex_show_every_system_and_the_best_in_bold(recassay, folder):
-    markdown = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "markdown").out
-    assert "**1.0000**" in markdown
-    latex = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "latex").out
-    assert r"\textbf{1.0000}" in latex
-    assert latex.count(r"\begin") == latex.count(r"\end") == 2
-    for text in (markdown, latex):
-        assert "first" in text
-        assert "second" in text
 
 
 def test_the_folder_holds_values_per_unit_a_summary_and_findings(recassay, folder):
@@ -155,22 +114,6 @@ def test_an_undefined_value_is_null_in_the_folder(recassay, folder):
     (folder / "truth.csv").write_text("user_id,item_id,gain\n1,10,1\n2,10,0\n")
     recassay("score", "truth.csv", "runs/first.csv", "-m", "recall@2", "-o", "out")
     assert pl.read_parquet("out/scores.parquet")["recall@2"].to_list() == [1.0, None]
-
-
-def test_a_folder_may_be_written_again(recassay, folder):
-    first = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-o", "out")
-    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
-    again = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-o", "out")
-    assert (first.code, again.code) == (0, 0)
-    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
-
-
-def test_catalogue_metrics_have_no_values_per_unit(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs", "-m", "coverage@2", "--train", "log.csv", "-o", "out", "--json")
-    assert answer.code == 0
-    jsonschema.validate(answer.json, DOCUMENT)
-    assert answer.json["comparisons"] == []
-    assert not (folder / "out/scores.parquet").exists()
 
 
 def test_train_and_items_reach_the_metrics(recassay, folder):
@@ -292,11 +235,6 @@ def test_interval_methods_give_bounds(recassay, folder, interval):
     assert row["low"] < row["high"]
 
 
-def test_the_interval_none_gives_no_bounds(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", "none", "--json")
-    assert answer.rows["first"]["ndcg@2"]["low"] is None
-
-
 @pytest.mark.parametrize(("severity", "code"), [("info", 1), ("warning", 1), ("error", 0)])
 def test_the_option_fail_on_sets_the_exit_status(recassay, folder, severity, code):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--fail-on", severity, "--json", "-o", "out")
@@ -309,18 +247,6 @@ def test_globs_and_several_paths_are_read(recassay, folder):
     for paths in (["runs/*.csv"], ["runs/second.csv", "runs/first.csv"]):
         answer = recassay("score", "truth.csv", *paths, "-m", "ndcg@2", "--json")
         assert set(answer.rows) == {"first", "second"}
-
-
-def test_another_process_writes_the_same_bytes(recassay, folder):
-    arguments = ["score", "truth.csv", "runs", "-m", "ndcg@2 rbp", "--ties", "expected", "--json"]
-    here = recassay(*arguments).out
-    for seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
-        command = [sys.executable, "-m", "recassay", *arguments, "-o", f"out{seed}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        assert done.stdout == here
-    for path in (folder / "out1").iterdir():
-        assert path.read_bytes() == (folder / "out2" / path.name).read_bytes(), path.name
 
 
 def test_within_prints_the_number_of_users_and_runs_no_tests(recassay, folder):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recassay.columnar import numbering
 from recassay.columnar.layout import readonly
-from recassay.columnar.numbering import Numbering, Piece, number_in_order
+from recassay.columnar.numbering import Numbering
 from recassay.columnar.vocabulary import Vocabulary
 
 pairs = st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 2)))
@@ -33,27 +33,6 @@ def hashes(pairs):
 def chunks(pairs, size):
     """Return the keys and the checks, each in chunks of ``size`` rows; the last chunk has no rows."""
     return [[words[begin : begin + size] for begin in range(0, len(pairs) + size, size)] for words in hashes(pairs)]
-
-
-@settings(deadline=None)
-@given(pairs, st.integers(1, 9))
-def test_pairs_are_numbered_in_order_of_arrival(pairs, size):
-    keys, checks = chunks(pairs, size)
-    begins = range(0, len(pairs) + size, size)
-    found, distinct = number_in_order([Piece(*piece) for piece in zip(begins, keys, checks, strict=True)])
-    assert (found.tolist(), distinct.rows.tolist()) == in_order_of_arrival(pairs)
-    for mine, whole in zip((distinct.keys, distinct.checks), hashes(pairs), strict=True):
-        assert mine.tolist() == whole[distinct.rows].tolist()
-
-
-def test_the_table_grows():
-    keys = readonly((np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000))
-    found, number = number_in_order([Piece(0, keys[:700], keys[:700]), Piece(700, keys[700:], keys[700:])])
-    distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    arrival = np.argsort(np.argsort(wanted_first))
-    assert found.tolist() == arrival[inverse].tolist()
-    assert number.rows.tolist() == sorted(wanted_first.tolist())
-    assert distinct.size == 3000
 
 
 @settings(deadline=None)

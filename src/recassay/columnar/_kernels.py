@@ -1,6 +1,6 @@
 """Compiled loops that lay out tables: repeats and ties inside lists, stable sorts.
 
-Each one is tested against a readable reference version in ``tests/property/test_layout.py``.
+``tests/property/test_score.py`` and ``tests/unit/columnar`` hold what they lay out to readable versions.
 """
 
 from __future__ import annotations

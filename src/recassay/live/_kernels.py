@@ -1,6 +1,6 @@
 """Compiled loops over a hash table of texts: look-ups that depend on the order of events, one after another.
 
-``tests/property/test_live_kernels.py`` compares each with a dict.
+``tests/property/test_live.py`` compares a watch with dicts and loops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One pass over a block of score rows: counts of items above every relevant item, and the top of each list.
 
-Slow, readable implementations in ``tests/property`` (``test_standings.py`` and ``test_counting.py``) must give the same
-results.
+A slow, readable implementation in ``tests/property/test_standings.py`` must give the same results.
 """
 
 from __future__ import annotations

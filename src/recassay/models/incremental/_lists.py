@@ -2,7 +2,6 @@
 
 All lists are in one array, each with free capacity at its end. :meth:`GrowingLists.reserve` allocates the memory a loop
 will need, so the loop itself never moves a list. Memory is linear in the number of values.
-``tests/property/test_incremental_lists.py`` checks the lists against a list of lists.
 """
 
 from __future__ import annotations
