@@ -65,7 +65,7 @@ JUDGED = """
         """
 
 LIVE = """
-        from recassay.checks import LiveFacts, diagnose
+        from recassay.checks import diagnose
 """
 
 EXAMPLES = {
@@ -288,7 +288,7 @@ EXAMPLES = {
         "state which split it was: a system that learns trends gains most from the future. The check reads a "
         "fold, not runs.",
         """
-        from recassay.checks.future_leaks import fold_findings
+        from recassay.checks.leaks import fold_findings
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -299,7 +299,7 @@ EXAMPLES = {
         "out of training. Whether training events of other users are later is unknown; say so in the report. The "
         "check reads a fold, not runs.",
         """
-        from recassay.checks.future_leaks import fold_findings
+        from recassay.checks.leaks import fold_findings
 
         log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})  # in order, user by user
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -309,7 +309,7 @@ EXAMPLES = {
         "Read finer times if there are any, or state that row order breaks ties. With times in whole days, the "
         "last item of many users is ambiguous; `recassay stats` counts them. The check reads a fold, not runs.",
         """
-        from recassay.checks.future_leaks import fold_findings
+        from recassay.checks.leaks import fold_findings
 
         columns = {"user_id": [1, 1, 1, 2, 2], "item_id": [*"xyzxy"], "timestamp": [10, 30, 30, 5, 40]}
         findings = fold_findings(ra.split.last(n=1)(ra.read_interactions(columns))[0])
@@ -439,9 +439,9 @@ EXAMPLES = {
     "R010": Example(
         "Nothing, if you replaced the run on purpose. Otherwise delete the file, and the study computes it again.",
         """
-        from recassay.checks.base import ReplacedRunFacts, diagnose
+        from recassay.checks import diagnose
 
-        findings = diagnose(ReplacedRunFacts("als", ("runs/ml-1m/k_folds(k=5)/fold-0/seed-0/als.parquet",)))
+        findings = diagnose("replaced runs", system="als", files=["runs/ml-1m/k_folds(k=5)/fold-0/seed-0/als.parquet"])
         """,
     ),
     "S001": Example(
@@ -543,26 +543,26 @@ EXAMPLES = {
         "State in the report which users and items the results are about, and check whether the order of systems "
         "differs without the filter.",
         """
-        from recassay.checks.base import RemovedRowsFacts, diagnose
+        from recassay.checks import diagnose
 
-        findings = diagnose(RemovedRowsFacts({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
+        findings = diagnose("removed rows", steps={"filters": (1_000, {"item too rare": 80, "user too quiet": 70})})
         """,
     ),
     "C017": Example(
         "Compare the item ids of the run with those of the table of items: text and numbers, leading zeros, "
         "another catalogue.",
         """
-        from recassay.checks.base import RerankFacts, diagnose
+        from recassay.checks import diagnose
 
-        findings = diagnose(RerankFacts(rows=400_000, bare=399_200))
+        findings = diagnose("re-ranking", rows=400_000, bare=399_200)
         """,
     ),
     "C018": Example(
         "Name a file of features next to the data, `items: FILE`, or leave the metrics out.",
         """
-        from recassay.checks.base import AbsentMetricsFacts, diagnose
+        from recassay.checks import diagnose
 
-        findings = diagnose(AbsentMetricsFacts(("ild@10", "eild@10")))
+        findings = diagnose("absent metrics", metrics=["ild@10", "eild@10"])
         """,
     ),
     "S005": Example(
@@ -591,11 +591,11 @@ EXAMPLES = {
         """
         import numpy as np
 
-        from recassay.checks import DriftFacts, diagnose
+        from recassay.checks.streams import drift_findings
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
-        findings = diagnose(DriftFacts.of(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20)))
+        findings = drift_findings(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20))
         """,
     ),
     "V002": Example(
@@ -604,12 +604,12 @@ EXAMPLES = {
         """
         import numpy as np
 
-        from recassay.checks import DriftFacts, diagnose
+        from recassay.checks.streams import drift_findings
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
         detectors = [ra.drift.PageHinkley(threshold=20), ra.drift.ADWIN()]
-        findings = diagnose(DriftFacts.of(outcomes, "recall@10", detectors))
+        findings = drift_findings(outcomes, "recall@10", detectors)
         """,
     ),
     "W001": Example(
@@ -639,7 +639,7 @@ EXAMPLES = {
         "Log the probability with which the request was assigned to its arm, at the moment of assignment.",
         LIVE
         + """
-        findings = diagnose(LiveFacts({}, {}, inverse_propensity={"new": (1.2, 0.01), "old": (0.99, 0.01)}))
+        findings = diagnose("live", inverse_propensity={"new": (1.2, 0.01), "old": (0.99, 0.01)})
         """,
     ),
     "W005": Example(
@@ -653,7 +653,7 @@ EXAMPLES = {
         "Check whether the arm is switched off, or whether its log has stopped.",
         LIVE
         + """
-        findings = diagnose(LiveFacts({}, {}, silent={"new": 3600.0, "old": 0.0}))
+        findings = diagnose("live", silent={"new": 3600.0, "old": 0.0})
         """,
     ),
     "W007": Example(
@@ -661,7 +661,7 @@ EXAMPLES = {
         "logs, bots.",
         LIVE
         + """
-        findings = diagnose(LiveFacts({}, {}, assigned={"new": 9200, "old": 10000}, mismatch=2e-6))
+        findings = diagnose("live", assigned={"new": 9200, "old": 10000}, mismatch=2e-6)
         """,
     ),
     "W008": Example(
@@ -693,7 +693,7 @@ EXAMPLES = {
         LIVE
         + """
         alarms = ((1767571200000000, "new", "hit@10", 1767564000000000, 0.7, 0.8),)
-        findings = diagnose(LiveFacts({}, {}, alarms=alarms))
+        findings = diagnose("live", alarms=alarms)
         """,
     ),
     "W012": Example(
@@ -708,14 +708,14 @@ EXAMPLES = {
         "Check whether the log is still written, and whether it is still read.",
         LIVE
         + """
-        findings = diagnose(LiveFacts({}, {}, lag=7200.0))
+        findings = diagnose("live", lag=7200.0)
         """,
     ),
     "W014": Example(
         "Find out why so many events are rejected; then move `dead-letters.jsonl` away and write to a new folder.",
         LIVE
         + """
-        findings = diagnose(LiveFacts({}, {"letters dropped": 12}))
+        findings = diagnose("live", counts={"letters dropped": 12})
         """,
     ),
     "W015": Example(
@@ -724,7 +724,7 @@ EXAMPLES = {
         LIVE
         + """
         why = "an archive cannot hold an object of mine.Last"
-        findings = diagnose(LiveFacts({}, {}, unstored=(250_000, why)))
+        findings = diagnose("live", unstored=(250_000, why))
         """,
     ),
     "W016": Example(

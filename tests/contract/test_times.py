@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.checks.future_leaks import fold_findings
+from recassay.checks.leaks import fold_findings
 from recassay.columnar.time_kind import STRENGTH
 from recassay.data.holdout import hold_out
 from recassay.data.leaks import LeakReport

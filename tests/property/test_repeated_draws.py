@@ -17,7 +17,6 @@ from scipy import stats
 import recassay as ra
 from recassay import designs
 from recassay.checks import diagnose
-from recassay.checks.repeated_draws import RepeatedDrawFacts
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
 from recassay.data.synthetic.tastes import log
@@ -166,7 +165,7 @@ def hit_at_1(standings, design):
 
 
 def repeated(standings, q):
-    return diagnose(RepeatedDrawFacts({"made": standings}, {"design": ("AI", q)}))
+    return diagnose("repeated draws", standings={"made": standings}, draws={"design": ("AI", q)})
 
 
 @pytest.mark.parametrize(

@@ -2,32 +2,6 @@
 
 from __future__ import annotations
 
-from recassay.checks.base import (
-    CHECKS,
-    ApproximationFacts,
-    Check,
-    DesignFacts,
-    DriftFacts,
-    Facts,
-    HomeMetricFacts,
-    LiveFacts,
-    SampledFacts,
-    StreamFacts,
-    TieRange,
-    diagnose,
-)
+from recassay.checks.base import CHECKS, Check, check, diagnose
 
-__all__ = [
-    "CHECKS",
-    "ApproximationFacts",
-    "Check",
-    "DesignFacts",
-    "DriftFacts",
-    "Facts",
-    "HomeMetricFacts",
-    "LiveFacts",
-    "SampledFacts",
-    "StreamFacts",
-    "TieRange",
-    "diagnose",
-]
+__all__ = ["CHECKS", "Check", "check", "diagnose"]

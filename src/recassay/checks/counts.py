@@ -6,116 +6,85 @@ and looks at the sum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.vocabulary import Vocabulary, concat_ids, count_codes
-from recassay.data.interactions import Interactions
-from recassay.metrics.align import Alignment
+from recassay.columnar.vocabulary import Vocabulary, concat_ids
+from recassay.metrics.align import Alignment, AlignmentCounts
 
-CheckCounts = Mapping[str, Any]  # by the code of a check; values have ``+``
-NOBODY = np.iinfo(np.int64).max
-
-
-class CheckInput(NamedTuple):
-    """What the counting functions of checks read: lists aligned with the truth, and the training log.
-
-    ``deepest`` is the largest cut-off, None without one.
-    """
-
-    alignment: Alignment
-    deepest: int | None
-    train: Interactions | None = None
-
-
-@dataclass(frozen=True)
-class RowShare:
-    """The number of rows with some property (``part``), the number of all rows, and an example.
-
-    The example ``first`` is the lowest user who has such a row, and a value of that row.
-
-    >>> RowShare(1, 5, (7, "x")) + RowShare(2, 3, (4, "y")) + RowShare(0, 9)
-    RowShare(part=3, whole=17, first=(4, 'y'))
-    """
-
-    part: int
-    whole: int
-    first: tuple[Any, Any] | None = None  # a user and a value
-
-    def __add__(self, other: RowShare) -> RowShare:
-        firsts = [each.first for each in (self, other) if each.first is not None]
-        first = min(firsts, key=lambda pair: pair[0]) if firsts else None
-        return RowShare(self.part + other.part, self.whole + other.whole, first)
-
-    @classmethod
-    def of_rows(
-        cls,
-        which: NDArray[np.bool_],
-        users: pl.Series,
-        offsets: NDArray[np.int64],
-        items: NDArray[np.int32],
-        vocabulary: Vocabulary,
-    ) -> RowShare:
-        """Return the number of rows that the mask ``which`` selects, and as an example the user and item of the first.
-
-        The rows are those of ranked lists or of a truth: ``offsets[i]:offsets[i + 1]`` belong to ``users[i]``, and
-        ``items`` are their item codes in ``vocabulary``.
-        """
-        if not which.any():
-            return cls(0, which.size)
-        row = int(np.argmax(which))
-        user = users[int(np.searchsorted(offsets, row, side="right")) - 1]
-        return cls(int(which.sum()), which.size, (user, vocabulary.decode(items[[row]])[0]))
-
-
-@dataclass(frozen=True)
-class ListLengths:
-    """Number of lists shorter than the largest cut-off, number of all lists, and the length of the shortest.
-
-    >>> ListLengths(1, 4, 3) + ListLengths(0, 0)
-    ListLengths(short=1, lists=4, least=3)
-    """
-
-    short: int
-    lists: int
-    least: int = NOBODY
-
-    def __add__(self, other: ListLengths) -> ListLengths:
-        return ListLengths(self.short + other.short, self.lists + other.lists, min(self.least, other.least))
+MOST_USERS = 10_000  # users whose ids are kept, the first ones by id
 
 
 @dataclass(frozen=True, eq=False)
-class ItemFrequencies:
-    """How often each item occurs in some lists, and the number of these lists.
+class CheckCounts:
+    """What was counted for the checks in the lists and the truth of some users, by name.
 
-    >>> one = ItemFrequencies(2, pl.Series([5, 7]), np.array([2, 1]))
-    >>> one += ItemFrequencies(1, pl.Series([7, 9]), np.array([1, 1]))
-    >>> one.lists, one.items.to_list(), one.counts.tolist()
-    (3, [5, 7, 9], [2, 2, 1])
+    ``sums`` are numbers, ``ranges`` the lowest and the highest of some numbers, ``examples`` a user and a value, of the
+    lowest user, ``remarks`` sentences on a whole file, and ``ids`` distinct ids. ``frequencies`` are tables of items
+    and how often each occurs.
+
+    >>> one = CheckCounts({"rows": 3}, {"gains": (0.0, 2.0)}, {"seen": (7, "x")})
+    >>> both = one + CheckCounts({"rows": 2}, {"gains": (0.5, 3.0)}, {"seen": (4, "y")})
+    >>> both.sums, both.ranges, both.examples
+    ({'rows': 5}, {'gains': (0.0, 3.0)}, {'seen': (4, 'y')})
     """
 
-    lists: int
-    items: pl.Series
-    counts: NDArray[np.int64]
+    sums: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    examples: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, pl.Series] = field(default_factory=dict)
+    frequencies: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
-    @classmethod
-    def of_codes(cls, codes: NDArray[np.int32], vocabulary: Vocabulary, lists: int) -> ItemFrequencies:
-        """Return how often each item occurs; ``codes`` are those of a vocabulary, and ``lists`` the number of lists."""
-        return cls.of_counts(*count_codes(codes), vocabulary, lists)
+    def __add__(self, other: CheckCounts) -> CheckCounts:
+        return CheckCounts(*(_joined(join, getattr(self, name), getattr(other, name)) for name, join in JOINS.items()))
 
-    @classmethod
-    def of_counts(
-        cls, distinct: NDArray[np.int32], counts: NDArray[np.int64], vocabulary: Vocabulary, lists: int
-    ) -> ItemFrequencies:
-        """Return how often each item occurs, from its code and its count."""
-        return cls(lists, vocabulary.decode(distinct), counts)
+    def facts(self, met: AlignmentCounts) -> dict[str, Any]:
+        """Return the counts that say something as facts for checks, with those of an alignment: numbers are above 0."""
+        numbers = {name: number for name, number in {**vars(met), **self.sums}.items() if number}
+        return {**numbers, **self.ranges, **self.examples, **self.remarks, **self.ids, **self.frequencies}
 
-    def __add__(self, other: ItemFrequencies) -> ItemFrequencies:
-        items, counts = concat_ids([self.items, other.items]), np.concatenate([self.counts, other.counts])
-        summed = pl.DataFrame({"item": items, "count": counts}).group_by("item").agg(pl.col("count").sum()).sort("item")
-        return ItemFrequencies(self.lists + other.lists, summed["item"], summed["count"].to_numpy())
+
+def _joined(join: Callable[[Any, Any], Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    both = {name: join(mine[name], theirs[name]) for name in mine if name in theirs}
+    return {**mine, **theirs, **both}
+
+
+def _joined_ids(mine: pl.Series, theirs: pl.Series) -> pl.Series:
+    ids = concat_ids([mine, theirs]).unique().sort()
+    return ids.head(MOST_USERS) if mine.name == "user" else ids
+
+
+def _joined_frequencies(mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+    items = concat_ids([mine["item"], theirs["item"]])
+    table = pl.DataFrame({"item": items, "count": np.append(mine["count"], theirs["count"])})
+    return table.group_by("item").agg(pl.col("count").sum()).sort("item")
+
+
+JOINS: Mapping[str, Callable[[Any, Any], Any]] = {  # how two values of a name become one
+    "sums": operator.add,
+    "ranges": lambda mine, theirs: (min(mine[0], theirs[0]), max(mine[1], theirs[1])),
+    "examples": lambda mine, theirs: min(mine, theirs, key=lambda pair: (pair[0], str(pair[1]))),
+    "remarks": lambda mine, _: mine,
+    "ids": _joined_ids,
+    "frequencies": _joined_frequencies,
+}
+
+
+def frequencies(counts: tuple[NDArray[np.int32], NDArray[np.int64]], vocabulary: Vocabulary) -> pl.DataFrame:
+    """Return a table of items and how often each occurs, from codes of a vocabulary and the count of each."""
+    return pl.DataFrame({"item": vocabulary.decode(counts[0]), "count": counts[1]})
+
+
+def count_lengths(alignment: Alignment, deepest: int | None) -> CheckCounts:
+    """Return the number of lists, and of those that are shorter than the largest cut-off, and the range of lengths."""
+    lengths = alignment.judged_lengths
+    short = int(np.count_nonzero(lengths < (deepest or 0)))
+    ranges = {"lengths": (int(lengths.min()), int(lengths.max()))} if lengths.size else {}
+    return CheckCounts({"short_lists": short, "judged_lists": lengths.size}, ranges)

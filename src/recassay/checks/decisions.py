@@ -1,8 +1,13 @@
-"""D0xx: threats to decisions from a comparison: uncorrected or lenient tests, few seeds, weak baselines."""
+"""D0xx, H0xx: threats to decisions: uncorrected or lenient tests, few seeds, weak baselines, metrics that favour."""
 
 from __future__ import annotations
 
-from recassay.checks.base import ComparisonFacts, check, format_count
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from recassay.checks.base import check, format_count
 from recassay.results.finding import Severity
 
 FEW_FOR_BOOTSTRAP = 50  # units; with more, its level is within 1 % of the one that is stated
@@ -13,70 +18,119 @@ EASY = {
 }
 
 
-@check("D001", "Many comparisons without correction", "warning", about=ComparisonFacts)
-def uncorrected(facts: ComparisonFacts) -> tuple[Severity, str] | None:
+class BeatenSystem(NamedTuple):
+    """A system that is significantly worse than a system that is not personalised (``easy``).
+
+    ``difference`` is that of their means by ``metric``, and ``where`` the data set, split and so on in words.
+    """
+
+    system: str
+    easy: str
+    metric: str
+    where: str
+    difference: float
+
+
+@check("D001", "Many comparisons without correction", "warning", about="comparison")
+def uncorrected(correction: str, alpha: float, tests: int, claims: int, lost: int) -> tuple[Severity, str] | None:
     """Report if several differences were tested without correction: with many tests, some are significant by chance.
 
     The severity is info if every significant difference is also significant after Holm's correction, else warning.
     """
-    if facts.correction != "none" or facts.tests < 2:
+    if correction != "none" or tests < 2:
         return None
-    by_luck = 1 - (1 - facts.alpha) ** facts.tests
+    by_luck = 1 - (1 - alpha) ** tests
     return (
-        "warning" if facts.lost else "info",
-        f"{format_count(facts.tests, 'p-value')} without correction: if no two systems differed and the tests were "
-        f"independent, one of them would be at or below {facts.alpha:g} with probability {100 * by_luck:.0f} %; "
-        f"{facts.claims:,} are, of which {facts.lost:,} would not be after Holm's correction over each metric",
+        "warning" if lost else "info",
+        f"{format_count(tests, 'p-value')} without correction: if no two systems differed and the tests were "
+        f"independent, one of them would be at or below {alpha:g} with probability {100 * by_luck:.0f} %; "
+        f"{claims:,} are, of which {lost:,} would not be after Holm's correction over each metric",
     )
 
 
-@check("D002", "Few seeds", "warning", about=ComparisonFacts)
-def few_seeds(facts: ComparisonFacts) -> str | None:
+@check("D002", "Few seeds", "warning", about="comparison")
+def few_seeds(seeds: Mapping[str, int]) -> str | None:
     """Report if systems with random training were trained with one or two seeds: their results depend on these seeds.
 
     A test over users does not show it: it tells whether other users would change the decision, not another training.
     """
-    few = {system: seeds for system, seeds in facts.seeds.items() if seeds < FEW_SEEDS}
+    few = {system: number for system, number in seeds.items() if number < FEW_SEEDS}
     if not few:
         return None
-    names = ", ".join(f"{system} ({seeds})" for system, seeds in few.items())
+    names = ", ".join(f"{system} ({number})" for system, number in few.items())
     return (
         f"trained with fewer than {FEW_SEEDS} seeds: {names}; intervals and tests cover the variation "
         "over users only, not over training runs"
     )
 
 
-@check("D003", "A baseline that is beaten by popularity or chance", "warning", about=ComparisonFacts)
-def weak_baseline(facts: ComparisonFacts) -> str | None:
+@check("D003", "A baseline that is beaten by popularity or chance", "warning", about="comparison")
+def weak_baseline(beaten: Sequence[BeatenSystem], baseline: str | None = None) -> str | None:
     """Report if a system without personalisation is significantly better than the baseline, which then proves little.
 
     Without a given baseline, all systems are checked.
     """
-    if not facts.beaten:
+    if not beaten:
         return None
-    worst = max(facts.beaten, key=lambda beaten: beaten.difference)
+    worst = max(beaten, key=lambda one: one.difference)
     where = f" in {worst.where}" if worst.where else ""
-    names = list(dict.fromkeys(beaten.system for beaten in facts.beaten))
-    role = "the baseline" if facts.baseline is not None else format_count(len(names), "system")
-    verb = "is" if facts.baseline is not None or len(names) == 1 else "are"
+    names = list(dict.fromkeys(one.system for one in beaten))
+    role = "the baseline" if baseline is not None else format_count(len(names), "system")
+    verb = "is" if baseline is not None or len(names) == 1 else "are"
     return (
-        f"{role} {', '.join(names)} {verb} beaten in {format_count(len(facts.beaten), 'comparison')} by a system that "
+        f"{role} {', '.join(names)} {verb} beaten in {format_count(len(beaten), 'comparison')} by a system that "
         f"is not personalised: by {worst.metric} {worst.easy} is {worst.difference:.4f} better than "
         f"{worst.system}{where}"
     )
 
 
-@check("D004", "A test that finds too much with few users", "warning", about=ComparisonFacts)
-def lenient_test(facts: ComparisonFacts) -> str | None:
+@check("D004", "A test that finds too much with few users", "warning", about="comparison")
+def lenient_test(test: str, fewest: int) -> str | None:
     """Report if the bootstrap test compares systems on fewer than 50 users: it underestimates the variance of a mean.
 
     It then finds a difference that is not there more often than its level says.
     """
-    if facts.test != "bootstrap" or not 0 < facts.fewest < FEW_FOR_BOOTSTRAP:
+    if test != "bootstrap" or not 0 < fewest < FEW_FOR_BOOTSTRAP:
         return None
     return (
-        f"the bootstrap test compares systems on {format_count(facts.fewest, 'unit')}; at 5 % it finds a difference "
+        f"the bootstrap test compares systems on {format_count(fewest, 'unit')}; at 5 % it finds a difference "
         "that is not there in 7 % of studies of 20 units, and in 10 % of studies of 10: use the permutation test"
+    )
+
+
+@check("H001", "A metric favours a system that optimises it", "warning", about="home metrics")
+def judged_at_home(
+    systems: Sequence[str], ranks: Mapping[str, Mapping[str, float]], home: Mapping[str, Sequence[str]]
+) -> tuple[Severity, str] | None:
+    """Report if a metric is close to what one of the systems optimises (its home metric), and so favours that system.
+
+    The severity is warning if such a system leads under its home metric but not by its mean rank under away metrics,
+    those that no system optimises. Otherwise it is info.
+    """
+    home = {metric: owners for metric, owners in home.items() if owners}
+    if not home:
+        return None
+    away = [metric for metric in ranks if not home.get(metric)]
+    mean_away = {name: float("nan") for name in systems}
+    if away:
+        mean_away = {name: float(np.mean([ranks[metric][name] for metric in away])) for name in systems}
+    best = min((rank for rank in mean_away.values() if not np.isnan(rank)), default=float("nan"))
+    flattered = [
+        (metric, owner)
+        for metric, owners in home.items()
+        for owner in owners
+        if ranks[metric][owner] == 1 and mean_away[owner] > best
+    ]
+    homes = "; ".join(f"{metric} is the home metric of {', '.join(owners)}" for metric, owners in home.items())
+    if not flattered:
+        return "info", f"{format_count(len(home), 'metric')} of {len(ranks)} may favour a system: {homes}"
+    metric, owner = flattered[0]
+    leader = min(mean_away, key=lambda name: mean_away[name])
+    return (
+        "warning",
+        f"{owner} leads under {metric}, which is close to what it optimises, but under "
+        f"{format_count(len(away), 'away metric')} its mean rank is {mean_away[owner]:.1f}, and that of {leader} is "
+        f"{mean_away[leader]:.1f}; {homes}",
     )
 
 

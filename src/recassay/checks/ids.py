@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from recassay.checks.base import Facts, check, format_count, format_share
-from recassay.checks.counts import CheckInput, ItemFrequencies, RowShare
-from recassay.columnar.vocabulary import concat_ids, rows_in_table
+from recassay.checks.base import check, format_count, format_share
+from recassay.checks.counts import MOST_USERS, CheckCounts, frequencies
+from recassay.columnar.vocabulary import count_codes, rows_in_table
+from recassay.data.interactions import Interactions
+from recassay.metrics.align import Alignment
 
 # How programs write a missing value; and names of columns, which end up among the users if a file has a second header.
 NOTHING = r"(?i)^\s*(nan|none|null|nil|nat|<na>|#n/a)?\s*$"
 HEADER = r"(?i)^(user_?id|user|uid|query_?id|qid)$"
-MOST_USERS = 10_000  # unmatched users that are kept, the first ones by id
 LETTERS = 0.1  # share of the unmatched ids; fewer that differ only in letter case may be different ids
 COMMON = 0.01  # share of the rows of a run
 LINES = 1 << 20  # ids in one text
@@ -29,124 +28,96 @@ LONGEST_HEADER = 16  # bytes; no letter takes more than two
 # Only ids that match can have a key that is not the id, letter case aside.
 REWRITTEN = r"""^[\s"'0]|[\s"']$|\.0+$"""
 
-NO_TEXT = pl.Series("id", [], dtype=pl.String)
+
+def count_ids(alignment: Alignment) -> CheckCounts:
+    """Return what checks of ids look at: text ids of run and truth, odd ones, and how many rows have known items."""
+    run, truth, match = alignment.run, alignment.truth, alignment.match
+    examples: dict[str, tuple[str, str]] = {}
+    texts: dict[str, pl.Series] = {}
+    listed: dict[str, pl.DataFrame] = {}
+    items = {"run": run.vocabulary.ids, "truth": truth.vocabulary.ids}
+    users = {"run": run.queries, "truth": truth.queries}
+    odd_users = [(table, odd) for table, ids in users.items() for odd in _odd_users(ids)]
+    odd_items = [(table, odd) for table, ids in items.items() for odd in _missing_values(ids)]
+    if odd_users or odd_items:
+        examples["odd_id"] = min([*odd_users, *odd_items])
+    if truth.queries.dtype == run.queries.dtype == pl.String:
+        unmatched = np.ones(run.queries.len(), np.bool_)
+        unmatched[match[match >= 0]] = False
+        texts["truth_users"] = truth.queries.filter(pl.Series(match < 0)).head(MOST_USERS).rename("user")
+        texts["run_users"] = run.queries.filter(pl.Series(unmatched)).head(MOST_USERS).rename("user")
+    texts |= {
+        f"{table}_items": ids.rename("item")
+        for table, ids in items.items()
+        if ids is not None and ids.dtype == pl.String
+    }
+    rows, judged = alignment.items.size, truth.item_counts[0]
+    first = max(FIRST_LOOK, rows // 32)
+    known = int(np.isin(alignment.items[:first], judged).sum())
+    if known < COMMON * rows:
+        known += int(np.isin(alignment.items[first:], judged).sum())
+    if not alignment.whole:
+        # the items of a part are looked up in those of the whole truth if its own does not have enough of them
+        texts["judged"] = truth.vocabulary.decode(judged).rename("item")
+        if known < COMMON * rows:
+            known, listed["listed"] = 0, frequencies(count_codes(run.items), run.vocabulary)
+    sums = {"odd_users": len(odd_users), "known_rows": known}
+    return CheckCounts(sums, {"odd_items": (0, len(odd_items))}, examples, ids=texts, frequencies=listed)
 
 
-@dataclass(frozen=True)
-class MissingIds:
-    """Numbers of user ids and item ids that stand for a missing value, and the first such id."""
-
-    users: int
-    items: int
-    first: tuple[str, str] | None = None  # the table and the id
-
-    def __add__(self, other: MissingIds) -> MissingIds:
-        firsts = [each.first for each in (self, other) if each.first is not None]
-        return MissingIds(self.users + other.users, max(self.items, other.items), min(firsts) if firsts else None)
+def _odd_users(ids: pl.Series) -> list[str]:
+    """Return the text ids that stand for a missing value, or are the name of a column of users."""
+    if ids.dtype != pl.String:
+        return []
+    few = ids.filter(ids.str.len_bytes() <= LONGEST_HEADER)
+    return [*_missing_values(ids), *few.filter(few.str.contains(HEADER))]
 
 
-def _texts(ids: pl.Series | None) -> pl.Series:
-    return ids.rename("id") if ids is not None and ids.dtype == pl.String else NO_TEXT
-
-
-def _empty(given: CheckInput) -> MissingIds:
-    run, truth = given.alignment.run, given.alignment.truth
-    users = {"run": _texts(run.queries), "truth": _texts(truth.queries)}
-    items = {"run": _texts(run.vocabulary.ids), "truth": _texts(truth.vocabulary.ids)}
-    words = {table: pl.concat([_nothing(ids), _headers(ids)]) for table, ids in users.items()}
-    things = {table: _nothing(ids) for table, ids in items.items()}
-    found = [(table, id) for part in (words, things) for table, ids in part.items() for id in ids.to_list()]
-    users_found, items_found = (sum(ids.len() for ids in part.values()) for part in (words, things))
-    return MissingIds(users_found, items_found, min(found) if found else None)
-
-
-def _nothing(ids: pl.Series) -> pl.Series:
-    """Return the ids that stand for a missing value; ``ids`` ascend, so few of them need a look."""
+def _missing_values(ids: pl.Series | None) -> list[str]:
+    """Return the text ids that stand for a missing value; ``ids`` ascend, so few of them need a look."""
+    if ids is None or ids.dtype != pl.String:
+        return []
     begins, ends = np.append(ids.search_sorted(BOUNDS).to_numpy(), ids.len()).reshape(-1, 2).T
     if (begins == ends).all():
-        return NO_TEXT
+        return []
     few = ids.gather(np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)]))
-    return few.filter(few.str.contains(NOTHING))
+    return few.filter(few.str.contains(NOTHING)).to_list()
 
 
-def _headers(ids: pl.Series) -> pl.Series:
-    few = ids.filter(ids.str.len_bytes() <= LONGEST_HEADER)
-    return few.filter(few.str.contains(HEADER))
-
-
-@check("R006", "Ids that stand for a missing value", "warning", count=_empty)
-def empty_ids(facts: Facts) -> str | None:
+@check("R006", "Ids that stand for a missing value", "warning")
+def empty_ids(odd_id: tuple[str, str], odd_items: tuple[int, int], odd_users: int = 0) -> str:
     """Report if an id is `nan`, `None`, `null` or blank, which means a missing value.
 
     A user called `user_id` is reported too: it comes from a second header. All rows with such an id count as rows of
     one user, or of one item.
     """
-    found: MissingIds = facts.counted["R006"]
-    if found.first is None:
-        return None
-    table, word = found.first
-    of = " and ".join(format_count(n, noun) for n, noun in ((found.users, "user"), (found.items, "item")) if n)
+    table, word = odd_id
+    of = " and ".join(format_count(n, noun) for n, noun in ((odd_users, "user"), (odd_items[1], "item")) if n)
     return f"{of} of run and truth have an id that stands for a missing value, such as {word!r} in the {table}"
 
 
-@dataclass(frozen=True, eq=False)
-class UnmatchedIds:
-    """Text ids to compare between run and truth: all items of both, and users that only one of them has.
-
-    Of the users that only one has, the first 10,000 are kept.
-    """
-
-    truth_users: pl.Series
-    run_users: pl.Series
-    truth_items: pl.Series
-    run_items: pl.Series
-
-    def __add__(self, other: UnmatchedIds) -> UnmatchedIds:
-        def union(first: pl.Series, second: pl.Series) -> pl.Series:
-            return concat_ids([first, second]).unique().sort()
-
-        return UnmatchedIds(
-            union(self.truth_users, other.truth_users).head(MOST_USERS),
-            union(self.run_users, other.run_users).head(MOST_USERS),
-            union(self.truth_items, other.truth_items),
-            union(self.run_items, other.run_items),
-        )
-
-
-def _written(given: CheckInput) -> UnmatchedIds:
-    run, truth, match = given.alignment.run, given.alignment.truth, given.alignment.match
-    without_list, without_truth = NO_TEXT, NO_TEXT
-    if truth.queries.dtype == pl.String:
-        unmatched = np.ones(run.queries.len(), np.bool_)
-        unmatched[match[match >= 0]] = False
-        without_list = truth.queries.filter(pl.Series(match < 0))
-        without_truth = run.queries.filter(pl.Series(unmatched))
-    return UnmatchedIds(
-        _texts(without_list).head(MOST_USERS),
-        _texts(without_truth).head(MOST_USERS),
-        _texts(truth.vocabulary.ids),
-        _texts(run.vocabulary.ids),
-    )
-
-
-@check("R007", "Ids written in two ways", "warning", count=_written)
-def written_in_two_ways(facts: Facts) -> str | None:
+@check("R007", "Ids written in two ways", "warning")
+def written_in_two_ways(
+    truth_users: pl.Series | None = None,
+    run_users: pl.Series | None = None,
+    truth_items: pl.Series | None = None,
+    run_items: pl.Series | None = None,
+) -> str | None:
     """Report if ids of run and truth only match without blanks, quotes, leading zeros or letter case.
 
     Examples are `007` and `7`, `12.0` and `12`, or `x` with and without a blank after it. They count as different ids.
     """
-    found: UnmatchedIds = facts.counted["R007"]
-    pairs = [*_pairs("user", found.truth_users, found.run_users), *_pairs("item", found.truth_items, found.run_items)]
+    pairs = [*_pairs("user", truth_users, run_users), *_pairs("item", truth_items, run_items)]
     return "; ".join(pairs) + "; they count as different ids" if pairs else None
 
 
-def _pairs(noun: str, judged: pl.Series, listed: pl.Series) -> Iterator[str]:
+def _pairs(noun: str, judged: pl.Series | None, listed: pl.Series | None) -> Iterator[str]:
     """Yield a sentence if ids of truth (``judged``) and run (``listed``) differ only in how they are written.
 
     At least one id of a pair is unknown to the other table: if both tables have both ids, they are different. ``noun``
     is "user" or "item".
     """
-    if not judged.len() or not listed.len():
+    if judged is None or listed is None or not judged.len() or not listed.len():
         return
     # if every key is its id, different ids have different keys
     lines = [_lines(ids) for ids in (judged, listed)]
@@ -182,82 +153,33 @@ def _joined(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFra
 
     With ``fold_case`` letter case is ignored too.
     """
-    left, right = _keyed(judged, fold_case).rename({"id": "judged"}), _keyed(listed, fold_case).rename({"id": "listed"})
-    return left.join(right, on="key").filter(pl.col("judged") != pl.col("listed")).select("judged", "listed")
-
-
-def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:
-    """Return ids with a column ``key``: the id without blanks, quotes, leading zeros and `.0` at its end.
-
-    With ``fold_case`` the key is in lower case.
-    """
     key = pl.col("id").str.strip_chars().str.strip_chars("\"'").str.strip_chars()
     key = key.str.replace(r"^([0-9]+)\.0+$", "${1}").str.replace(r"^0+([0-9])", "${1}")
-    return pl.DataFrame({"id": ids}).with_columns((key.str.to_lowercase() if fold_case else key).alias("key"))
+    key = (key.str.to_lowercase() if fold_case else key).alias("key")
+    left, right = (pl.DataFrame({"id": ids}).with_columns(key) for ids in (judged, listed))
+    both = left.rename({"id": "judged"}).join(right.rename({"id": "listed"}), on="key")
+    return both.filter(pl.col("judged") != pl.col("listed")).select("judged", "listed")
 
 
-@dataclass(frozen=True, eq=False)
-class IdOverlap:
-    """The number of rows of a run, and how many of their items are in the truth of any user.
-
-    A part of the users whose own truth has enough of their items keeps the count ``known`` only. Any other part has
-    ``known`` 0, and ``listed`` says how often its lists hold each item; these are looked up in ``judged``, the items of
-    the truth, once all parts are added.
-    """
-
-    rows: int
-    known: int
-    listed: ItemFrequencies | None
-    judged: pl.Series
-
-    def __add__(self, other: IdOverlap) -> IdOverlap:
-        listed = [each.listed for each in (self, other) if each.listed is not None]
-        together = listed[0] + listed[1] if len(listed) > 1 else listed[0] if listed else None
-        judged = concat_ids([self.judged, other.judged]).unique().sort()
-        return IdOverlap(self.rows + other.rows, self.known + other.known, together, judged)
-
-    def all_known(self) -> int:
-        """Return the number of rows whose item is in the truth of any partition."""
-        if self.listed is None:
-            return self.known
-        return self.known + int(self.listed.counts[rows_in_table(self.listed.items, self.judged) >= 0].sum())
-
-
-def _overlap(given: CheckInput) -> IdOverlap:
-    alignment = given.alignment
-    rows, judged = alignment.items.size, alignment.truth.item_counts[0]
-    known = _known(alignment.items, judged)
-    decode = alignment.truth.vocabulary.decode
-    if alignment.whole or known >= COMMON * rows:
-        return IdOverlap(rows, known, None, decode(judged[:0] if alignment.whole else judged))
-    listed = ItemFrequencies.of_codes(alignment.run.items, alignment.run.vocabulary, alignment.run.queries.len())
-    return IdOverlap(rows, 0, listed, decode(judged))
-
-
-def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
-    """Return how many rows have an item of the truth; ``items`` are those of the rows, ``judged`` those of the truth.
-
-    Only the first rows are counted if they are enough for the check.
-    """
-    first = max(FIRST_LOOK, items.size // 32)
-    known = int(np.isin(items[:first], judged).sum())
-    return known if known >= COMMON * items.size else known + int(np.isin(items[first:], judged).sum())
-
-
-@check("R008", "Run and truth share very few items", "warning", count=_overlap)
-def few_in_overlap(facts: Facts) -> str | None:
+@check("R008", "Run and truth share very few items", "warning")
+def few_in_overlap(
+    run_rows: int,
+    known_rows: int = 0,
+    judged: pl.Series | None = None,
+    listed: pl.DataFrame | None = None,
+    train: Interactions | None = None,
+    rows_untrained: int = 0,
+) -> str | None:
     """Report if fewer than 1 % of the recommended rows are of items that the truth holds for any user.
 
     This can also mean that a system recommends items that no user chose. If most items are in the training log, nothing
     is reported.
     """
-    found: IdOverlap = facts.counted["R008"]
-    known = found.all_known()
-    trained: RowShare | None = facts.counted.get("C007")
-    if known >= COMMON * found.rows or (trained is not None and trained.part < trained.whole / 2):
+    if listed is not None and judged is not None:
+        known_rows += int(listed["count"].filter(rows_in_table(listed["item"], judged) >= 0).sum())
+    if known_rows >= COMMON * run_rows or (train is not None and 2 * rows_untrained < run_rows):
         return None
     return (
-        f"{format_share(known, found.rows)} recommended rows are of items that the truth holds for any user; check "
-        "that both "
-        "files use the same ids"
+        f"{format_share(known_rows, run_rows)} recommended rows are of items that the truth holds for any user; check "
+        "that both files use the same ids"
     )

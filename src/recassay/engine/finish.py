@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks.base import CutoffFacts, FolderFacts, diagnose
+from recassay.checks import diagnose
 from recassay.metrics.base import UnitMetric
 from recassay.portable import elementary
 from recassay.results.finding import Finding
@@ -92,6 +92,9 @@ def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]]
 
     ``same`` are pairs of systems with the same values, each with its place as text.
     """
+    rows = list(rows)
+    if len({row.system for row in rows}) < 2:
+        return ()
     about = [
         {
             "metric": row.metric,
@@ -101,7 +104,7 @@ def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]]
         }
         for row in rows
     ]
-    return (*diagnose(FolderFacts(tuple(about), tuple(same))), *diagnose(CutoffFacts.of(about)))
+    return (*diagnose("table", rows=about, same=list(same)), *diagnose("list lengths", rows=about))
 
 
 def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:

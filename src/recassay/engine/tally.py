@@ -66,7 +66,7 @@ class Counts:
             _add_by_name(self.short, other.short),
             {heading: _add_by_name(addends, other.addends[heading]) for heading, addends in self.addends.items()},
             _add_by_name(self.exposures, other.exposures),
-            _add_by_name(self.counted, other.counted),
+            self.counted + other.counted,
             self.some_zero or other.some_zero,
             self.low_scores or other.low_scores,
             max(self.longest, other.longest),

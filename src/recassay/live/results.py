@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from recassay._version import __version__
-from recassay.checks import LiveFacts, diagnose
+from recassay.checks import diagnose
 from recassay.errors import InternalError
 from recassay.live.buckets import Buckets
 from recassay.live.clock import BEGINNING, END
@@ -106,9 +106,9 @@ class Watched:
     @cached_property
     def findings(self) -> Findings:
         """Return findings about possible problems of the events."""
-        return Findings(diagnose(self.facts()))
+        return Findings(diagnose("live", **self.facts()))
 
-    def facts(self) -> LiveFacts:
+    def facts(self) -> dict[str, Any]:
         """Return the counts and numbers about the events that the checks examine."""
         watcher, tally = self.watcher, self.watcher.tally
         newest = max(tally.last.values(), default=0)
@@ -116,19 +116,19 @@ class Watched:
         ended = watcher.finished or (not self.arms and bool(tally.models.means.rows))
         live = any(source.follow for source in watcher.sources)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
-        return LiveFacts(
-            watcher.bins(),
-            {**watcher.counts, **tally.counts},
-            {name: (int(n), str(example)) for name, (n, example) in watcher.reasons.items()},
-            tally.evidence.assigned,
-            tally.evidence.mismatch_p,
-            {arm: self._inverse_propensity(arm) for arm in self.arms if self._weights(arm)},
-            {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
-            behind if live and watcher.clock.newest > BEGINNING else None,
-            tuple((*alarm,) for alarm in tally.alarms),
-            (watcher.to_relearn, watcher.attached.unstored),
-            undecidable=tally.evidence.undecidable(self.arms, watcher.settings.control, ended=ended),
-        )
+        return {
+            "bins": watcher.bins(),  # numbers of events by what became of them
+            "counts": {**watcher.counts, **tally.counts},  # numbers of problems of exposures whose window has ended
+            "reasons": {name: (int(n), str(example)) for name, (n, example) in watcher.reasons.items()},
+            "assigned": tally.evidence.assigned,
+            "mismatch": tally.evidence.mismatch_p,
+            "inverse_propensity": {arm: self._inverse_propensity(arm) for arm in self.arms if self._weights(arm)},
+            "silent": {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
+            "lag": behind if live and watcher.clock.newest > BEGINNING else None,  # seconds
+            "alarms": [(*alarm,) for alarm in tally.alarms],  # time, arm, metric, beginning, losses before and after
+            "unstored": (watcher.to_relearn, watcher.attached.unstored),
+            "undecidable": tally.evidence.undecidable(self.arms, watcher.settings.control, ended=ended),
+        }
 
     def _column(self, name: str) -> int:
         return len(self.metrics) + EXTRA.index(name)
@@ -176,7 +176,7 @@ class Watched:
             "now": self.now,
             "watermark": None if abs(self.watcher.join.watermark) >= END // 2 else self.watcher.join.watermark,
             "newest": None if clock.newest == BEGINNING else clock.newest,
-            "lag": self.facts().lag,
+            "lag": self.facts()["lag"],
             "events": self.watcher.bins(),
             "unjoined": self.unjoined(),
             "refused": {name: {"n": n, "first": example} for name, (n, example) in self.watcher.reasons.items()},

@@ -14,13 +14,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks import SampledFacts, diagnose
+from recassay.checks import diagnose
+from recassay.checks.sampled import SampledOrder
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
+from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary
 from recassay.sampled.corrected import CorrectedMetrics
 from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, metric_at_rank
@@ -97,7 +99,7 @@ def correct(
         means=_means(by_estimator, sampled, raw),
         by_estimator=by_estimator,
         estimates=shown,
-        findings=diagnose(_order_facts(systems, parsed, raw, sampled, seed, threads)) if len(systems) > 1 else (),
+        findings=_order_findings(systems, parsed, raw, sampled, seed, threads) if len(systems) > 1 else (),
         settings={
             "pool": [int(pools[0]), int(pools[-1])],
             "sample": sample,
@@ -189,11 +191,11 @@ def _means(
     return pl.DataFrame(rows)
 
 
-def _order_facts(
+def _order_findings(
     systems: Systems, metrics: Mapping[str, Metric], tables: RankTables, sampled: Mapping[tuple[str, str], float],
     seed: int, threads: int | None,
-) -> SampledFacts:  # fmt: skip
-    """Return what the check of the order of systems reads: all means, corrected by one estimator and as ``sampled``.
+) -> tuple[Finding, ...]:  # fmt: skip
+    """Return findings about the order of systems, from all means, corrected by one estimator and as ``sampled``.
 
     The corrected means are also computed in resamples of users, which all systems share.
     """
@@ -205,12 +207,11 @@ def _order_facts(
     }
     sums = bootstrap_sums(np.array(list(columns.values())), ORDERS, ResamplingOptions(seed, ORDERS, threads))
     total = first.rank.size
-    return SampledFacts(
-        systems=tuple(systems),
-        metrics=tuple(metrics),
-        estimator=str(ORDER),
-        users=first.users.len(),
-        sampled=sampled,
-        corrected={key: float(column.sum() / total) for key, column in columns.items()},
-        resampled=dict(zip(columns, sums / total, strict=True)),
+    order = SampledOrder(
+        tuple(systems),
+        tuple(metrics),
+        sampled,
+        {key: float(column.sum() / total) for key, column in columns.items()},
+        dict(zip(columns, sums / total, strict=True)),
     )
+    return diagnose("sampled ranks", order=order, estimator=str(ORDER), users=first.users.len())

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.checks import ApproximationFacts, diagnose
-from recassay.checks.repeated_draws import RepeatedDrawFacts
+from recassay.checks import diagnose
 from recassay.data.standings import Standings
 from recassay.engine.ranks.judge import Systems, named, standings_by_name
 from recassay.errors import UsageError
@@ -137,8 +136,8 @@ def sampling_curve(
             "approximate": [str(scheme) for scheme in approximate] if why else [],
         },
         findings=(
-            *(diagnose(ApproximationFacts(tuple(map(str, approximate)), why)) if why else ()),
-            *diagnose(RepeatedDrawFacts(systems, repeated)),
+            *(diagnose("sampling curve", schemes=tuple(map(str, approximate)), why=why) if why else ()),
+            *diagnose("repeated draws", standings=systems, draws=repeated),
         ),
     )
 

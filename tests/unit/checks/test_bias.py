@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.checks import DesignFacts
 from recassay.checks.base import load
-from recassay.checks.bias import (
+from recassay.checks.designs import (
     POPULAR,
+    catalogue_ties,
     design_swaps,
     mean_lead,
     popularity_effect,
     value_is_popularity,
     value_is_sparsity,
 )
-from recassay.checks.ties import catalogue_ties
 from recassay.data.standings import TEST
 from recassay.data.synthetic.tastes import log
 
@@ -45,7 +44,7 @@ def test_swapped_systems_are_reported_with_both_leads():
 def test_equal_orders_are_no_finding():
     assay = ra.judge(runs(), "TI-AR-AN TI-1R-NN(20)", "precision@10", interval=None)
     assert "B001" not in by_code(assay)
-    assert design_swaps(DesignFacts(assay, {})) == []
+    assert design_swaps(assay) == []
 
 
 def scores_of(a, b, weights=None):
@@ -95,7 +94,7 @@ def test_the_threshold_of_popularity(noise, fires):
     above = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] if not noise else [0, 9, 1, 8, 2, 7, 3, 6, 4, 5]
     made = made_standings(above, range(10, 0, -1))
     assert (popularity_effect(made).correlation >= POPULAR) == fires
-    assert (value_is_popularity(DesignFacts(None, {"it": made})) is not None) == fires
+    assert (value_is_popularity({"standings": {"it": made}}) is not None) == fires
 
 
 def test_only_the_popularity_baseline_reflects_popularity():
@@ -138,7 +137,7 @@ def test_small_target_sets_are_counted():
 def test_ties_around_the_first_ten_are_reported():
     played = runs(7_000, 300, ra.models.Popular())
     blunt = SimpleNamespace(above={TEST: np.array([0, 3, 11])}, tied={TEST: np.array([5, 9, 20])}, pairs=3)
-    found = catalogue_ties(DesignFacts(None, {"blunt": blunt, "fine": played[0].standings}))
+    found = catalogue_ties({"standings": {"blunt": blunt, "fine": played[0].standings}})
     assert "for 1 of 3 (33 %) relevant items ties decide whether blunt" in found.detail
     assert "fine" not in found.detail
     assert "T002" not in by_code(ra.judge(played, "TI-AR-AN", "mrr", interval=None))

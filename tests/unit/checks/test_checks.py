@@ -8,8 +8,9 @@ import pytest
 
 import recassay as ra
 from recassay.checks import diagnose
-from recassay.checks.base import Check, Facts, check, format_count, format_share, load
-from recassay.checks.ids import _nothing, _pairs
+from recassay.checks.base import Check, check, format_count, format_share, load
+from recassay.checks.ids import _missing_values, _pairs
+from recassay.checks.lists import count
 from recassay.errors import UsageError
 from recassay.results.finding import SEVERITIES, Finding
 
@@ -222,21 +223,21 @@ class TestRegister:
             assert one.severity in SEVERITIES
             assert one.ask.__doc__
             assert one.title[0].isupper()
-            assert one.needs <= {field.name for field in dataclasses.fields(one.about)}
 
     def test_a_code_can_be_registered_once(self):
         with pytest.raises(UsageError, match=r"U240.*two checks are named 'C001'"):
-            check("C001", "again", "info")(lambda facts: None)
+            check("C001", "again", "info")(lambda missing: None)
 
     def test_an_answer_may_state_its_own_severity(self, facts):
-        one = Check("Z001", "t", "info", frozenset(), lambda facts: ("error", "bad"))
+        one = Check("Z001", "t", "info", lambda run_rows: ("error", "bad"))
         assert one(facts) == Finding("Z001", "error", "t", "bad", "mine")
-        assert dataclasses.replace(one, ask=lambda facts: "so")(facts).severity == "info"
-        assert dataclasses.replace(one, ask=lambda facts: None)(facts) is None
+        assert dataclasses.replace(one, ask=lambda run_rows: "so")(facts).severity == "info"
+        assert dataclasses.replace(one, ask=lambda run_rows: None)(facts) is None
         assert dataclasses.replace(one, needs=frozenset({"train"}))(facts) is None
+        assert dataclasses.replace(one, ask=lambda train: "so")(facts) is None
 
     def test_facts_have_all_fields_that_checks_need(self, facts):
-        assert [one.code for one in diagnose(facts)] == []
+        assert [one.code for one in diagnose("lists", **facts)] == []
 
     @pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not here")
     def test_every_check_has_an_entry_in_the_reference(self):
@@ -252,7 +253,10 @@ def facts():
     from recassay.metrics.align import align
 
     run = pl.DataFrame(GOOD, ["user_id", "item_id", "score"], orient="row")
-    return Facts.of(align(read_run(run, "mine"), read_truth(TRUTH)), 2)
+    alignment = align(read_run(run, "mine"), read_truth(TRUTH))
+    counted, _ = count(alignment, 2, None)
+    about = {"system": "mine", "rows": (), "deepest": 2, "conventions": alignment.conventions}
+    return about | counted.facts(alignment.counts)
 
 
 class TestFinding:
@@ -297,10 +301,10 @@ def test_ids_that_stand_for_nothing_are_found_wherever_they_are_sorted():
         "É",
         "\x7f",
     ]
-    found = _nothing(pl.Series(sorted(texts, key=str.encode)))
-    assert set(found.to_list()) == {"", " ", "\u2003NaN", "#N/A", "<na>", "NIL", "Nan", "none ", "null\n"}
-    assert _nothing(pl.Series(["a", "b"])).is_empty()
-    assert _nothing(pl.Series([], dtype=pl.String)).is_empty()
+    found = _missing_values(pl.Series(sorted(texts, key=str.encode)))
+    assert set(found) == {"", " ", "\u2003NaN", "#N/A", "<na>", "NIL", "Nan", "none ", "null\n"}
+    assert _missing_values(pl.Series(["a", "b"])) == []
+    assert _missing_values(pl.Series([], dtype=pl.String)) == []
 
 
 def test_ids_of_many_lines_are_searched_as_one_by_one(monkeypatch):

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from recassay.checks import DriftFacts, diagnose
+from recassay.checks import diagnose
+from recassay.checks.streams import drift_findings
 from recassay.drift import ADWIN, Alarm, PageHinkley
 from recassay.results.outcomes import Outcomes
 
 
 def found(hits, *detectors):
     outcomes = Outcomes("mine", np.arange(hits.size) * 2, {"recall@10": hits}, events=2 * hits.size)
-    findings = diagnose(DriftFacts.of(outcomes, "recall@10", detectors))
+    findings = drift_findings(outcomes, "recall@10", detectors)
     return {one.code: one for one in findings}
 
 
@@ -40,7 +41,7 @@ def test_alarms_of_one_detector_or_of_different_changes_do_not_agree():
     early = Alarm(90, "drift", "ADWIN", since=40, before=0.1, after=0.9)
     late = Alarm(400, "drift", "PageHinkley", since=300, before=0.1, after=0.9)
     better = Alarm(420, "drift", "ADWIN", since=310, before=0.9, after=0.1)
-    assert [one.code for one in diagnose(DriftFacts("mine", "mrr", 500, (early, late, better)))] == ["V001"]
+    assert [one.code for one in diagnose("drift", metric="mrr", scored=500, alarms=[early, late, better])] == ["V001"]
 
 
 def test_warnings_and_stable_streams_are_no_findings():

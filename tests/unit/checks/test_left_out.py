@@ -4,15 +4,14 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.checks import StreamFacts, diagnose
-from recassay.checks.base import RemovedRowsFacts
+from recassay.checks import diagnose
 from recassay.data.synthetic.tastes import log
 from recassay.models.incremental import StreamPopular
 from recassay.report.folder.checks import findings_in
 
 
 def found(**counts):
-    return [(one.code, one.severity) for one in diagnose(StreamFacts("mine", counts))]
+    return [(one.code, one.severity) for one in diagnose("stream", counts=counts)]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_a_study_reports_filters_that_remove_more_than_a_tenth(tmp_path, text, s
 
 def test_rows_removed_by_a_split_are_counted_separately():
     found = diagnose(
-        RemovedRowsFacts({"filters": (100, {"a": 10}), "the split": (90, {"too early": 9, "too late": 1})})
+        "removed rows", steps={"filters": (100, {"a": 10}), "the split": (90, {"too early": 9, "too late": 1})}
     )
     assert [one.detail for one in found] == ["the split removed 10 of 90 (11 %) rows (too early: 9, too late: 1)"]
-    assert diagnose(RemovedRowsFacts({})) == ()
+    assert diagnose("removed rows", steps={}) == ()

@@ -2,32 +2,36 @@
 
 import numpy as np
 
-from recassay.checks import SampledFacts
+from recassay.checks import diagnose
 from recassay.checks.base import load
-from recassay.checks.sampled import UNSURE, order_unsure, uncertain_orders
+from recassay.checks.sampled import UNSURE, SampledOrder, uncertain_orders
 from recassay.sampled.corrections import correct
 
 POOL, SAMPLE = 1_000, 100
 
 
-def facts(sampled, resampled, corrected=None):
-    """Facts of one metric from {system: number} and {system: numbers in resamples}."""
-    return SampledFacts(
-        systems=tuple(sampled), metrics=("hit@10",), estimator="bias_variance(gamma=0.01)", users=50,
+def order(sampled, resampled, corrected=None):
+    """The order of one metric from {system: number} and {system: numbers in resamples}."""
+    return SampledOrder(
+        systems=tuple(sampled), metrics=("hit@10",),
         sampled={(name, "hit@10"): value for name, value in sampled.items()},
         corrected={(name, "hit@10"): value for name, value in (corrected or sampled).items()},
         resampled={(name, "hit@10"): np.array(values, float) for name, values in resampled.items()},
     )  # fmt: skip
 
 
+def findings(known):
+    return diagnose("sampled ranks", order=known, estimator="bias_variance(gamma=0.01)", users=50)
+
+
 def test_probabilities_by_hand():
     """b leads in one of four resamples, c in none; a and d are level."""
-    known = facts(
+    known = order(
         {"a": 0.4, "b": 0.3, "c": 0.1, "d": 0.4}, {"a": [3, 3, 3, 3], "b": [2, 2, 4, 3], "c": [1] * 4, "d": [3] * 4}
     )
     found = {(one.leader, one.other): one.chance for one in uncertain_orders(known)}
     assert found == {("a", "b"): 0.25, ("a", "c"): 0, ("b", "c"): 0, ("d", "b"): 0.25, ("d", "c"): 0}
-    finding = order_unsure(known)
+    (finding,) = findings(known)
     assert (finding.code, finding.severity, finding.system) == ("S001", "warning", "")
     assert "2 of 5 pairs of systems" in finding.detail
     assert "by hit@10 a leads b by 0.1000, after correction by 0.1000" in finding.detail
@@ -35,8 +39,8 @@ def test_probabilities_by_hand():
 
 
 def test_certain_orders_are_no_finding():
-    assert order_unsure(facts({"a": 0.4, "b": 0.3}, {"a": [3.0] * 100, "b": [2.0] * 96 + [4.0] * 4})) is None
-    assert order_unsure(facts({"a": 0.4, "b": 0.4}, {"a": [3.0], "b": [4.0]})) is None
+    assert findings(order({"a": 0.4, "b": 0.3}, {"a": [3.0] * 100, "b": [2.0] * 96 + [4.0] * 4})) == ()
+    assert findings(order({"a": 0.4, "b": 0.4}, {"a": [3.0], "b": [4.0]})) == ()
 
 
 def ranks(above, seed):
@@ -86,5 +90,5 @@ def test_one_system_has_no_order():
     assert correct([1, 2], pool=POOL, sample=SAMPLE, interval=None).findings == ()
 
 
-def test_the_check_is_about_sampled_facts():
-    assert load()["S001"].about is SampledFacts
+def test_the_check_is_about_sampled_ranks():
+    assert load()["S001"].about == "sampled ranks"

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from recassay.checks import diagnose
-from recassay.checks.base import BeatenSystem, ComparisonFacts
-from recassay.checks.decisions import easy_kind
+from recassay.checks.decisions import BeatenSystem, easy_kind
 from recassay.comparison.compare import PERMUTATION, Comparison, SignificanceOptions, compare
 from recassay.data.io.yaml_text import parse_yaml
 from recassay.errors import InputError, RecassayError, UsageError
@@ -80,7 +79,7 @@ def compare_places(
     if not found:
         what = f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}"
         raise UsageError("U113", what, hint="add scores of another system")
-    return PlaceComparisons(found, diagnose(comparison_facts(scores, found, baseline, testing)))
+    return PlaceComparisons(found, diagnose("comparison", **comparison_facts(scores, found, baseline, testing)))
 
 
 def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
@@ -101,7 +100,7 @@ def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
 
 def comparison_facts(
     scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
-) -> ComparisonFacts:
+) -> dict[str, Any]:
     """Return what checks of comparisons examine: counts of tests, claims and seeds, and systems that are beaten.
 
     A claim is a significant difference; a beaten system is significantly worse than one that is not personalised.
@@ -109,12 +108,18 @@ def comparison_facts(
     """
     rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
     claims = [row for row in rows if row.p <= testing.alpha]
-    return ComparisonFacts(
-        testing.correction, testing.alpha, len(rows), len(claims),
-        sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
-        _seeds(scores), baseline, tuple(_beaten(scores, found, baseline)),
-        rows[0].test if rows else "", min((row.n for row in rows), default=0),
-    )  # fmt: skip
+    return {
+        "correction": testing.correction,
+        "alpha": testing.alpha,
+        "tests": len(rows),
+        "claims": len(claims),
+        "lost": sum(_n_lost_claims(comparison, testing.alpha) for comparison in found.values()),
+        "seeds": _seeds(scores),
+        "baseline": baseline,
+        "beaten": list(_beaten(scores, found, baseline)),
+        "test": rows[0].test if rows else "",
+        "fewest": min((row.n for row in rows), default=0),
+    }
 
 
 def _n_lost_claims(comparison: Comparison, alpha: float) -> int:

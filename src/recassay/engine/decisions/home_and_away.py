@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.checks import HomeMetricFacts, diagnose
+from recassay.checks import diagnose
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.beyond.aspects import AspectMetric
@@ -124,7 +124,7 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
         name: dict(part.select("system", "rank").rows())
         for (name,), part in table.group_by("metric", maintain_order=True)
     }
-    findings = diagnose(HomeMetricFacts(systems, by_metric, home))
+    findings = diagnose("home metrics", systems=systems, ranks=by_metric, home=home)
     return HomeAndAway(systems, tuple(home), table, home, findings)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks import Facts, diagnose
-from recassay.checks.base import FolderFacts
-from recassay.checks.coverage import extra_queries, missing_lists, nan_scores, short_lists
+from recassay.checks import diagnose
+from recassay.checks.counts import count_lengths
+from recassay.checks.lists import extra_queries, missing_lists, nan_scores, short_lists
 from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.rules import NEVER, Loop, Rules, Ties, Users
@@ -150,7 +150,7 @@ def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
         for a, b in itertools.combinations(lines, 2)
         if contest.n >= ENOUGH_USERS and (lines[a] < NEVER).any() and np.array_equal(lines[a], lines[b])
     ]
-    return diagnose(FolderFacts((), tuple(alike)))
+    return diagnose("table", same=alike)
 
 
 def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -236,7 +236,8 @@ def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rule
         first[run.name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
         missing[run.name] = alignment.counts.missing
         short[run.name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
-        facts = Facts.of(alignment, deepest, checks)
+        facts = {"system": run.name, "deepest": deepest, "conventions": STRICT}
+        facts |= count_lengths(alignment, deepest).facts(alignment.counts)
         found += [finding for check in checks if (finding := check(facts)) is not None]
         if everyone:
             others.append(_users_outside(alignment))

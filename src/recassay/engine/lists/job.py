@@ -16,10 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from recassay.checks import Facts, TieRange, diagnose
-from recassay.checks.base import count_all
-from recassay.checks.counts import CheckInput
-from recassay.checks.named_users import named_users
+from recassay.checks import diagnose
+from recassay.checks.counts import CheckCounts
+from recassay.checks.lists import TieRange, count
 from recassay.columnar.layout import groups_per_block
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
@@ -133,9 +132,9 @@ class Job:
         columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
         columns |= {("weight", heading): column for heading, column in weights.items()}
         columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
-        counts = self._counts(alignment, values)
-        columns["named", "users"] = named_users(self._check_input(alignment), counts.counted).astype(np.float64)
-        return UserTally(truth.queries, columns, counts)
+        counted, marks = count(alignment, self.deepest, self.context.train)
+        columns["named", "users"] = marks.astype(np.float64)
+        return UserTally(truth.queries, columns, self._counts(alignment, values, counted))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
         """Return, per user, the rank of the first relevant item and the length of the list.
@@ -162,16 +161,16 @@ class Job:
         counts, columns = tally.counts, tally.columns
         counts.raise_if_unusable(self.conventions)
         rows = tuple(self._summary(name, heading, metric, tally) for heading, metric in self.metrics.items())
-        facts = Facts(
-            name,
-            counts.alignment,
-            self.conventions,
-            rows,
-            self.deepest,
-            counts.counted,
-            self.context.train,
-            {heading: self._tie_range(columns, heading) for kind, heading in columns if kind == ORDERS[0]},
-            self._exclusions(counts),
+        findings = diagnose(
+            "lists",
+            system=name,
+            rows=rows,
+            conventions=self.conventions,
+            deepest=self.deepest,
+            train=self.context.train,
+            tie_ranges={heading: self._tie_range(columns, heading) for kind, heading in columns if kind == ORDERS[0]},
+            exclusions=self._exclusions(counts) or None,
+            **counts.counted.facts(counts.alignment),
         )
         values, weights = ({key[1]: column for key, column in columns.items() if key[0] == kind} for kind in KINDS)
         first = None
@@ -179,7 +178,7 @@ class Job:
             first = SystemHits(columns["first", "rank"], columns["first", "length"], counts.alignment.extra_queries)
         worst, best = (columns.get((order, self.main_metric)) for order in ORDERS)
         return Judgement(
-            values, weights, rows, diagnose(facts), first, columns["named", "users"].astype(np.uint8),
+            values, weights, rows, findings, first, columns["named", "users"].astype(np.uint8),
             None if worst is None or best is None else (worst, best),
         )  # fmt: skip
 
@@ -217,7 +216,7 @@ class Job:
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)[0], self._exposures(alignment)
 
-    def _counts(self, alignment: Alignment, values: ValuesByHeading) -> Counts:
+    def _counts(self, alignment: Alignment, values: ValuesByHeading, counted: CheckCounts) -> Counts:
         lengths, scores = alignment.judged_lengths, alignment.run.score_column
         cutoffs = {heading: metric.k for heading, metric in self.metrics.items()}
         return Counts(
@@ -227,14 +226,11 @@ class Job:
             {heading: 0 if k is None else int(np.count_nonzero(lengths < k)) for heading, k in cutoffs.items()},
             {heading: metric.addends(alignment) for heading, metric in self.metrics.items()},
             self._exposures(alignment),
-            count_all(self._check_input(alignment)),
+            counted,
             bool(self.excludes) and any((column == 0).any() for column in values.values()),
             bool(self.excludes) and scores is not None and bool((scores <= 0).any()),
             int(lengths.max(initial=0)),
         )
-
-    def _check_input(self, alignment: Alignment) -> CheckInput:
-        return CheckInput(alignment, self.deepest, self.context.train)
 
     def _exposures(self, alignment: Alignment) -> dict[str, Exposure]:
         """Return how often each item was recommended, for each metric of the catalogue, such as coverage."""

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks import DesignFacts, diagnose
-from recassay.checks.repeated_draws import RepeatedDrawFacts
+from recassay.checks import diagnose
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.data.run import Run
@@ -138,8 +137,8 @@ def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignS
     )
     again = [one for one in request.designs if one.by == "popularity" and one.with_replacement]
     repeated = {str(one): (one.base, one.n or 0) for one in again}
-    draws = RepeatedDrawFacts(systems, repeated, closed_form=not drawn)
-    return found.with_findings(*diagnose(DesignFacts(found, systems)), *diagnose(draws))
+    draws = diagnose("repeated draws", standings=systems, draws=repeated, closed_form=not drawn)
+    return found.with_findings(*diagnose("designs", assay=found, standings=systems), *draws)
 
 
 def standings_by_name(runs: Systems) -> dict[str, Standings]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 import polars as pl
 
-from recassay.checks.base import diagnose
+from recassay.checks import diagnose
 from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
@@ -129,7 +129,7 @@ def scored(
                 with timed(name, what):
                     found = [one.with_results(step.judge(made)) for one, made in zip(found, runs, strict=True)]
         judged[name] = found
-    gaps = [finding for runs in systems.values() for finding in diagnose(runs[0])]
+    gaps = [finding for runs in systems.values() for finding in diagnose("generated sequences", generated=runs[0])]
     scores = _assemble(job, judged, uncertainty)
     return replace(scores, findings=(*scores.findings, *gaps))
 
@@ -259,6 +259,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty:
         for heading in job.metrics
     ]
     pairs = job.known.given_pairs()
+    similar = () if pairs is None else diagnose("similarities", pairs=pairs.pairs, given=pairs.given)
     return Scores(
         units=pl.Series(np.arange(len(job.known.fold.test))),
         systems=tuple(judged),
@@ -272,7 +273,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty:
             "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
             "interval": asdict(uncertainty),
         },
-        findings=(*diagnose(job.known.fold), *(() if pairs is None else diagnose(pairs))),
+        findings=(*diagnose("sequence fold", fold=job.known.fold), *similar),
     )
 
 

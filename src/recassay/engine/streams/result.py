@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks import DriftFacts, StreamFacts, diagnose
+from recassay.checks import diagnose
+from recassay.checks.streams import unscored_findings
 from recassay.comparison.over_time.curves import Curve, over_time
 from recassay.drift import Alarm
 from recassay.engine.streams.listed import catalogue_over_time
@@ -62,9 +63,11 @@ class Stream(Displayable):
         metric = self.copies[0].metrics[0]
         alarmed = zip(self.copies, self.alarms_by_copy, strict=True) if self.alarms_by_copy else ()
         watched = [
-            found for copy, alarms in alarmed for found in diagnose(DriftFacts(copy.system, metric, len(copy), alarms))
+            found
+            for copy, alarms in alarmed
+            for found in diagnose("drift", system=copy.system, metric=metric, scored=len(copy), alarms=alarms)
         ]
-        return Findings([found for copy in self.copies for found in diagnose(StreamFacts.of(copy))] + watched)
+        return Findings([found for copy in self.copies for found in unscored_findings(copy)] + watched)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -77,7 +80,7 @@ class Stream(Displayable):
         ``options`` are the window and other keywords of :func:`recassay.over_time`.
         """
         curve = over_time(self.outcomes, metric, **options).marked(alarm.mark for alarm in self.alarms)
-        return replace(curve, notes=tuple(found.detail for found in diagnose(StreamFacts.of(self.outcomes))))
+        return replace(curve, notes=tuple(found.detail for found in unscored_findings(self.outcomes)))
 
     def catalogue_over_time(self, metric: str, window: int, *, step: int | None = None) -> Exhibit:
         """Return a metric of the catalogue, such as coverage@10, over the lists in a moving window of events.

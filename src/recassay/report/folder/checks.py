@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from recassay.checks.base import (
-    AbsentMetricsFacts,
-    ApproximationFacts,
-    Check,
-    ComparisonFacts,
-    CutoffFacts,
-    DesignFacts,
-    DriftFacts,
-    Facts,
-    FolderFacts,
-    HomeMetricFacts,
-    RemovedRowsFacts,
-    ReplacedRunFacts,
-    RerankFacts,
-    SampledFacts,
-    StreamFacts,
-    diagnose,
-    load,
-)  # fmt: skip
+from recassay.checks.base import Check, diagnose, load
 from recassay.comparison.compare import SignificanceOptions
-from recassay.data.generated import Generated
 from recassay.data.io.manifest import manifest_of
-from recassay.data.sequences import SequenceFold
 from recassay.engine.decisions.comparing import comparison_facts
-from recassay.metrics.sequence.similarity import GivenPairs
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import Row, design_of
 from recassay.report.folder.read import FOLDS, ResultFolder, read_results
@@ -67,16 +46,19 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
 
     Checks that need only the tables of the folder are run now; the findings of others are those stored in the folder.
     """
-    known = [facts for facts in (_stored(folder), _comparing(folder)) if facts is not None]
-    run_now = {type(facts) for facts in known}
+    known: dict[str, dict[str, Any]] = {}
+    if folder.rows:
+        known["table"] = {"rows": folder.rows, "same": list(_equal_systems(folder))}
+    if comparing := _comparing(folder):
+        known["comparison"] = comparing
     rows: dict[str, list[Row]] = {}
     for row in folder.findings:
         rows.setdefault(str(row["code"]), []).append(row)
-    for facts in known:
-        for finding in diagnose(facts):
+    for about, facts in known.items():
+        for finding in diagnose(about, **facts):
             rows[finding.code] = [finding.to_dict()]
     return [
-        _outcome(check, tuple(rows.get(code, ())), _why_not(check, folder, run_now)) for code, check in load().items()
+        _outcome(check, tuple(rows.get(code, ())), _why_not(check, folder, known)) for code, check in load().items()
     ]
 
 
@@ -92,32 +74,34 @@ def _outcome(check: Check, findings: tuple[Row, ...], why_not: str) -> CheckOutc
     return CheckOutcome(check, "not applicable", why=why_not) if why_not else CheckOutcome(check, "fine")
 
 
-def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
+def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     """Return why a check does not apply to a folder, as text; "" if it applies.
 
-    ``check`` has no findings, so it found no problem if it applies. ``run_now`` are the classes of facts (the input of
-    checks) that could be built from the tables of the folder.
+    ``check`` has no findings, so it found no problem if it applies. ``known`` says what could be
+    checked from the tables of the folder.
     """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}
-    reasons: Mapping[type, str] = {
-        Facts: "" if "lists" in designs else "no ranked lists were scored",
-        DesignFacts: "" if target_set_designs else "no design was evaluated; add one to the study, such as TI-AR-AN",
-        SequenceFold: "" if SEQUENCES in designs else "no sequences were generated",
-        Generated: "" if SEQUENCES in designs else "no sequences were generated",
-        GivenPairs: "" if SEQUENCES in designs else "no sequences were generated",
-        SampledFacts: "run by recassay correct, on ranks among sampled items",
-        ApproximationFacts: "run by ra.sampling_curve, on samples by popularity without replacement",
-        DriftFacts: _not_watched(folder, designs),
-        StreamFacts: "" if STREAM in designs else "no stream was evaluated",
-        RemovedRowsFacts: "" if folder.lock else "run on the folds of a study",
-        AbsentMetricsFacts: "" if folder.lock else "run on the data sets of a study",
-        ReplacedRunFacts: "" if folder.lock else "run on the runs of a study",
-        RerankFacts: "run by recassay rerank, on the run and its items",
-        CutoffFacts: "" if "lists" in designs else "no ranked lists were scored",
-        HomeMetricFacts: "run by ra.home_and_away, on systems and the metrics they optimise",
-        FolderFacts: "" if FolderFacts in run_now else "the folder has no rows",
-        ComparisonFacts: "" if ComparisonFacts in run_now else "no two systems were compared",
+    no_sequences = "" if SEQUENCES in designs else "no sequences were generated"
+    reasons = {
+        "lists": "" if "lists" in designs else "no ranked lists were scored",
+        "fold": "" if "lists" in designs else "no ranked lists were scored",
+        "designs": "" if target_set_designs else "no design was evaluated; add one to the study, such as TI-AR-AN",
+        "sequence fold": no_sequences,
+        "generated sequences": no_sequences,
+        "similarities": no_sequences,
+        "sampled ranks": "run by recassay correct, on ranks among sampled items",
+        "sampling curve": "run by ra.sampling_curve, on samples by popularity without replacement",
+        "drift": _not_watched(folder, designs),
+        "stream": "" if STREAM in designs else "no stream was evaluated",
+        "removed rows": "" if folder.lock else "run on the folds of a study",
+        "absent metrics": "" if folder.lock else "run on the data sets of a study",
+        "replaced runs": "" if folder.lock else "run on the runs of a study",
+        "re-ranking": "run by recassay rerank, on the run and its items",
+        "list lengths": "" if "lists" in designs else "no ranked lists were scored",
+        "home metrics": "run by ra.home_and_away, on systems and the metrics they optimise",
+        "table": "" if "table" in known else "the folder has no rows",
+        "comparison": "" if "comparison" in known else "no two systems were compared",
     }
     why = reasons.get(check.about, "needs data that the folder does not hold")
     return why or _missing_input(check, folder)
@@ -134,7 +118,7 @@ def _missing_input(check: Check, folder: ResultFolder) -> str:
     """Return which input of a check was not given when the folder was written, as text; "" if none is missing."""
     if check.code == "L002" and any(row["code"] == "L004" for row in folder.findings):
         return "cannot be decided, see L004"
-    if "fold" in check.needs:
+    if check.about == "fold":
         return _no_times(folder)
     if check.code == "P001" and not folder.settings.get("profile"):
         return "no profile was used"
@@ -147,10 +131,6 @@ def _no_times(folder: ResultFolder) -> str:
     if not folds:
         return "run on the folds of a study"
     return "" if any(fold.get("times", True) for fold in folds) else "the log has no times"
-
-
-def _stored(folder: ResultFolder) -> FolderFacts | None:
-    return FolderFacts(folder.rows, tuple(_equal_systems(folder))) if folder.rows else None
 
 
 def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
@@ -172,7 +152,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
                 yield f" ({part.heading})" if len(settings) > 1 else "", a, b
 
 
-def _comparing(folder: ResultFolder) -> ComparisonFacts | None:
+def _comparing(folder: ResultFolder) -> dict[str, Any] | None:
     """Return the facts about comparisons that checks examine; None if the folder has no comparisons."""
     compared_parts = [part for part in parts(folder) if part.comparison is not None]
     if not compared_parts:

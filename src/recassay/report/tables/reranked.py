@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from recassay.checks.base import RerankFacts, diagnose
+from recassay.checks import diagnose
 from recassay.errors import printable
 from recassay.models.rerank import Reranked
 from recassay.results.finding import Finding
@@ -28,7 +28,7 @@ PROBLEMS = {
 
 def findings_of(reranked: Reranked) -> tuple[Finding, ...]:
     """Return findings about a re-ranked run: most of its items lack the features that the order depends on."""
-    return diagnose(RerankFacts(reranked.run.items.size, reranked.counts.get("bare", 0)))
+    return diagnose("re-ranking", rows=reranked.run.items.size, bare=reranked.counts.get("bare", 0))
 
 
 def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from recassay.checks.base import AbsentMetricsFacts, diagnose
+from recassay.checks import diagnose
 from recassay.checks.base import load as checks
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
@@ -133,7 +133,7 @@ def metrics_of(plan: AnyPlan, fold: Fold | StreamFold) -> list[str]:
 def absent_metrics(plan: AnyPlan, fold: Fold | StreamFold) -> tuple[Finding, ...]:
     """Return a finding if some metrics cannot be computed on a fold."""
     scored = metrics_of(plan, fold)
-    return diagnose(AbsentMetricsFacts(tuple(heading for heading in plan.metrics if heading not in scored)))
+    return diagnose("absent metrics", metrics=[heading for heading in plan.metrics if heading not in scored])
 
 
 def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from recassay._version import __version__
-from recassay.checks.base import TARGET_SET_COLUMN, CutoffFacts, diagnose
+from recassay.checks.base import TARGET_SET_COLUMN, diagnose
 from recassay.comparison.compare import Comparison
 from recassay.comparison.verdict import Lead, leads_at, verdict_of
 from recassay.data.fold import Fold
@@ -199,7 +199,7 @@ class Record:
             places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
         for (dataset, split, seed), rows in places.items():
             if any(TARGET_SET_COLUMN in row for row in rows):
-                self.note_findings(diagnose(CutoffFacts.of(rows)), StudyCell(dataset, split, 0, seed), None)
+                self.note_findings(diagnose("list lengths", rows=rows), StudyCell(dataset, split, 0, seed), None)
 
     def write(self) -> Results:
         """Write the summary files and the report page, remove outdated files, and return the results."""

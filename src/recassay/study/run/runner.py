@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from recassay.checks.base import RemovedRowsFacts, ReplacedRunFacts, diagnose
+from recassay.checks import diagnose
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
@@ -295,13 +295,13 @@ class Runner(ABC, Generic[AFold, Answer]):
             kept = sum(len(part) for part in parts if part is not None)
             by_step["the split"] = kept + sum(fold.removed.values()), fold.removed
         self.record.note_findings(
-            diagnose(RemovedRowsFacts(by_step)), StudyCell(name, str(split), fold.number, 0), None
+            diagnose("removed rows", steps=by_step), StudyCell(name, str(split), fold.number, 0), None
         )
 
     def _note_changed(self, cell: StudyCell, system: str) -> None:
         """Record a finding if somebody replaced the stored lists of a system, which are then scored as they are."""
         replaced = self.store.newly_replaced()
-        self.record.note_findings(diagnose(ReplacedRunFacts(system, replaced)), cell, None)
+        self.record.note_findings(diagnose("replaced runs", system=system, files=replaced), cell, None)
 
     def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
         """Return a system's lists, sequences or outcomes on a cell (fold and seed), stored or new; None on failure."""

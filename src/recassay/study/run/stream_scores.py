@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.checks.base import DriftFacts, StreamFacts, diagnose
-from recassay.checks.drift import drifts
+from recassay.checks.streams import drift_findings, drifts, unscored_findings
 from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
 from recassay.comparison.over_time.curves import exhibit, made_of, over_time
+from recassay.drift import alarms
 from recassay.engine.finish import interval_bounds, merge_findings
 from recassay.engine.streams.result import mean
 from recassay.metrics.base import CatalogueMetric, Metric
@@ -259,14 +259,17 @@ def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
 
 def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
     """Return findings about drift alarms and about unscored events; ``played`` are the outcomes by system."""
-    unscored = [found for outcomes in played.values() for found in diagnose(StreamFacts.of(outcomes))]
+    unscored = [found for outcomes in played.values() for found in unscored_findings(outcomes)]
     return merge_findings(unscored) + tuple(
-        found for outcomes in played.values() for found in diagnose(_watched(outcomes, plan))
+        found
+        for outcomes in played.values()
+        for found in drift_findings(outcomes, _watched(plan, outcomes), plan.detectors)
     )
 
 
-def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
-    return DriftFacts.of(outcomes, made_of(outcomes, plan.over_time).column, plan.detectors)
+def _watched(plan: StreamPlan, outcomes: Outcomes) -> str:
+    """Return the column of the outcomes that drift detectors watch."""
+    return made_of(outcomes, plan.over_time).column
 
 
 def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
@@ -300,10 +303,11 @@ def _over_time(scored: Mapping[str, Outcomes], metric: str, plan: StreamPlan, da
         yield from compared.exhibits()[1:]  # the first one repeats the curves
     if metric != plan.over_time:
         return
-    marked = [curve.marked(alarm.mark for alarm in drifts(_watched(scored[curve.system], plan))) for curve in curves]
+    raised = {name: alarms(one, _watched(plan, one), plan.detectors) for name, one in scored.items()}
+    marked = [curve.marked(alarm.mark for alarm in drifts(raised[curve.system])) for curve in curves]
     if any(curve.marks for curve in marked):
-        alarms = exhibit(marked, "alarms")
-        yield replace(alarms, title=f"Alarms of drift in {metric}", series=None, facet="system")
+        figure = exhibit(marked, "alarms")
+        yield replace(figure, title=f"Alarms of drift in {metric}", series=None, facet="system")
 
 
 def _counted(played: Mapping[str, Outcomes]) -> Exhibit:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from recassay.checks.future_leaks import fold_findings
+from recassay.checks.leaks import fold_findings
 from recassay.columnar.time_kind import require_times
 from recassay.data.features import Features
 from recassay.data.fold import Fold

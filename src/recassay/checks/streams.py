@@ -1,0 +1,122 @@
+"""C014, C015 and V0xx: events of a stream that were not scored, and changes of the loss while it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from recassay.checks.base import check, diagnose, format_count, format_share
+from recassay.results.finding import Finding, Severity
+from recassay.results.outcomes import Outcomes, Played, outcomes_of
+
+if TYPE_CHECKING:
+    from recassay.drift.base import Alarm, Detector
+
+MOST = 1 / 10  # share of the rows that could have been used
+MOST_FIRST = 1 / 2  # share of the events after the warm-up; some are always the first of their user
+
+
+def unscored_findings(outcomes: Outcomes | Played) -> tuple[Finding, ...]:
+    """Return findings about the events of a stream that were not scored for a system."""
+    found = outcomes_of(outcomes)
+    return diagnose("stream", system=found.system, counts=found.counts)
+
+
+def drift_findings(
+    outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]
+) -> tuple[Finding, ...]:
+    """Return findings about the alarms that detectors raise over the losses of a system, by a metric, on a stream."""
+    from recassay.drift import alarms  # late: only streams have detectors, and these have kernels of their own
+
+    found = outcomes_of(outcomes)
+    raised = alarms(found, metric, detectors)
+    return diagnose("drift", system=found.system, metric=metric, scored=len(found), alarms=raised)
+
+
+@check("C014", "Many events of a stream were not scored", "warning", about="stream")
+def left_out(counts: Mapping[str, int]) -> str | None:
+    """Report if more than a tenth of the events of known users are repeats or lack a prediction, and are not scored.
+
+    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to items,
+    only the remaining events are scored, and the best system may differ from that with ``repeats="allow"``. Events for
+    which a system predicts no rating are excluded for this system only.
+    """
+    known = sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
+    parts = []
+    if counts.get("repeats", 0) > MOST * known:
+        parts.append(
+            f"{format_share(counts['repeats'], known)} events of known users were not scored, because the user "
+            "had already consumed the item (repeats='exclude'); the order of systems may differ with repeats='allow'"
+        )
+    if counts.get("unpredicted", 0) > MOST * known:
+        parts.append(
+            f"{format_share(counts['unpredicted'], known)} events of known users have no prediction by this system, "
+            "but were scored for others"
+        )
+    return "; ".join(parts) or None
+
+
+@check("C015", "Most events of a stream are the first of their user", "info", about="stream")
+def mostly_first(counts: Mapping[str, int]) -> tuple[Severity, str] | None:
+    """Report if more than half of the events after the warm-up are the first of their user, and are not scored.
+
+    The mean is over returning users only, which may be a small share of all users. The severity is always info.
+    """
+    first, known = counts.get("first", 0), sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
+    if first <= MOST_FIRST * (first + known):
+        return None
+    return "info", f"{format_share(first, first + known)} events are the first of their user, and were not scored"
+
+
+@check("V001", "Results changed while the stream ran", "warning", about="drift")
+def drifted(alarms: Iterable[Alarm], metric: str, scored: int) -> tuple[Severity, str] | None:
+    """Report if a drift detector found that the mean loss of a system on a stream changed.
+
+    The severity is warning if the loss rose, else info. One mean over such a stream mixes different periods. Mere
+    warnings of a detector are not reported.
+    """
+    found = drifts(alarms)
+    if not found:
+        return None
+    worse = [alarm for alarm in found if alarm.worse]
+    shown = worse[0] if worse else found[0]
+    detectors = len({alarm.detector for alarm in found})
+    who = shown.detector if detectors == 1 else f"{detectors} detectors, among them {shown.detector},"
+    detail = (
+        f"{who} raised {format_count(len(found), 'alarm')} on the loss by {metric} of {scored:,} events, "
+        f"{len(worse):,} of a rise; the first {'rise' if worse else 'change'} was detected at event {shown.event:,}: "
+        f"{shown.change} since about event {shown.since:,}"
+    )
+    return ("warning" if worse else "info"), detail
+
+
+@check("V002", "Detectors of different kinds agree on a change", "warning", about="drift")
+def agreed(alarms: Iterable[Alarm]) -> str | None:
+    """Report if two different detectors found the same change: each dates its beginning before the alarm of the other.
+
+    A single detector raises false alarms: ADWIN with a probability of about delta, Page-Hinkley with an unknown one.
+    Two detectors that work differently are rarely wrong together.
+    """
+    pairs = [
+        (one, other)
+        for one, other in combinations(drifts(alarms), 2)
+        if one.detector != other.detector
+        and max(one.since, other.since) <= min(one.event, other.event)
+        and one.worse == other.worse
+    ]
+    if not pairs:
+        return None
+    first, second = pairs[0]
+    since = max(first.since, second.since)
+    way = "rise" if first.worse else "fall"
+    more = f"; {len(pairs) - 1:,} more such" if len(pairs) > 1 else ""
+    return (
+        f"{first.detector} and {second.detector} detected a {way} of the loss that began at about event {since:,}, at "
+        f"events {first.event:,} and {second.event:,}{more}"
+    )
+
+
+def drifts(alarms: Iterable[Alarm]) -> list[Alarm]:
+    """Return the alarms of drift, without mere warnings of a detector, in the order of the stream."""
+    return sorted((alarm for alarm in alarms if alarm.kind == "drift"), key=lambda alarm: alarm.event)

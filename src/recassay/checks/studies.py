@@ -1,0 +1,182 @@
+"""C0xx, R010 and S006 of tables and folders: other users or lists than another system has, removed rows, old files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from recassay.checks.base import TARGET_SET_COLUMN, check, format_count, format_share
+from recassay.errors import RecassayError
+from recassay.metrics.base import CatalogueMetric, Metric
+from recassay.metrics.registry import parse_metric
+from recassay.results.finding import Severity
+from recassay.results.scores import PLACES
+
+Row = Mapping[str, Any]
+
+MANY_SHORT = 0.05  # share of the users
+PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
+APART = 1.1  # ratio of lengths; smaller differences come from users with few candidates
+MOST_REMOVED = 1 / 10  # share of the rows
+
+
+@check("C012", "Systems with the same values", "warning", about="table")
+def same_values(same: Sequence[tuple[str, str, str]]) -> str | None:
+    """Report if two systems have the same value for every user and metric: most likely one run under two names."""
+    if not same:
+        return None
+    where, a, b = same[0]
+    more = f", and {len(same) - 1:,} more such pairs" if len(same) > 1 else ""
+    return f"{a} and {b} have the same values for all users and all metrics{where}{more}"
+
+
+@check("C013", "Means over different users", "warning", about="table")
+def other_users(rows: Sequence[Row]) -> tuple[Severity, str] | None:
+    """Report if systems of one table were averaged over different numbers of users: their means are not comparable.
+
+    The severity is info if only metrics that describe lists, such as diversity, have other users.
+    """
+    apart = {
+        key: of_metric
+        for key, of_metric in _by_metric(rows).items()
+        if len({_count(row, "n") for row in of_metric}) > 1 and not isinstance(_metric(key[0]), CatalogueMetric)
+    }
+    if not apart:
+        return None
+    judging = [key for key in apart if (metric := _metric(key[0])) is None or not metric.describes]
+    heading, where = key = (judging or list(apart))[0]
+    least, most = (choose(apart[key], key=lambda row: _count(row, "n")) for choose in (min, max))
+    return (
+        "warning" if judging else "info",
+        f"{heading}{f' ({where})' if where else ''} is a mean over {_count(least, 'n'):,} users for {least['system']} "
+        f"and over {_count(most, 'n'):,} for {most['system']} (user numbers differ in "
+        f"{format_count(len(apart), 'comparison')}); compare on the users that both have",
+    )
+
+
+@check("C019", "Lists shorter than those of another system", "warning", about="table")
+def shorter_lists(rows: Sequence[Row]) -> str | None:
+    """Report if a system has short lists for users whose lists reach the cut-off in another system.
+
+    Missing items count as misses, so a file that is cut, or a run with fewer items per user, has a lower mean. Systems
+    are reported if this holds for at least 5 % of the users.
+    """
+    worst: tuple[int, Row, Row] | None = None
+    for of_metric in _by_metric(rows).values():
+        if any(TARGET_SET_COLUMN in row for row in of_metric):
+            continue
+        fullest = min(of_metric, key=lambda row: _count(row, "short") + _count(row, "missing"))
+        shortest = max(of_metric, key=lambda row: _count(row, "short"))
+        # a lower bound of the users with a short list in one system and a list that reaches the cut-off in the other
+        users = _count(shortest, "short") - _count(fullest, "short") - _count(fullest, "missing")
+        of_all = max(_count(row, "n") + _count(row, "undefined") for row in of_metric)
+        if users >= max(1, MANY_SHORT * of_all) and (worst is None or users > worst[0]):
+            worst = users, shortest, fullest
+    if worst is None:
+        return None
+    _, shortest, fullest = worst
+    counts = (f"{_count(row, 'short'):,} of {row['system']}" for row in (shortest, fullest))
+    return (
+        f"lists that are too short for {shortest['metric']}: {' and '.join(counts)}; missing items count as misses: "
+        f"look whether the run of {shortest['system']} is complete, or compare at a smaller cut-off"
+    )
+
+
+def _by_metric(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of all systems by metric and place (data set, split and so on as text)."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
+        groups.setdefault((str(row["metric"]), where), []).append(row)
+    return groups
+
+
+def _count(row: Row, name: str) -> int:
+    return int(row.get(name) or 0)
+
+
+def _metric(heading: str) -> Metric | None:
+    """Return the metric of a heading, None if recassay does not know it."""
+    try:
+        return parse_metric(heading)
+    except RecassayError:
+        return None
+
+
+@check("S006", "A metric without a cut-off compares lists of different lengths", "info", about="list lengths")
+def different_lengths(rows: Iterable[Row]) -> str | None:
+    """Report if a ranking metric without a cut-off compares lists of different lengths, or lists with target sets.
+
+    ``mrr`` without a cut-off uses all positions. A run cut at 10 then has a lower maximum than one with 100 positions,
+    and neither equals the value of `judge` on the whole target set.
+    """
+    places: dict[str, dict[str, list[int | None]]] = {}  # None stands for all candidates
+    for row in rows:
+        metric, length = _metric(str(row["metric"])), (row.get("parameters") or {}).get(PLACES)
+        if metric is None or not metric.is_uncut or metric.family != "ranking":
+            continue
+        if length is not None or TARGET_SET_COLUMN in row:
+            places.setdefault(row["metric"], {}).setdefault(row["system"], []).append(length)
+    texts = []
+    for heading, systems in places.items():
+        lists = {name: max(of for of in lengths if of is not None) for name, lengths in systems.items() if any(lengths)}
+        if not lists:
+            continue
+        short, long = min(lists, key=lambda name: lists[name]), max(lists, key=lambda name: lists[name])
+        first = f"{heading} is computed on the first {lists[long]:,} positions of"
+        if any(None in lengths for lengths in systems.values()):
+            texts.append(f"{first} lists, and on whole target sets")
+        elif lists[long] > APART * lists[short]:
+            texts.append(f"{first} {long} and {lists[short]:,} of {short}: use {heading}@{lists[short]}")
+    return "; ".join(texts) or None
+
+
+@check("C016", "Filters or a split remove many rows", "info", about="removed rows")
+def removed(steps: Mapping[str, tuple[int, Mapping[str, int]]]) -> str | None:
+    """Report if filters or the split removed more than a tenth of the rows of a log.
+
+    This is their purpose, but the results are about the remaining users and items only.
+    """
+    parts = []
+    for step, (before, reasons) in steps.items():
+        gone = sum(reasons.values())
+        if gone > MOST_REMOVED * before:
+            why = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items() if count)
+            parts.append(f"{step} removed {format_share(gone, before)} rows ({why})")
+    return "; ".join(parts) or None
+
+
+@check("C017", "Re-ranked items without features", "warning", about="re-ranking")
+def bare_rows(rows: int, bare: int) -> str | None:
+    """Report if most rows of a run are of items that a re-ranker has no features for, or no users to compare.
+
+    It treats such items as unlike all others. Most often the ids in the table of items are of another kind than those
+    of the run.
+    """
+    if 2 * bare <= rows:
+        return None
+    return f"{format_share(bare, rows)} rows are of items without features: the new order says little about diversity"
+
+
+@check("C018", "Metrics that a data set cannot have", "info", about="absent metrics")
+def absent_metrics(metrics: Sequence[str]) -> str | None:
+    """Report if a study has metrics that need features of items, and a data set without them.
+
+    The data set has no values of these metrics; the other data sets have them.
+    """
+    return f"the data set has no features of items (`items:`), so it has no {', '.join(metrics)}" if metrics else None
+
+
+@check("R010", "A run in the folder of a study was replaced", "warning", about="replaced runs")
+def replaced_run(files: Sequence[str]) -> str | None:
+    """Report if a run that the study computed was replaced by another, which is scored as it is.
+
+    Items that its lists lack all tie below the listed ones, so designs that rank all items see a list, not a model.
+    """
+    if not files:
+        return None
+    shown = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+    return (
+        f"{format_count(len(files), 'run')} of this system are not what the study computed ({shown}); the "
+        "scores are those of the files as they are; to compute them again, delete the files"
+    )
