@@ -42,7 +42,7 @@ test: .venv/tested  ## install what the tests need, in the versions that were te
 	$(BIN)/python -m pytest -m "not gate" $(WORKERS)
 
 test-gate: .venv/tested  ## all tests: also every one of Spark, browsers, wheels, other libraries and the examples of all pages
-	$(BIN)/python -m pytest $(WORKERS)
+	$(BIN)/python -m pytest --hypothesis-profile gate $(WORKERS)
 
 check: .venv/tested .venv/linted  ## in under a minute: style, types, and the tests next to what changed since the last commit
 	$(BIN)/python .ci/check.py

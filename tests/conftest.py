@@ -29,8 +29,10 @@ os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
 # No test takes the power away, and waiting for the disk took 16 s of the tests.
 os.fsync = lambda handle: None
 
-# `make test` tries the same random input everywhere, so it never fails by chance; `make properties` tries other input.
-settings.register_profile("same", derandomize=True, deadline=None)
+# `make test` tries the same random input everywhere, so it never fails by chance, and `make test-gate` more of it;
+# `make properties` tries other input.
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=15)
+settings.register_profile("gate", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("same")
 

@@ -4,8 +4,8 @@ from hypothesis import settings
 
 
 def examples(count: int) -> int:
-    """Return ``count`` in ``make properties``, which draws new input each time, and a third in ``make test``.
+    """Return ``count`` in ``make properties``, which draws new input each time, and a share in other runs.
 
-    ``make test`` tries the same input each time, so further examples are only found in the first run.
+    They try the same input each time, so further examples are only found in the first run.
     """
-    return count // 3 if settings.default.derandomize else count
+    return max(5, count * settings.default.max_examples // 100)

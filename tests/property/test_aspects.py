@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.data.features import Features
 
+from ..examples import examples
 from ..refusals import refused
 
 ITEMS = list(range(1, 8))
@@ -84,7 +85,7 @@ def same(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12, equal_nan=True)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     worlds(), st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from(["greedy", "exact", "ranksys"])
 )
@@ -104,7 +105,7 @@ def test_alpha_ndcg(world, k, alpha, ideal):
         same(values[user], own / best if best else math.nan)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(worlds(), st.integers(1, 5))
 def test_no_list_beats_the_exact_ideal_and_clip_only_cuts(world, k):
     exact, greedy = (judged(world, f"alpha_ndcg(ideal={how!r})@{k}") for how in ("exact", "greedy"))
@@ -115,7 +116,7 @@ def test_no_list_beats_the_exact_ideal_and_clip_only_cuts(world, k):
         same(clipped[user], min(greedy[user], 1.0) if greedy[user] == greedy[user] else math.nan)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(worlds(), st.integers(1, 5), st.sampled_from(["relevant", "profile"]))
 def test_err_and_precision_for_what_users_want(world, k, intents):
     table, shown, truth, log = world
@@ -138,7 +139,7 @@ def test_err_and_precision_for_what_users_want(world, k, intents):
         same(precision[user], counted if wanted else math.nan)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(worlds(), st.integers(1, 7), st.booleans(), st.sampled_from(["none", "log"]), st.booleans())
 def test_expected_intra_list_distance(world, k, aware, discount, skip):
     table, shown, truth, _ = world
@@ -168,7 +169,7 @@ def test_expected_intra_list_distance(world, k, aware, discount, skip):
         same(values[user], total / sum(disc(p) for p, _ in places))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(worlds(), st.sampled_from(["ild", "epd", "eild(relevance_aware=False)"]))
 def test_a_given_table_of_the_same_distances_gives_the_same_values(world, name):
     """Features turned into a table by hand: items without any are far from all others, and at 0 from themselves."""
@@ -187,7 +188,7 @@ def test_a_given_table_of_the_same_distances_gives_the_same_values(world, name):
         same(by_features[user], by_table[user])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(worlds())
 def test_printed_ild_is_twice_ild(world):
     once, twice = judged(world, "ild@4"), judged(world, "ild(printed=True)@4")

@@ -22,6 +22,8 @@ from recassay.metrics.context import Context, bind
 from recassay.metrics.debiased.propensity import effective_size
 from recassay.metrics.registry import parse_metric
 
+from ..examples import examples
+
 ITEMS = list(range(1, 9))
 USERS = list(range(1, 6))
 FEATURES = "uvwx"
@@ -122,7 +124,7 @@ def check(world, metric, definition, k=None):
             assert value == pytest.approx(definition(user, shown), abs=1e-12, nan_ok=True), (user, shown)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from(["none", "log"]), st.booleans())
 def test_novelty(world, k, discount, aware):
     n, users = popularity(world), len({user for user, _ in world[2]})
@@ -146,7 +148,7 @@ def test_novelty(world, k, discount, aware):
         check(world, name.format(f"rank_discount='{discount}', relevance_aware={aware}"), definition, k)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_popularity(world, k, mass):
     n, events = popularity(world), Counter(item for _, item in world[2])
@@ -174,7 +176,7 @@ def test_the_boundary_item_is_in_the_head_and_a_share_is_rounded_up():
     assert head_items(np.ones(10, np.int64), mass=0.7).sum() == 7  # 0.7 * 10 is 7.000000000000001 or 7 by luck
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.integers(1, 4), st.sampled_from([None, 0, 2]))
 def test_surprise(world, k, m):
     n = popularity(world)
@@ -203,7 +205,7 @@ def distance(kind, table, one, other):
     return 1 - len(left & right) / below
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from(["jaccard", "cosine"]), st.booleans(), st.booleans())
 def test_diversity(world, k, kind, skip, many):
     table = world[3]
@@ -225,7 +227,7 @@ def test_diversity(world, k, kind, skip, many):
     check(world, f"epd({options})", epd, k)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]))
 def test_subtopics(world, k):
     table = world[3]
@@ -249,7 +251,7 @@ def test_subtopics(world, k):
     check(world, "subtopic_recall(denominator='relevant')", of_relevant, k)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from(["none", "log"]))
 def test_calibration(world, k, discount):
     table = world[3]
@@ -291,7 +293,7 @@ def test_calibration(world, k, discount):
                 assert value == pytest.approx(wanted, abs=1e-7, nan_ok=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(worlds(), st.sampled_from(["train", "truth", "items"]), st.integers(1, 4), st.booleans())
 def test_catalogue(world, catalogue, k, text):
     shown, wanted, log, table = world
@@ -336,7 +338,7 @@ def test_measures_of_the_catalogue_have_the_same_bits_in_any_order_of_items(coun
         assert one.tobytes() == other.tobytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from([-1.0, 0.0, 1.5]), st.sampled_from(["hit", "dcg"]))
 def test_debiased(world, k, gamma, credit):
     n, users = popularity(world), len({user for user, _ in world[2]})
@@ -375,7 +377,7 @@ def test_debiased(world, k, gamma, credit):
         assert effective_size(observed.addends)["effective_size"] == pytest.approx(size)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(worlds(), st.sampled_from([6, 9]))
 def test_debiased_auc(world, targets):
     """With weights alike: the mean over orders of what is not listed of the share of targets that stand below."""
@@ -393,7 +395,7 @@ def test_debiased_auc(world, targets):
     check(world, f"snips(gamma=-1.0, credit='auc', targets={targets})", definition)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(worlds(), st.sampled_from([1, 3]), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from(["stratified", "equal"]))
 def test_stratified_recall_is_snips_by_another_name(world, k, b, weighting):
     values, weights, _ = judge(f"stratified_recall(b={b}, weighting='{weighting}')@{k}", world)
@@ -410,7 +412,7 @@ predictions = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(predictions, gains, st.sampled_from(["id", "optimistic", "pessimistic", "expected"]))
 def test_rating_errors(scores, wanted, ties):
     from recassay.metrics.align import Conventions

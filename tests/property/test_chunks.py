@@ -13,6 +13,7 @@ from recassay.data import chunks
 from recassay.data.chunks import TableChunks, chunk_boundaries
 from recassay.data.io import RowRange
 
+from ..examples import examples
 from ..refusals import refused
 
 USERS = st.lists(st.integers(-3, 9), min_size=1, max_size=30)
@@ -29,7 +30,7 @@ def row_range(frame):
     return RowRange("", len(frame), tuple(frame.columns), lambda names, begin, rows: frame[begin : begin + rows][names])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     tables=st.lists(st.tuples(USERS, st.booleans(), st.integers(1, 4)), min_size=1, max_size=3),
     text=st.booleans(),

@@ -21,6 +21,8 @@ from recassay.data.standings import Standings
 from recassay.designs import _distributions, moments
 from recassay.metrics.registry import parse_metrics
 
+from ..examples import examples
+
 METRICS = (
     "precision@1 precision@2 recall@2 recall(divide_by='reachable')@2 hit@2 hit(form='count')@3 mrr mrr@2 map map@2 "
     "map(divide_by='k')@3 ndcg ndcg@2 ndcg(discount='jk')@3 dcg@2 rprec auc"
@@ -167,7 +169,7 @@ KINDS = ["TI-AR-AN", "TI-1R-AN", "TI-AR-NN({n})", "TI-1R-NN({n})", "TI-AR-NN({n}
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(user=users(), n=st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_every_metric_equals_the_enumeration_of_all_samples_and_orders(kind, user, n):
     design = designs.parse(kind.format(n=min(n, len(user[1]))))
     judged = designs.expect(standings_of([user]), design, PARSED)
@@ -199,7 +201,7 @@ def test_the_random_column_equals_a_system_that_ties_all_items(kind, user, n):
 
 
 @given(st.lists(users(), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_best_column_equals_a_system_that_ranks_relevant_items_first(people, apart):
     design = designs.parse("TI-1R-AN" if apart else "TI-AR-AN")
     first = standings_of([([9] * len(relevant), others, weights) for relevant, others, weights in people])
@@ -209,7 +211,7 @@ def test_the_best_column_equals_a_system_that_ranks_relevant_items_first(people,
 
 
 @given(st.lists(users(), min_size=2, max_size=5), st.integers(0, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_means_are_over_users_or_over_sets_and_users_without_relevant_items_count_zero(people, more):
     made = standings_of(people, total=len(people) + more)
     together = designs.expect(made, designs.parse("TI-AR-NN(1)"), PARSED)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from recassay.drift import ADWIN, PageHinkley
 from recassay.rng import derive
 
-QUICK = settings(max_examples=60, deadline=None)
+from ..examples import examples
+
+QUICK = settings(max_examples=examples(60), deadline=None)
 LOSS = st.sampled_from([0.0, 0.25, 0.5, 1.0])  # sums of these are exact, so that alarms can be compared
 LOSSES = st.lists(LOSS, min_size=1, max_size=150)
 

@@ -16,6 +16,8 @@ from recassay.models.base.sums import rounded, step_for
 from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
 
+from ..examples import examples
+
 logs = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 7)), min_size=8, max_size=60)
 
 
@@ -138,7 +140,7 @@ def check_recent_items(pairs):
 
 
 @given(logs)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_item_knn(pairs):
     users, _ = sets_of(pairs)
     log = log_of(pairs)

@@ -17,6 +17,8 @@ from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
 from recassay.rng import derive_seed
 
+from ..examples import examples
+
 ITEMS = 14
 streams = st.lists(st.tuples(st.integers(0, 7), st.integers(0, ITEMS - 1)), min_size=1, max_size=60)
 
@@ -206,7 +208,7 @@ def stands(scores, item, consumed, known, universe, order):
     return sorted(place, key=lambda code: (-line[code], order[code])).index(item) + 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.sampled_from(MODELS), streams, st.integers(1, 20), st.integers(0, 5), st.booleans())
 def test_a_walk_shows_what_asking_and_telling_show(model, events, block, late, everything):
     """In blocks of any size, with any delay, with or without items that nobody has met."""

@@ -21,7 +21,9 @@ from recassay.rng import derive
 from recassay.stats.anytime import anytime_bounds, best_rho, boundary, faded_sums, log_mixture, running_sums
 from recassay.stats.significance import run_test
 
-QUICK = settings(max_examples=60, deadline=None)
+from ..examples import examples
+
+QUICK = settings(max_examples=examples(60), deadline=None)
 VALUE = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-1e6, 1e6), st.floats(-1e-9, 1e-9))
 VALUES = st.lists(VALUE, min_size=1, max_size=60)
 BITS = st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 4)), min_size=1, max_size=60)

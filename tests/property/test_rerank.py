@@ -15,6 +15,8 @@ from recassay.data.subprofiles import Miner
 from recassay.models.rerank import candidates as cut
 from recassay.rng import derive
 
+from ..examples import examples
+
 ITEMS = range(1, 9)
 USERS = ("ann", "bob", "cyd")
 
@@ -316,7 +318,7 @@ LOG = [(user, item) for user in USERS for item in ITEMS if (ord(user[0]) + item)
     "kind", [ra.models.MMR, ra.models.XQuAD, ra.models.SPAD, ra.models.DPP, ra.models.Calibrated, ra.models.Shuffled]
 )
 @given(run=runs, how=ways, more=st.integers(1, 5))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_laws_of_every_method(kind, run, how, more):
     def lists(**parameters):
         found = ra.rerank(run, kind(**parameters), items=FEATURES, train=LOG)

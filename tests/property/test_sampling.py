@@ -16,6 +16,7 @@ from recassay.engine.ranks import _draws
 from recassay.engine.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 
+from ..examples import examples
 from ..refusals import refused
 
 DRAWS = 20_000
@@ -101,7 +102,7 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 4), st.sampled_from([0, 1, 2, 3]), st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_kernel_is_its_twin(seed, candidates, relevant, law, drawn):
     rng = np.random.default_rng(seed)
     drawn = drawn if law == _draws.REPLACED else min(drawn, candidates)

@@ -147,7 +147,7 @@ class TestClosedForms:
         assert found[0] == pytest.approx([law.sum(), (law / np.log2(np.arange(10) + 2)).sum()], abs=1e-9)
 
     @given(many(1))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def test_a_sample_of_all_candidates_equals_the_full_ranking(self, made):
         one, pool = made
         metrics = parse_metrics("hit@3 ndcg@5 mrr auc")
@@ -158,7 +158,7 @@ class TestClosedForms:
                 assert found.mean[0] == pytest.approx([row.mean for row in judged.outcomes.values()], abs=1e-12)
 
     @given(many(), st.integers(1, 50))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def test_the_approximation_stays_within_the_range_of_metrics(self, made, size):
         one, pool = made
         found = measured(one, TWO, [min(size, pool)], parse_metrics("hit@3 ndcg mrr auc"))

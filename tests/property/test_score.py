@@ -213,19 +213,19 @@ def test_score_equals_the_plain_evaluator(truth, rows, relevant_from, missing, z
 
 
 @given(judgements, answers, st.sampled_from(["optimistic", "pessimistic"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_extremes_of_ties_equal_the_best_and_the_worst_order(truth, rows, ties):
     assert_equal_to_plain(IN_ORDER, truth, rows, ties, {"relevant_from": 1.0})
 
 
 @given(judgements, answers, st.sampled_from([1.0, 2.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_expected_ties_equal_the_mean_over_all_orders(truth, rows, relevant_from):
     assert_equal_to_plain(EXPECTED, truth, rows, "expected", {"relevant_from": relevant_from})
 
 
 @given(judgements, answers, st.sampled_from(sorted(ARBITRARY)), st.sampled_from(["first", "last"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_range_of_ties_equals_the_scores_under_the_policies_of_its_ends(truth, rows, ties, duplicates):
     judged, run = frames(truth, rows)
     judged, run = Truth.from_frame(judged), Run.from_frame(run, "run")
@@ -243,7 +243,7 @@ def test_the_range_of_ties_equals_the_scores_under_the_policies_of_its_ends(trut
 
 
 @given(answers, st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_tied_rows_are_in_the_order_of_ids_or_of_a_preference(rows, backwards, keep):
     table = pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row")
     run = Run.from_frame(table, "run", keep_scores=keep, keep_rows=keep)
@@ -257,7 +257,7 @@ def test_tied_rows_are_in_the_order_of_ids_or_of_a_preference(rows, backwards, k
 
 
 @given(judgements, answers)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_duplicates_refused_are_those_that_are_counted(truth, rows):
     repeated = len(rows) - len({row[:2] for row in rows})
     scores = scored("recall", truth, rows)
@@ -271,7 +271,7 @@ def test_duplicates_refused_are_those_that_are_counted(truth, rows):
 
 
 @given(judgements, answers)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_duplicates_kept_count_at_each_place(truth, rows):
     run = frames(truth, rows)[1]
     alignment = align(

@@ -20,6 +20,8 @@ from recassay.metrics.sequence.base import PerSequence
 from recassay.metrics.sequence.block import SequenceBlock
 from recassay.metrics.sequence.known import SequenceContext
 
+from ..examples import examples
+
 K = 4
 MORE = "seq_recall@4 seq_ndcg@4 seq_mrr@4 seq_lcs@4 seq_kendall@4 seq_surprise seq_ndpm(identical_pairs='irrelevant')@3"
 EVERYTHING = f"{sequeval(K)} {MORE} seq_diversity(printed_norm=True)@2 seq_novelty(unseen='max')@1"
@@ -49,7 +51,7 @@ def columns(fold, made, metrics):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_bounds_between_metrics(seed):
     fold, made = world(seed)
     precision, serendipity, lcs, recall = columns(
@@ -68,7 +70,7 @@ def test_bounds_between_metrics(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_reversed_list_is_in_the_other_order(seed):
     fold, made = world(seed, repeats=False)
     back = changed(made, made.items[:, ::-1])
@@ -79,7 +81,7 @@ def test_a_reversed_list_is_in_the_other_order(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_precision_and_diversity_do_not_look_at_order(seed):
     fold, made = world(seed)
     mixed = changed(made, np.random.default_rng(seed).permuted(made.items, axis=1))
@@ -89,7 +91,7 @@ def test_precision_and_diversity_do_not_look_at_order(seed):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_fixed_list_and_chance(seed, k):
     fold, _ = world(seed)
     n, items = len(fold.test), fold.n_items

@@ -146,7 +146,7 @@ def test_standings_equal_counting_by_hand(study, relevant_from, mask_seen, kind)
 
 
 @given(studies(), st.integers(0, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_lists_stand_as_the_scores_they_come_from_with_the_rest_tied_at_the_end(study, depth):
     fold, scores = study
     best = np.sort(scores, axis=1)[:, ::-1]

@@ -393,7 +393,7 @@ class Shy:
             return self.inner.scores(user)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(stream=streams(), model=models, protocol=protocols)
 def test_asked_event_by_event_a_model_does_the_same(stream, model, protocol):
     log = log_of(*stream)
@@ -402,7 +402,7 @@ def test_asked_event_by_event_a_model_does_the_same(stream, model, protocol):
     assert by_event.outcomes.fingerprint == walked.outcomes.fingerprint
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(stream=streams(), model=models, protocol=protocols, cuts=st.sets(st.integers(1, 39)), data=st.data())
 def test_tables_of_any_size_make_the_same_stream(stream, model, protocol, cuts, data):
     events, times = stream
@@ -413,7 +413,7 @@ def test_tables_of_any_size_make_the_same_stream(stream, model, protocol, cuts, 
     assert play_stream(model, parts, protocol).outcomes.fingerprint == whole.outcomes.fingerprint
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     stream=streams(),
     protocol=protocols,

@@ -17,6 +17,8 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.sampled._successive import successive_probabilities
 
+from ..examples import examples
+
 
 def enumerated(above, level, below, q):
     """Return the distribution of the number above over all ordered draws; positions among ties are equally likely."""
@@ -55,7 +57,7 @@ def test_the_distribution_for_six_candidates(q, law):
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 3, 7, 50, 1000, 30_000]), st.integers(0, 2)), min_size=2, max_size=6),
        st.data())  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_distribution_equals_the_enumeration_of_ordered_draws(items, data):
     q = data.draw(st.integers(1, len(items) - 1))
     parts = [[weight for weight, kind in items if kind == wanted] for wanted in range(3)]

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import recassay as ra
 
+from ..examples import examples
+
 ITEMS = range(1, 7)
 USERS = ("ann", "bob", "cem", "dan")
 lists = st.dictionaries(st.sampled_from(USERS), st.lists(st.sampled_from(ITEMS), unique=True, min_size=1), min_size=1)
@@ -56,7 +58,7 @@ def contest(runs, truth, at, **options):
     return ra.sudden_death(runs, truth, at, interval=None, **options)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     fields(), st.integers(1, 6), st.sampled_from(["share", "split"]), st.sampled_from(["with_relevant", "all"]),
     st.sampled_from(["whole", "printed"]),
@@ -73,7 +75,7 @@ def test_the_score_is_what_its_definition_says(field, at, ties, users, loop):
                 np.testing.assert_allclose(np.nanmean(values), wanted[name])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(fields(), st.integers(1, 6), st.sampled_from(["share", "split"]))
 def test_another_competitor_never_raises_a_score(field, at, ties):
     runs, truth = field
@@ -84,7 +86,7 @@ def test_another_competitor_never_raises_a_score(field, at, ties):
             assert not whole.share(name) > fewer.share(name) + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(fields(), st.integers(1, 6))
 def test_alone_it_is_one_call(field, at):
     runs, truth = field
@@ -95,7 +97,7 @@ def test_alone_it_is_one_call(field, at):
         np.testing.assert_equal(made.hit(name), hit)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(fields(), st.integers(1, 6))
 def test_copies_win_alike_splits_sum_to_the_users_hit_and_order_does_not_matter(field, at):
     runs, truth = field
@@ -111,7 +113,7 @@ def test_copies_win_alike_splits_sum_to_the_users_hit_and_order_does_not_matter(
         np.testing.assert_equal(back.share(name), whole.share(name))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(fields(), st.integers(1, 6))
 def test_duels_mirror_each_other_and_fill_the_users(field, at):
     runs, truth = field

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from recassay.columnar import groups
 from recassay.columnar.groups import GroupedRows
 
+from ...examples import examples
+
 USERS = {
     "integers": int,
     "integers far apart": lambda number: int(number) * 1_000_003 - 40,
@@ -40,7 +42,7 @@ def held_to_a_stable_sort(frame):
 
 
 @pytest.mark.parametrize("kind", USERS)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(numbers=st.lists(st.integers(0, 9), max_size=40))
 def test_few_rows(kind, numbers):
     held_to_a_stable_sort(of_users(kind, numbers))
@@ -56,7 +58,7 @@ def test_many_rows_in_blocks_and_partitions(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("rows_per_partition", [64, 1 << 15], ids=["partitions", "one partition"])
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(numbers=st.lists(st.integers(0, 40), min_size=1, max_size=400), sizes=st.lists(st.integers(0, 150), max_size=6))
 def test_columns_in_chunks(rows_per_partition, numbers, sizes):
     whole = of_users("integers", numbers)
@@ -91,7 +93,7 @@ def test_users_in_long_runs_are_numbered_run_by_run(kind, second, monkeypatch):
 
 
 @pytest.mark.parametrize("first_look", [4, 1 << 16])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     numbers=st.lists(st.integers(0, 9), min_size=1, max_size=60),
     order=st.permutations(range(12)),

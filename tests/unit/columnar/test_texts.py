@@ -17,6 +17,7 @@ from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.data.io import open_table
 from recassay.data.read import read_run
 
+from ...examples import examples
 from ...refusals import refused
 
 
@@ -32,7 +33,7 @@ def test_rows_of_a_file_keep_their_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first_look", [4, 1 << 16])
 @pytest.mark.parametrize("repeat", [1, 5], ids=["short runs", "long runs"])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(numbers=st.lists(st.integers(0, 20), min_size=1, max_size=60), ordered=st.booleans())
 def test_rows_are_grouped_as_by_the_texts_alone(
     first_look: int, repeat: int, numbers: list[int], ordered: bool

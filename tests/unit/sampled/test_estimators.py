@@ -10,6 +10,7 @@ from recassay.metrics.registry import parse_metric
 from recassay.sampled.estimators import REGISTRY, BiasVariance, MinimalBias, Rank, Target, metric_at_rank
 from recassay.sampled.joint import joint_ranks
 
+from ...examples import examples
 from ...refusals import refused
 
 # Six full ranks (N = 5), three draws with replacement, every rank equally likely: fhat(1..4).
@@ -76,7 +77,7 @@ def made(case):
 
 
 @given(CASES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_gamma_1_gives_the_posterior_mean(case):
     joint, chance, prior, metric, _ = made(case)
     posterior = prior[:, None] * chance / (prior @ chance)
@@ -86,7 +87,7 @@ def test_gamma_1_gives_the_posterior_mean(case):
 
 
 @given(CASES, st.sampled_from([0.003, 0.01, 0.1, 0.5, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_bias_variance_solves_the_published_equations(case, gamma):
     """((1 - gamma) A'A + gamma diag(c)) fhat = A'b, with A = sqrt(p) P, b = sqrt(p) f, c = p P."""
     joint, chance, prior, metric, _ = made(case)

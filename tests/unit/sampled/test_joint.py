@@ -11,6 +11,8 @@ from scipy.stats import binom, hypergeom
 from recassay.sampled.joint import joint_ranks
 from recassay.sampled.polynomials import coefficients, log_edge_values, polynomial_values
 
+from ...examples import examples
+
 
 def rank_probabilities(pool, sample, replace):
     """Return P(q | r), with q in columns, computed by scipy."""
@@ -53,7 +55,7 @@ CASES = st.tuples(st.integers(1, 60), st.integers(1, 60), st.booleans()).filter(
 
 
 @given(CASES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_pairs_satisfy_their_definition(case):
     """They are orthonormal under the probabilities of the sampled rank, and E[phi_k(q) | r] = rho_k psi_k(r)."""
     pool, sample, replace = case
@@ -87,7 +89,7 @@ def test_a_sample_of_all_candidates_has_correlations_of_one():
 
 
 @given(CASES, st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_uniform_prior_gives_the_result_without_a_prior(case, seed):
     """The general method and the fast methods give the same estimates of any function of the full rank."""
     pool, sample, replace = case

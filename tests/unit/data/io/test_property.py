@@ -74,7 +74,7 @@ def frame_of(rows: Rows) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["user_id", "item_id", "score"], orient="row")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=TABLES)
 def test_written_tables_read_back(rows: Rows) -> None:
     expected = frame_of(rows)
@@ -91,7 +91,7 @@ def test_written_tables_read_back(rows: Rows) -> None:
         assert read_table(Path(folder) / "x.parquet", "run").equals(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=TABLES)
 def test_objects_read_back(rows: Rows) -> None:
     expected = frame_of(rows)
