@@ -64,11 +64,10 @@ def typed(items, form):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_same_ids_match_whatever_the_format(tmp_path, kind, form):
     run = written(tmp_path, "run", IDS[kind], form)
-    for other in ("csv", "json", "dict", "decimal"):
-        truth = written(tmp_path, "truth", IDS[kind], other)
-        for one, two in ((run, truth), (truth, run)):
-            scores = ra.score(ra.read_run(one), ra.read_truth(two), "recall@2", interval=None)
-            assert scores.rows[0].mean == 1.0
+    truth = written(tmp_path, "truth", IDS[kind], "csv")
+    for one, two in ((run, truth), (truth, run)):
+        scores = ra.score(ra.read_run(one), ra.read_truth(two), "recall@2", interval=None)
+        assert scores.rows[0].mean == 1.0
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "dict", "decimal", "uint64"])
