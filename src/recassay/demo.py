@@ -22,8 +22,8 @@ from recassay.models.baselines.random import Random
 from recassay.models.factors.pure_svd import PureSVD
 from recassay.report.content.grids import grids_of
 from recassay.report.folder.write import verdict_of_scores, write_results
-from recassay.report.tables.formats import findings_table, text_table, to_markdown
-from recassay.report.tables.verdict import verdict_block
+from recassay.report.tables.scores import text_table, to_markdown
+from recassay.report.tables.verdict import findings_table, verdict_block
 from recassay.results.scores import Scores
 from recassay.threads import StageProgress
 

@@ -39,31 +39,24 @@ def check(
 
 
 def _table(outcomes: list[CheckOutcome]) -> RenderableType:
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    from recassay.errors import printable
+    from recassay.report.tables.model import Cell, Column, ResultTable
+    from recassay.report.tables.terminal import Terminal
 
-    style = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading in ("check", "result", "detail"):
-        table.add_column(heading, no_wrap=heading != "detail")
+    rows = []
     for outcome in outcomes:
         code, title = outcome.check.code, outcome.check.title
-        if outcome.findings:
-            for finding in outcome.findings:
-                where = ", ".join(str(finding[key]) for key in ("system", "dataset", "design") if finding.get(key))
-                detail = printable(f"{finding['title']}{f' ({where})' if where else ''}: {finding['detail']}")
-                table.add_row(code, Text(finding["severity"], style[finding["severity"]]), Text(detail))
-        else:
+        for finding in outcome.findings:
+            where = ", ".join(str(finding[key]) for key in ("system", "dataset", "design") if finding.get(key))
+            detail = f"{finding['title']}{f' ({where})' if where else ''}: {finding['detail']}"
+            rows.append((Cell(code), Cell(finding["severity"], finding["severity"]), Cell(detail)))
+        if not outcome.findings:
             fine = outcome.outcome == "fine"
-            table.add_row(
-                code,
-                Text(outcome.outcome, "green" if fine else "dim"),
-                Text(title if fine else f"{title}: {outcome.why}"),
-            )
+            why = title if fine else f"{title}: {outcome.why}"
+            rows.append((Cell(code), Cell(outcome.outcome, "fine" if fine else "dim"), Cell(why)))
+    columns = tuple(Column(heading, "name") for heading in ("check", "result", "detail"))
     counts = [sum(outcome.outcome == kind for outcome in outcomes) for kind in ("finding", "fine", "not applicable")]
     line = f"{len(outcomes)} checks: {counts[0]} with findings, {counts[1]} fine, {counts[2]} not applicable"
-    return Group(table, Text(f"\n{line}. Details: recassay explain CODE"))
+    return Group(Terminal(ResultTable(columns, tuple(rows), gap=3)), Text(f"\n{line}. Details: recassay explain CODE"))

@@ -95,10 +95,10 @@ def correct(
         _common.print_json(corrected.to_dict())
     else:
         from recassay.report.tables.corrected import corrected_table
-        from recassay.report.tables.text import findings_table
+        from recassay.report.tables.verdict import findings_table
 
         screen = _common.console()
-        screen.print(corrected_table(corrected, width=screen.width))
+        screen.print(corrected_table(corrected))
         if len(corrected.systems) > 1:
             screen.print()
             screen.print(findings_table(corrected.scores(corrected.estimators[0]).with_findings(*corrected.findings)))

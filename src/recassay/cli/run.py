@@ -115,8 +115,8 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         from rich.text import Text
 
         from recassay.report.content.grids import result_grids
+        from recassay.report.tables.designs import study_table
         from recassay.report.tables.groups import groups_text
-        from recassay.report.tables.study import study_table
         from recassay.report.tables.times import calls_table, times_table
         from recassay.report.tables.verdict import findings_block, verdict_block
         from recassay.results.group_scores import GroupScores

@@ -358,24 +358,24 @@ def _show(
 
         _common.print_json(document(scores, comparison, where))
         return
-    from recassay.report.tables import formats as tables  # imports rich, which JSON does not need
+    from recassay.report.tables import scores as tables  # imports rich, which JSON does not need
+    from recassay.report.tables.verdict import findings_table, verdict_block
 
     if table == "text":
         screen, verdict = _common.console(), None
         if len(scores.systems) > 1:
             from recassay.report.content.grids import grids_of
             from recassay.report.folder.write import verdict_of_scores
-            from recassay.report.tables.verdict import verdict_block
 
             verdict = verdict_of_scores(scores, comparison, where)
             screen.print(verdict_block(verdict, grids_of(scores, comparison)))
-        screen.print(tables.text_table(scores, comparison, width=screen.width))
+        screen.print(tables.text_table(scores, comparison))
         if scores.groups:
             from recassay.report.tables.groups import groups_text
 
             for groups in scores.groups:
                 screen.print(groups_text(groups))
-        screen.print(tables.findings_table(scores, verdict))
+        screen.print(findings_table(scores, verdict))
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)

@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
-from rich import box
-from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from recassay.checks.base import CHECKS
@@ -33,6 +30,8 @@ from recassay.profiles import Profile, profiles
 from recassay.profiles.base import PROFILES
 from recassay.report.departures import Declared, declared, departures_of
 from recassay.report.departures import section as departures_section
+from recassay.report.tables.model import Cell, Column, ResultTable
+from recassay.report.tables.terminal import Terminal, words
 from recassay.shown import Displayable
 
 
@@ -307,22 +306,20 @@ def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     ``kind`` is what is listed, such as ``metrics``, and ``rows`` are the entries. There is a column for the source if
     an entry is not from recassay.
     """
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
     columns |= {"designs": ("design", "parameters"), "formats": ("format", "suffixes of its own")}
     columns |= {kind: (named.registry.noun, named.column) for kind, named in NAMED.items()}
-    longest = max((cell_len(row.name) for row in rows), default=0)
-    table.add_column(columns[kind][0], no_wrap=True, min_width=longest, style="bold")
-    table.add_column(columns[kind][1], max_width=GROUP_WIDTH)
-    table.add_column("what it is")
+    name, group = columns[kind]
+    headings = [Column(name, "name"), Column(group, "name", GROUP_WIDTH), Column("what it is", "name")]
     elsewhere = any(row.source != OWN for row in rows)
-    if elsewhere:
-        table.add_column("from")
-    for row in rows:
-        table.add_row(Text(row.name), Text(row.group), Text(row.title), *([Text(row.source)] if elsewhere else []))
+    lines = [
+        (Cell(row.name, "bold"), Cell(row.group), Cell(row.title), *([Cell(row.source)] if elsewhere else []))
+        for row in rows
+    ]
+    table = ResultTable((*headings, *([Column("from", "name")] if elsewhere else [])), tuple(lines), gap=3)
     more = [Text(f"\n{len(rows)} {kind}. More on one: recassay explain NAME", style="dim")]
-    failed = [f"Not loaded: {point}: {why}" for point, why in broken(kind).items()]
-    return Group(table, *more, *map(Text, failed))
+    failed = [words(f"Not loaded: {point}: {why}") for point, why in broken(kind).items()]
+    return Group(Terminal(table), *more, *failed)
 
 
 def broken(kind: str) -> Mapping[str, str]:
@@ -340,11 +337,11 @@ def explanation_text(page: Explanation) -> RenderableType:
     for heading, text in page.sections.items():
         parts += [Text(heading, style="bold"), Padding(Text(text.replace("``", "")), (0, 0, 1, 2))]
     if page.parameters:
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for column in ("parameter", "default", "choices"):
-            table.add_column(column)
-        for one in page.parameters:
-            table.add_row(one["name"], Text(repr(one["default"])), Text(", ".join(one["choices"])))
+        columns = tuple(Column(heading, "name") for heading in ("parameter", "default", "choices"))
+        rows = tuple(
+            (Cell(one["name"]), Cell(repr(one["default"])), Cell(", ".join(one["choices"]))) for one in page.parameters
+        )
+        table = Terminal(ResultTable(columns, rows, gap=3))
         parts += [Text("Parameters", style="bold"), Padding(table, (0, 0, 1, 2))]
     for key, value in page.facts.items():
         if isinstance(value, Mapping):

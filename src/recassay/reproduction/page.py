@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.errors import printable
-from recassay.report.tables.text import bare_table
+from recassay.report.tables.model import Cell, Column, ResultTable
+from recassay.report.tables.terminal import Terminal
 from recassay.reproduction.paper import WORDS, Case, ClaimVerdict, PaperClaim
 from recassay.reproduction.run import Reproduction
 
@@ -17,16 +17,13 @@ MOST_CASES = 16  # that the page lists of one claim
 
 def verdicts_text(found: Reproduction) -> RenderableType:
     """Return the verdict on every claim with our number and the paper's, for a terminal."""
-    table = bare_table()
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("claim")
-    table.add_column("ours", justify="right", no_wrap=True)
-    table.add_column("paper", justify="right")
+    rows = []
     for one in found.verdicts:
         claim = found.file.paper.claims[one.name]
         added = " (added to the paper's claims)" if claim.added else ""
-        table.add_row(one.word, printable(claim.claim) + added, ours(one), printable(_paper(claim)))
-    parts: list[RenderableType] = [Text(printable(found.file.paper.title), style="bold"), table]
+        rows.append(tuple(map(Cell, (one.word, claim.claim + added, ours(one), _paper(claim)))))
+    columns = (Column("verdict", "name"), Column("claim", "name"), Column("ours"), Column("paper"))
+    parts: list[RenderableType] = [Terminal(ResultTable(columns, tuple(rows), found.file.paper.title))]
     if found.lock["quick"]:
         parts.append(Text("These numbers are of generated data: they show that everything works, and nothing else."))
     return Group(*parts)

@@ -7,7 +7,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.synthetic.tastes import log
-from recassay.report.tables.formats import to_markdown
+from recassay.report.tables.scores import to_markdown
 
 USERS = [f"u{n}" for n in range(12)]
 TRUTH = {user: ["i3", "i70"] for user in USERS}

@@ -7,7 +7,6 @@ import pytest
 
 import recassay as ra
 from recassay.data.synthetic.tastes import item_features, log
-from recassay.report.figures.spark import sparkline
 
 LOG = log(users=80, items=60, events=1500, seed=1)
 FOLD = ra.split.global_time(quantile=0.8)(LOG)[0]
@@ -79,8 +78,3 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
     runs = {f"system {at}": RUN for at in range(30)}
     text = repr(ra.score(runs, FOLD, "hit@1", interval=None))
     assert text.endswith("... 6 more rows: .summary()")
-
-
-def test_a_sparkline_reaches_from_edge_to_edge():
-    assert "M0 21L80 1L160 21" in sparkline([0.0, 2.0, 0.0])
-    assert sparkline([0.0, 2.0], bars=True).count("<rect") == 2

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 PLACE = ("dataset", "split", "protocol", "seed")
+LISTS = "lists"  # the design of ranked lists as given
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Grid:
     designs: tuple[str, ...]
     rows: Mapping[tuple[str, str], Row]  # by system and design
     pairs: Mapping[tuple[str, str, str], Row]  # comparisons, by design and the two systems
+    base: str | None = None  # the baseline of the comparisons, if it is known
 
     @cached_property
     def higher_is_better(self) -> bool | None:
@@ -83,6 +86,14 @@ class Grid:
         ranked = self.ranked(design)
         return [system for system in ranked if self.value(system, design) == self.value(ranked[0], design)]
 
+    def second(self, design: str) -> list[str]:
+        """Return the systems with the best mean below that of the best; none if there are fewer than three systems."""
+        best = self.best(design)
+        others = [system for system in self.ranked(design) if system not in best]
+        if not best or len(self.systems) < 3:
+            return []
+        return [system for system in others if self.value(system, design) == self.value(others[0], design)]
+
     def versus(self, design: str, a: str, b: str) -> Row | None:
         """Return the comparison of two systems as ``a`` minus ``b``; None if they were not compared."""
         pair = self.pairs.get((design, a, b))
@@ -91,7 +102,9 @@ class Grid:
         return pair
 
     def baseline(self, design: str) -> str | None:
-        """Return the system that is in each of two or more comparisons under a design; None if there is none."""
+        """Return the baseline, or else the system that is in each of two or more comparisons; None if there is none."""
+        if self.base is not None:
+            return self.base
         pairs = [{a, b} for under, a, b in self.pairs if under == design]
         shared = set.intersection(*pairs) if len(pairs) > 1 else set[str]()
         return next(iter(shared), None)
@@ -149,7 +162,7 @@ class ResultGrids:
     comparisons: tuple[Row, ...] = field(default=())
 
 
-def result_grids(rows: Iterable[Row], comparisons: Iterable[Row]) -> list[ResultGrids]:
+def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str | None = None) -> list[ResultGrids]:
     """Return the rows and comparisons of a summary grouped by data set, split, protocol and seed, in row order.
 
     >>> row = {"dataset": "ml", "split": "s", "design": "lists", "system": "pop", "metric": "ndcg@5", "mean": 0.25}
@@ -157,37 +170,41 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row]) -> list[Result
     >>> results.grids[0].ranked("lists"), results.grids[0].means("lists")
     (['pop'], [0.25])
     """
+    by_place, compared = (_grouped(table, lambda row: tuple(map(row.get, PLACE))) for table in (rows, comparisons))
+    return [_results_at(place, group, compared.get(place, []), baseline) for place, group in by_place.items()]
+
+
+def _grouped(rows: Iterable[Row], key: Callable[[Row], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Row]]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(_place(row), []).append(row)
-    compared: dict[tuple[Any, ...], list[Row]] = {}
-    for row in comparisons:
-        compared.setdefault(_place(row), []).append(row)
-    return [_results_at(place, group, compared.get(place, [])) for place, group in groups.items()]
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
     """Return the scores of a call, in one place, as tables of systems by designs."""
-    rows = [{"system": row.system, "metric": row.metric, **row.to_dict()} for row in scores.rows]
-    return result_grids(rows, comparison.to_dicts() if comparison else ())
+    names = ("system", "metric", "mean", "low", "high", "higher_is_better")
+    rows = [{**row.to_dict(), **{name: getattr(row, name) for name in names}} for row in scores.rows]
+    if comparison is None:
+        return result_grids(rows, ())
+    return result_grids(rows, map(dataclasses.asdict, comparison.rows), comparison.baseline)
 
 
-def _results_at(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row]) -> ResultGrids:
+def _results_at(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row], baseline: str | None) -> ResultGrids:
     whole = [row for row in rows if row.get("fold", "all") == "all"]
     folds = [row for row in rows if row.get("fold", "all") != "all"]
     if len({row["fold"] for row in folds}) == 1 and whole:
         folds = []  # a single fold repeats the rows over all folds
     metrics = dict.fromkeys(row["metric"] for row in whole)
-    return ResultGrids(
-        place, tuple(_grid(metric, whole, comparisons) for metric in metrics), tuple(folds), tuple(comparisons)
-    )
+    grids = tuple(_grid(metric, whole, comparisons, baseline) for metric in metrics)
+    return ResultGrids(place, grids, tuple(folds), tuple(comparisons))
 
 
-def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
+def _grid(metric: str, rows: list[Row], comparisons: list[Row], baseline: str | None) -> Grid:
     chosen = {(row["system"], design_of(row)): row for row in rows if row["metric"] == metric}
     pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
     systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
-    return Grid(metric, systems, designs, chosen, pairs)
+    return Grid(metric, systems, designs, chosen, pairs, baseline)
 
 
 def notes(grid: Grid) -> str:
@@ -214,14 +231,10 @@ def _is_uncut(metric: str) -> bool:
         return False
 
 
-def _place(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in PLACE)
-
-
 def design_of(row: Row) -> str:
     """Return the design of a row; ``lists`` (ranked lists as given) if the row names none."""
-    design = row.get("design") or "lists"
-    return "lists" if design == "given" else str(design)
+    design = row.get("design") or LISTS
+    return LISTS if design == "given" else str(design)
 
 
 def real(value: Any) -> float:

@@ -21,6 +21,7 @@ from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
 
+DIGITS = 4  # decimals of means
 NOTHING = "–"
 UNDEFINED = "undefined"
 
@@ -49,7 +50,7 @@ CORRECTIONS = {
 }
 
 
-def number(value: float, digits: int) -> str:
+def number(value: float, digits: int = DIGITS) -> str:
     """Return a mean as text with a fixed number of decimals.
 
     >>> number(0.26734, 4), number(float("nan"), 4), number(-0.00001, 4), number(float("inf"), 4)
@@ -60,7 +61,7 @@ def number(value: float, digits: int) -> str:
     return UNDEFINED if math.isnan(value) else f"{value:z.{digits}f}"
 
 
-def difference(value: float, digits: int) -> str:
+def difference(value: float, digits: int = DIGITS) -> str:
     """Return a difference as text, always with its sign.
 
     >>> difference(-0.01234, 4), difference(0.5, 2), difference(0.0, 2)
@@ -72,7 +73,7 @@ def difference(value: float, digits: int) -> str:
     return text if not math.isinf(value) and float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
 
 
-def interval(low: float, high: float, digits: int) -> str:
+def interval(low: float, high: float, digits: int = DIGITS) -> str:
     """Return an interval as text; a dash if a bound is undefined.
 
     >>> interval(0.25, 0.3, 2), interval(float("nan"), float("nan"), 2), interval(-0.1, 0.2, 1)
@@ -181,9 +182,18 @@ def data_notes(known: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     return " ".join(f"{what} {', '.join(metrics)}: {text}." for (what, text), metrics in by_note.items())
 
 
+def percent(level: float) -> str:
+    """Return a level of confidence as text in percent.
+
+    >>> percent(0.95)
+    '95 %'
+    """
+    return f"{100 * level:.4g} %"
+
+
 def level(scores: Scores) -> str:
     """Return the level of the intervals as text in percent."""
-    return f"{100 * scores.settings.get('interval', {}).get('level', 0.95):.4g} %"
+    return percent(scores.settings.get("interval", {}).get("level", 0.95))
 
 
 def method(scores: Scores, comparison: Comparison | None) -> str:

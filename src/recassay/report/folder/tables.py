@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,13 +10,10 @@ import polars as pl
 
 from recassay.comparison.compare import Comparison
 from recassay.comparison.compare import Row as Pair
-from recassay.errors import printable
-from recassay.report.content.csv_text import cell
 from recassay.report.content.grids import PLACE, ResultGrids, Row, design_of, real, result_grids
 from recassay.report.folder.read import ResultFolder
-from recassay.report.tables.csv import HEADINGS
-from recassay.report.tables.latex import to_latex
-from recassay.report.tables.markdown import to_markdown
+from recassay.report.tables.formats import csv_rows, paper
+from recassay.report.tables.scores import CSV_HEADINGS, paper_tables
 from recassay.results.scores import Scores, Summary
 
 
@@ -28,26 +23,12 @@ def tables(folder: ResultFolder, form: str) -> str:
     Markdown and LaTeX have a heading and a table per data set, split, design and seed; CSV has all rows in one table.
     """
     if form == "csv":
-        return _csv(folder)
-    write, heading = (to_latex, "% {}\n") if form == "latex" else (to_markdown, "## {}\n\n")
-    settings = list(parts(folder))
-    texts = [
-        (heading.format(printable(part.heading)) if len(settings) > 1 and part.heading else "")
-        + write(part.scores, part.comparison)
-        for part in settings
-        if part.scores.rows
-    ]
-    return "\n".join(texts)
-
-
-def _csv(folder: ResultFolder) -> str:
-    names = [*PLACE, "design", "fold", *HEADINGS]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for row in folder.rows:
-        writer.writerow("" if row.get(name) is None else cell(row[name]) for name in names)
-    return text.getvalue()
+        return csv_rows(folder.rows, [*PLACE, "design", "fold", *CSV_HEADINGS])
+    settings = [part for part in parts(folder) if part.scores.rows]
+    several = len(list(parts(folder))) > 1
+    return paper(
+        form, [(part.heading if several else "", paper_tables(part.scores, part.comparison)) for part in settings]
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,71 +1,116 @@
-"""Tables of comparisons for a terminal: pairs, ranks across data sets, agreement of orders, users needed."""
+"""Comparisons for a terminal: pairs, leads, ranks across data sets, agreement of orders, users needed, Sudden Death."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from recassay.checks.base import format_count
 from recassay.comparison.across import Across, MeanRanks
-from recassay.comparison.compare import Comparison, Row
-from recassay.comparison.consistency import Consistency, OrderSwap
+from recassay.comparison.compare import Comparison
+from recassay.comparison.consistency import Consistency
 from recassay.comparison.power import Power
-from recassay.errors import printable
+from recassay.comparison.sudden_death import SuddenDeath
+from recassay.comparison.verdict import Verdict
 from recassay.report.content import wording
-from recassay.report.tables.shrinking import ShrinkingTable
-from recassay.report.tables.text import bare_table
+from recassay.report.content.places import place_names
+from recassay.report.tables.model import (
+    DIFFERENCE,
+    SYSTEM_WIDTH,
+    Cell,
+    Column,
+    Field,
+    P,
+    ResultTable,
+    Row,
+    count,
+    interval,
+    name,
+    share,
+    system,
+    table,
+)
+from recassay.report.tables.terminal import Terminal, words
 from recassay.stats.over_datasets import Friedman
 
-SYSTEM_WIDTH = 24
 EFFECTS = {"rank_biserial": "rank-biserial"}
-MAX_ROWS = 12  # of the tables of agreement and of swaps
+MAX_ROWS = 12  # of the tables of agreement, of swaps and of leads
+PAIR = (system("a", "system"), system("b", "against"))
 
 
-def pairs_table(comparison: Comparison, title: str = "", *, digits: int = 4) -> RenderableType:
+def dim_unless_significant(row: Row) -> str:
+    """Return the style of the numbers of a row."""
+    return "" if row["significant"] else "dim"
+
+
+def pairs_table(comparison: Comparison, title: str = "") -> ResultTable:
     """Return a table with a row per metric and pair: difference, interval, adjusted p, effect size, users."""
-    effect = EFFECTS.get(comparison.effect, comparison.effect)
-    numbers = ("difference", f"{100 * comparison.level:.4g} % interval", "p", effect, "n")
-    rows: list[tuple[Text, ...]] = []
-    for metric, group in itertools.groupby(comparison.rows, key=lambda row: row.metric):
-        rows += [()] if rows else []
-        rows += [(_name("" if line else metric), *_pair_cells(row, digits)) for line, row in enumerate(group)]
-    head = [Text(title, style="bold")] if title else []
-    table = ShrinkingTable(("metric", "system", "against"), numbers, tuple(rows))
-    return Group(*head, table, *_notes(comparison), Text())
-
-
-def _pair_cells(row: Row, digits: int) -> Iterator[Text]:
-    style = "" if row.significant else "dim"
-    yield _system(row.a)
-    yield _system(row.b)
-    cells = (
-        wording.difference(row.difference, digits),
-        wording.interval(row.low, row.high, digits),
-        wording.p_value(row.p_adjusted),
-        wording.difference(row.effect, 2),
-        f"{row.n:,}",
+    effect = Field(
+        "effect", EFFECTS.get(comparison.effect, comparison.effect), lambda value: wording.difference(value, 2)
     )
-    yield from (Text(cell, style=style) for cell in cells)
+    fields = (name("metric"), *PAIR, DIFFERENCE, interval(comparison.level), P, effect, count("n"))
+    return table(map(asdict, comparison.rows), fields, dim_unless_significant, grouped=True, title=title)
 
 
-def comparison_note(comparison: Comparison) -> Text:
-    """Return a note on the test, the correction and the interval of a table of pairs."""
-    used = wording.test_phrase(comparison)
-    text = f"{used[:1].upper()}{used[1:]}; bootstrap interval of the difference. Dim rows are not significant."
-    return Text(text, style="dim")
-
-
-def _notes(comparison: Comparison) -> Iterator[Text]:
+def pairs_text(comparison: Comparison, title: str = "") -> RenderableType:
+    """Return the table of pairs with notes on users that were dropped and on tests that were not exact."""
+    parts: list[RenderableType] = [Terminal(pairs_table(comparison, title))]
     dropped = max((row.dropped for row in comparison.rows), default=0)
     if dropped:
         note = f"Each pair excludes users without a value for one of its systems, up to {dropped:,} users."
-        yield Text(note, style="dim")
+        parts.append(words(note, "dim"))
     for note in dict.fromkeys(row.note for row in comparison.rows if row.note):
-        yield Text(f"{note[0].upper()}{note[1:]}.", style="yellow")
+        parts.append(words(f"{note[0].upper()}{note[1:]}.", "warning"))
+    return Group(*parts, Text())
+
+
+def comparison_note(comparison: Comparison) -> str:
+    """Return a note on the test, the correction and the interval of a table of pairs."""
+    used = wording.test_phrase(comparison)
+    return f"{used[:1].upper()}{used[1:]}; bootstrap interval of the difference. Dim rows are not significant."
+
+
+def leads_table(verdict: Verdict) -> ResultTable:
+    """Return a line per lead: the best system by a metric, the second, and their difference with its test.
+
+    Leads by the main metric come first, then those by other metrics and designs, as many as a screen holds. There is no
+    column for what all lines share: the metric, or the data set, split and so on.
+    """
+    leads = [*verdict.leads, *verdict.others][:MAX_ROWS]
+    names = place_names(dict.fromkeys(lead.place for lead in leads))
+    rows = [
+        {
+            **vars(lead), "place": names[lead.place], "difference": lead.difference if lead.tested else None,
+            "p": wording.p_value(lead.p) if lead.tested else "not tested",
+        }
+        for lead in leads
+    ]  # fmt: skip
+    fields = [
+        *([system("place", "setting")] if len(names) > 1 else []),
+        *([name("metric")] if len({lead.metric for lead in leads}) > 1 else []),
+        system("leader", "best"), system("runner_up", "runner-up"), Field("difference", "lead", wording.difference),
+        interval(verdict.level, "difference_low difference_high"),
+        Field("p", "p", str),
+    ]  # fmt: skip
+    return table(rows, fields, dim_unless_significant)
+
+
+def leads_note(verdict: Verdict) -> str:
+    """Return a note on how leads (best system minus second) were tested: test, correction of p, and interval."""
+    tested = next((lead for lead in verdict.leads if lead.tested), None)
+    if tested is None:
+        return "No lead was tested."
+    test = wording.TESTS.get(tested.test, f"{tested.test} test")
+    adjusted = "p uncorrected" if tested.correction == "none" else wording.CORRECTIONS[tested.correction]
+    return (
+        f"{test[0].upper()}{test[1:]}, {adjusted} over all pairs of systems by one metric; bootstrap interval of the "
+        "difference. Dim rows are not significant."
+    )
 
 
 def across_tables(across: Across) -> RenderableType:
@@ -74,14 +119,19 @@ def across_tables(across: Across) -> RenderableType:
     Bars join systems that Nemenyi's test does not separate.
     """
     parts: list[RenderableType] = []
+    fields = (*PAIR, Field("rank_difference", "rank difference", "{:.2f}".format), Field("p", "p", wording.p_value))
+    shares = (share("better"), share("equivalent", "same"), share("worse"))
     for ranking in across.rankings:
-        parts += [*_ranking(ranking, across), Text()]
+        parts += [*_ranks(ranking, across), Text(), Terminal(table(map(asdict, ranking.pairs), (*fields, *shares)))]
+        if ranking.left_out:
+            parts.append(words(f"Left out because they are not on every {across.over}: {', '.join(ranking.left_out)}."))
+        parts.append(Text())
     note = (
         f"Systems joined by a bar do not differ significantly at {1 - across.level:.4g} (Nemenyi test). Better, same, "
         "worse: probabilities from the Bayesian signed-rank test that the first system is better by more than "
         f"{across.rope:g}, differs by at most {across.rope:g}, or is worse by more."
     )
-    return Group(*parts, Text(note, style="dim"), *_warning(across), Text())
+    return Group(*parts, words(note, "dim"), *_warning(across), Text())
 
 
 def across_summary(across: Across, metric: str) -> RenderableType:
@@ -95,34 +145,20 @@ def across_summary(across: Across, metric: str) -> RenderableType:
 
 def _warning(across: Across) -> Iterator[Text]:
     if across.over != "dataset":
-        yield Text(
-            f"{across.over.capitalize()}s of the same data are not independent blocks: use the ranks, not the tests.",
-            style="yellow",
-        )
-
-
-def _ranking(ranking: MeanRanks, across: Across) -> Iterator[RenderableType]:
-    yield from _ranks(ranking, across)
-    yield Text()
-    yield _probabilities(ranking)
-    if ranking.left_out:
-        absent = ", ".join(map(printable, ranking.left_out))
-        yield Text(f"Left out because they are not on every {across.over}: {absent}.")
+        over = f"{across.over.capitalize()}s of the same data are not independent blocks"
+        yield words(f"{over}: use the ranks, not the tests.", "warning")
 
 
 def _ranks(ranking: MeanRanks, across: Across) -> Iterator[RenderableType]:
-    name = printable(ranking.name)
-    yield Text(f"Across {len(ranking.blocks)} {across.over}s: {name}", style="bold")
+    yield words(f"Across {len(ranking.blocks)} {across.over}s: {ranking.name}", "bold")
     if ranking.test is not None:
         yield Text(_friedman(ranking.test))
     yield Text()
-    table = bare_table()
-    table.add_column("rank", justify="right")
-    table.add_column("system", no_wrap=True)
-    table.add_column("")
-    for system, rank in zip(ranking.systems, ranking.mean_ranks, strict=True):
-        table.add_row(f"{rank:.2f}", _system(system), Text(bars(ranking.groups, system)))
-    yield table
+    rows = tuple(
+        (Cell(f"{rank:.2f}"), Cell(system), Cell(bars(ranking.groups, system)))
+        for system, rank in zip(ranking.systems, ranking.mean_ranks, strict=True)
+    )
+    yield Terminal(ResultTable((Column("rank"), Column("system", "system", SYSTEM_WIDTH), Column("", "name")), rows))
 
 
 def _friedman(test: Friedman) -> str:
@@ -146,95 +182,103 @@ def bars(groups: Sequence[Sequence[str]], system: str) -> str:
     return " ".join("│" if system in group else " " for group in groups)
 
 
-def _probabilities(ranking: MeanRanks) -> RenderableType:
-    rows = []
-    for pair in ranking.pairs:
-        probabilities = (f"{100 * probability:.1f} %" for probability in (pair.better, pair.equivalent, pair.worse))
-        p = wording.NOTHING if pair.p is None else wording.p_value(pair.p)
-        numbers = map(Text, (f"{pair.rank_difference:.2f}", p, *probabilities))
-        rows.append((_system(pair.a), _system(pair.b), *numbers))
-    return ShrinkingTable(("system", "against"), ("rank difference", "p", "better", "same", "worse"), tuple(rows))
-
-
 def consistency_tables(consistency: Consistency) -> RenderableType:
     """Return a table of how far the orders of systems in two settings agree, and one of the pairs that swap places.
 
     The first table has a row per pair of settings, with the lowest agreement first.
     """
-    rows = sorted(consistency.rows, key=lambda row: (row.tau, row.low))
-    table = bare_table()
-    for heading in ("axis", "first", "second", "setting"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("tau-b", f"{100 * consistency.level:.4g} % interval", "swaps", "certain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows[:MAX_ROWS]:
-        between = wording.interval(row.low, row.high, 2)
-        names = map(_name, (row.along, row.a, row.b, row.setting))
-        table.add_row(*names, wording.number(row.tau, 3), between, str(row.swaps), str(row.sure))
-    title = Text("Agreement of system orders", style="bold")
-    parts: list[RenderableType] = [title, table, *_more(rows, "rows")]
-    swaps = sorted(consistency.swaps, key=lambda swap: -swap.share)
+    rows = sorted(map(asdict, consistency.rows), key=lambda row: (row["tau"], row["low"]))
+    fields = (
+        name("along", "axis"), name("a", "first"), name("b", "second"), name("setting"),
+        Field("tau", "tau-b", lambda value: wording.number(value, 3)),
+        Field("low high", interval(consistency.level).heading, lambda low, high: wording.interval(low, high, 2)),
+        count("swaps"), count("sure", "certain"),
+    )  # fmt: skip
+    parts: list[RenderableType] = [
+        Terminal(table(rows[:MAX_ROWS], fields, title="Agreement of system orders")),
+        *_more(rows, "rows"),
+    ]
+    swaps = sorted(map(asdict, consistency.swaps), key=lambda swap: -swap["share"])
     if swaps:
-        parts += [Text(), _swaps_table(swaps[:MAX_ROWS]), *_more(swaps, "swaps")]
+        fields = (
+            name("ahead", "leader"), name("behind", "second"), name("a", "under"), name("b", "reversed under"),
+            name("setting"), Field("lead_a", "lead", wording.difference),
+            Field("lead_b", "reversed", wording.difference), share("share", "in resamples", 0),
+        )  # fmt: skip
+        parts += [Text(), Terminal(table(swaps[:MAX_ROWS], fields)), *_more(swaps, "swaps")]
     note = (
         f"Kendall's tau-b of the two orders, with its interval over {consistency.resamples:,} resamples of users. A "
-        f"swap is certain if both leads occur in {100 * consistency.level:.4g} % of the resamples."
+        f"swap is certain if both leads occur in {wording.percent(consistency.level)} of the resamples."
     )
-    return Group(*parts, Text(), Text(note, style="dim"), Text())
+    return Group(*parts, Text(), words(note, "dim"), Text())
 
 
 def consistency_summary(consistency: Consistency) -> RenderableType:
     """Return a sentence on the agreement of orders of systems: lowest Kendall's tau-b, number of certain swaps."""
     least = min(consistency.rows, key=lambda row: row.tau)
-    sure, count = sum(row.sure for row in consistency.rows), len(consistency.rows)
-    pair = f"{printable(str(least.a))} and {printable(str(least.b))}"
+    sure, rows = sum(row.sure for row in consistency.rows), len(consistency.rows)
     text = (
-        f"Agreement of system orders: {count:,} {'pair' if count == 1 else 'pairs'} of orders, lowest Kendall's tau-b "
-        f"{wording.number(least.tau, 3)} ({least.along}: {pair}), {sure:,} certain {'swap' if sure == 1 else 'swaps'}."
+        f"Agreement of system orders: {format_count(rows, 'pair')} of orders, lowest Kendall's tau-b "
+        f"{wording.number(least.tau, 3)} ({least.along}: {least.a} and {least.b}), "
+        f"{format_count(sure, 'certain swap')}."
     )
-    return Group(Text(text), Text())
-
-
-def _swaps_table(swaps: Iterable[OrderSwap]) -> Table:
-    table = bare_table()
-    for heading in ("leader", "second", "under", "reversed under", "setting"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("lead", "reversed", "in resamples"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for swap in swaps:
-        names = map(_name, (swap.ahead, swap.behind, swap.a, swap.b, swap.setting))
-        leads = (wording.difference(lead, 4) for lead in (swap.lead_a, swap.lead_b))
-        table.add_row(*names, *leads, f"{100 * swap.share:.0f} %")
-    return table
+    return Group(words(text), Text())
 
 
 def _more(rows: Sequence[object], what: str) -> Iterator[Text]:
     if len(rows) > MAX_ROWS:
-        yield Text(f"{len(rows) - MAX_ROWS:,} more {what}: --json or -o lists all", style="dim")
+        yield words(f"{len(rows) - MAX_ROWS:,} more {what}: --json or -o lists all", "dim")
 
 
-def power_table(power: Power, title: str = "", *, digits: int = 4) -> RenderableType:
+def power_table(power: Power, title: str = "") -> RenderableType:
     """Return a table with a row per pair of systems: how many users are needed, and what the given users can detect.
 
     The last column is the smallest difference that the given users can detect.
     """
-    rows = []
-    for row in power.rows:
-        needed = wording.NOTHING if row.users is None else f"{row.users:,}"
-        verdict = Text("enough", style="green") if row.enough else Text("too few", style="yellow")
-        goal = wording.difference(row.difference, digits) if power.observed else wording.number(row.wanted, digits)
-        numbers = map(Text, (goal, wording.number(row.sd, digits), f"{row.n:,}", needed))
-        last = Text(wording.number(row.detectable, digits))
-        rows.append((_name(row.metric), _system(row.a), _system(row.b), *numbers, verdict, last))
-    headings = ("observed" if power.observed else "target", "sd", "users", "needed", "", "detectable")
-    table = ShrinkingTable(("metric", "system", "against"), headings, tuple(rows))
-    name = f"Users needed{f': {title}' if title else ''}"
-    return Group(Text(name, style="bold"), table, Text(), Text(power.assumptions, style="dim"), Text())
+    goal = Field("difference", "observed", wording.difference) if power.observed else Field("wanted", "target")
+    enough = Field("enough", "", lambda enough: "enough" if enough else "too few")
+    fields = (name("metric"), *PAIR, goal, Field("sd", "sd"), count("n", "users"), count("users", "needed"), enough)
+    name_of = f"Users needed{f': {title}' if title else ''}"
+    made = table(map(asdict, power.rows), (*fields, Field("detectable", "detectable")), title=name_of)
+    return Group(Terminal(made), Text(), words(power.assumptions, "dim"), Text())
 
 
-def _name(text: str) -> Text:
-    return Text(printable(text))
+def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
+    """Return a table of the shares of users that each system wins, by cut-off, and a table of pairs of systems.
+
+    The second is at the deepest cut-off; it is left out for a single system.
+    """
+    note = (
+        f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has a "
+        "relevant item at a better rank. Outright: none has one at the same rank either. Hit: the system's own list "
+        f"has one. Another competitor would change the shares won. {_settings(contest)}"
+    )
+    head = f"Sudden death: {title}"
+    if not contest.n:
+        nobody = f"Nobody can be won: no user has a relevant item. {_settings(contest)}"
+        return Group(words(head, "bold"), words(nobody), Text())
+    between = Field("low high", interval(contest.confidence.level).heading, _percents)
+    won = (share("sudden_death", "won"), between, share("outright"), share("hit"))
+    shares = table(contest.summary().to_dicts(), (system(), count("at", "cut-off"), *won), title=head)
+    parts: list[RenderableType] = [Terminal(shares), Text(), words(note, "dim"), Text()]
+    if len(contest.competitors) > 1:
+        pairs = set(itertools.combinations(contest.competitors, 2))
+        rows = [row for row in contest.duels().to_dicts() if (row["system"], row["against"]) in pairs]
+        fields = (system(), system("against", "against"), *map(share, ("wins", "losses", "together", "neither")))
+        parts += [Terminal(table(rows, fields, title=f"Duels within {contest.deepest} ranks")), Text()]
+    return Group(*parts)
 
 
-def _system(name: str) -> Text:
-    return Text(wording.shorten(printable(name), SYSTEM_WIDTH))
+def _percents(low: float, high: float) -> str:
+    return wording.NOTHING if math.isnan(low) else f"{100 * low:.1f}–{100 * high:.1f} %"
+
+
+def _settings(contest: SuddenDeath) -> str:
+    """Return a sentence with the rules of the contest that are not the defaults.
+
+    It also has the smallest gain that makes an item relevant.
+    """
+    rules = contest.rules
+    stated = [f"ties {rules.ties}" if rules.ties != "share" else "", "all users" if rules.users == "all" else ""]
+    stated += ["the printed loop" if rules.loop == "printed" else "", f"relevant from {rules.relevant_from:g}"]
+    return f"Rules: {', '.join(filter(None, stated))}."

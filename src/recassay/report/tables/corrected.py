@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import polars as pl
-from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.errors import printable
 from recassay.report.content import wording
-from recassay.report.tables.text import GAP, bare_table
+from recassay.report.tables.model import Field, count, name, system, table
+from recassay.report.tables.terminal import Terminal, words
 from recassay.sampled.corrected import CorrectedMetrics
 
-NAMES = ("metric", "estimator", "system")
-SYSTEM_WIDTH = (12, 24)  # of a long name: desired minimum, and maximum
 
+def corrected_table(corrected: CorrectedMetrics) -> RenderableType:
+    """Return a row per metric, estimator and system: estimate, interval, sampled mean, number of users.
 
-def corrected_table(corrected: CorrectedMetrics, *, width: int, digits: int = 4) -> RenderableType:
-    """Return a row per metric, estimator and system: estimate, interval if it fits, sampled mean, number of users.
-
-    >>> from rich.console import Console
+    >>> from recassay.report.tables.terminal import printed
     >>> from recassay.sampled.corrections import correct
     >>> corrected = correct([1, 1, 2, 5, 9, 40], pool=1_000, sample=99, metrics="mrr", interval=None)
-    >>> Console(width=112).print(corrected_table(corrected, width=112))
+    >>> print(printed(corrected_table(corrected), width=112))
     metric  estimator                  system    mean  sampled  n
     ─────────────────────────────────────────────────────────────
     mrr     bias_variance              run     0.1505   0.4727  6
@@ -33,64 +27,17 @@ def corrected_table(corrected: CorrectedMetrics, *, width: int, digits: int = 4)
     Estimates for the full ranking of 1,000 candidates, from ranks among 99 candidates sampled without replacement.
     """
     bounded = any(corrected.means["low"].is_not_nan())
-    columns = _fitted(_columns(corrected, bounded, digits), width)
-    if bounded and _room(columns, width) < 0:
-        bounded = False
-        columns = _fitted(_columns(corrected, bounded, digits), width)
-    table = bare_table()
-    for heading in columns:
-        if heading in NAMES:
-            table.add_column(heading, overflow="fold")
-        else:
-            table.add_column(heading, justify="right", no_wrap=True, min_width=_width(heading, columns[heading]))
-    rows = list(zip(*columns.values(), strict=True))
-    for metric, group in groupby(rows, lambda row: row[0]):
-        if metric != rows[0][0]:
-            table.add_row()
-        previous: tuple[str, ...] = ()
-        for row in group:  # a name that repeats the row above is left out
-            names = ("" if row[:upto] == previous[:upto] else row[upto - 1] for upto in (1, 2))
-            table.add_row(*map(Text, (*names, *row[2:])))
-            previous = row
-    return Group(table, Text(), Text(_notes(corrected, bounded), style="dim"))
+    between = Field("low high", f"{_level(corrected)} interval", wording.interval)
+    fields = (
+        name("metric"), name("estimator"), system(), Field("mean", "mean"), *([between] if bounded else []),
+        Field("sampled", "sampled"), count("n"),
+    )  # fmt: skip
+    made = table(corrected.means.to_dicts(), fields, grouped=True)
+    return Group(Terminal(made), Text(), words(_notes(corrected, bounded), "dim"))
 
 
-def _columns(corrected: CorrectedMetrics, bounded: bool, digits: int) -> dict[str, list[str]]:
-    """Return the cells of each column as text, by heading; intervals are included if ``bounded``."""
-    rows = corrected.means.to_dicts()
-    level = wording.level(corrected.scores(corrected.estimators[0]))
-    intervals = {f"{level} interval": [wording.interval(row["low"], row["high"], digits) for row in rows]}
-    return {
-        "metric": [row["metric"] for row in rows],
-        "estimator": [row["estimator"] for row in rows],
-        "system": [wording.shorten(printable(row["system"]), SYSTEM_WIDTH[1]) for row in rows],
-        "mean": [wording.number(row["mean"], digits) for row in rows],
-        **(intervals if bounded else {}),
-        "sampled": [wording.number(row["sampled"], digits) for row in rows],
-        "n": [f"{row['n']:,}" for row in rows],
-    }
-
-
-def _fitted(columns: dict[str, list[str]], width: int) -> dict[str, list[str]]:
-    """Return columns that fit the width if possible: system names are shortened, then estimators wrapped."""
-    for wrapped in (False, True):
-        if wrapped:
-            columns = columns | {"estimator": [name.replace("(", "\n(", 1) for name in columns["estimator"]]}
-        system, room = _width("system", columns["system"]), _room(columns, width)
-        longest = max(system + min(room, 0), min(system, SYSTEM_WIDTH[0]))
-        fitted = columns | {"system": [wording.shorten(name, longest) for name in columns["system"]]}
-        if _room(fitted, width) >= 0:
-            break
-    return fitted
-
-
-def _room(columns: dict[str, list[str]], width: int) -> int:
-    """Return the width of the terminal that the columns leave; it is negative if they do not fit."""
-    return width - sum(_width(heading, cells) for heading, cells in columns.items()) - GAP * (len(columns) - 1)
-
-
-def _width(heading: str, cells: list[str]) -> int:
-    return max(cell_len(line) for cell in (heading, *cells) for line in cell.split("\n"))
+def _level(corrected: CorrectedMetrics) -> str:
+    return wording.level(corrected.scores(corrected.estimators[0]))
 
 
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
@@ -107,10 +54,8 @@ def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
         f"sampled {how} replacement."
     ]
     if bounded:
-        notes += [
-            wording.method(corrected.scores(corrected.estimators[0]), None),
-            "The intervals do not include the bias of the estimators.",
-        ]
+        method = wording.method(corrected.scores(corrected.estimators[0]), None)
+        notes += [method, "The intervals do not include the bias of the estimators."]
     dropped = corrected.means.group_by("estimator", maintain_order=True).agg(pl.col("left_out").max())
     notes += [
         f"{estimator} dropped {count:,} components that the sample hardly determines."

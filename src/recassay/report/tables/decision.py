@@ -10,37 +10,42 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io import write_json, write_text
 from recassay.data.io.manifest import recording
 from recassay.engine.decisions.decide import Decision
-from recassay.errors import printable
 from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
 from recassay.report.content.places import place_names
 from recassay.report.content.verdict import verdict_document
-from recassay.report.tables import formats as tables
 from recassay.report.tables.compared import (
+    MAX_ROWS,
     across_summary,
     across_tables,
     comparison_note,
     consistency_summary,
     consistency_tables,
-    pairs_table,
+    leads_note,
+    leads_table,
+    pairs_text,
     power_table,
+    sudden_death_text,
 )
-from recassay.report.tables.leads import leads_note, leads_table, n_left_out
-from recassay.report.tables.markdown import escape
-from recassay.report.tables.sudden_death import duels_frame, shares_frame, sudden_death_table, sudden_death_text
+from recassay.report.tables.formats import paper
+from recassay.report.tables.model import ResultTable
+from recassay.report.tables.scores import paper_tables
+from recassay.report.tables.terminal import Terminal, words
 from recassay.report.tables.verdict import findings_block, verdict_block
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
 
-MAX_PAIRS = 12  # rows of pairs that fit a screen, with everything else
 MAX_PLACES = 2  # whose power is printed
 ON_EVENTS = (
     "Events of one user are not independent, so users are compared, each weighted by its number of events. "
     "The page of recassay report compares systems over time (McNemar test, alarms); see also ra.compare_over_time."
 )
+LEFT_OUT = "more leads: select with -m, --dataset, --split, --design; -o writes all"
+DETAILS = "\nEvery pair, ranking and order: --details; as files: -o FOLDER"
 
 
 def decision_text(
@@ -56,16 +61,20 @@ def decision_text(
     Users needed and Sudden Death follow if they were computed. ``findings`` are those of the ``folder`` that holds the
     scores. ``details`` adds every pair, ranking and order.
     """
-    verdict, names = decision.verdict, place_names(decision.compared.comparisons)
-    n_pairs = sum(len(comparison.rows) for comparison in decision.compared.comparisons.values())
+    verdict, comparisons = decision.verdict, decision.compared.comparisons
+    names = place_names(comparisons)
     parts: list[RenderableType] = [verdict_block(verdict)]
-    if details or n_pairs <= MAX_PAIRS:
-        parts += _pairs(decision)
+    if details or sum(len(comparison.rows) for comparison in comparisons.values()) <= MAX_ROWS:
+        parts += [pairs_text(comparison, names[place]) for place, comparison in comparisons.items()]
+        note = comparison_note(next(iter(comparisons.values())))
     else:
-        parts += [leads_table(verdict), *_left_out(n_left_out(verdict), "leads"), Text()]
-        parts += [leads_note(verdict), Text()]
-    if any(place.on_events for place in decision.compared.comparisons):
-        parts += [Text(ON_EVENTS, style="dim"), Text()]
+        left_out, note = len(verdict.leads) + len(verdict.others) - MAX_ROWS, leads_note(verdict)
+        parts.append(Terminal(leads_table(verdict)))
+        parts += [words(f"{left_out:,} {LEFT_OUT}", "dim")] if left_out > 0 else []
+        parts.append(Text())
+    parts += [words(note, "dim"), Text()]
+    if any(place.on_events for place in comparisons):
+        parts += [words(ON_EVENTS, "dim"), Text()]
     if decision.across is not None:
         parts.append(across_tables(decision.across) if details else across_summary(decision.across, verdict.metric))
     if decision.consistency is not None and decision.consistency.rows:
@@ -75,22 +84,8 @@ def decision_text(
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
     every: list[Finding | Mapping[str, Any]] = [*findings, *first.with_findings(*decision.findings).findings]
-    hint = [] if details else [Text("\nEvery pair, ranking and order: --details; as files: -o FOLDER", style="dim")]
+    hint = [] if details else [Text(DETAILS, style="dim")]
     return Group(*parts, findings_block(every, verdict, folder=folder), *hint)
-
-
-def _pairs(decision: Decision) -> Iterator[RenderableType]:
-    comparisons = decision.compared.comparisons
-    names = place_names(comparisons)
-    for place, comparison in comparisons.items():
-        yield pairs_table(comparison, names[place])
-    yield comparison_note(next(iter(comparisons.values())))
-    yield Text()
-
-
-def _left_out(count: int, what: str) -> Iterator[Text]:
-    if count:
-        yield Text(f"{count:,} more {what}: select with -m, --dataset, --split, --design; -o writes all", style="dim")
 
 
 def decision_document(decision: Decision) -> dict[str, Any]:
@@ -103,15 +98,28 @@ def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
 
     ``form`` is csv, markdown or latex. Letters mark significant wins. An empty line separates two tables.
     """
-    contests = sudden_death_table(decision.sudden_deaths, form) if decision.sudden_deaths else ""
     if form == "csv":
-        return "\n".join(filter(None, [csv_text(decision.compared.frame()), contests]))
-    write = tables.to_markdown if form == "markdown" else tables.to_latex
-    parts = []
-    for place, name in place_names(decision.compared.comparisons).items():
-        head = f"## {escape(name)}\n\n" if form == "markdown" else f"% {printable(name)}\n"
-        parts.append((head if name else "") + write(scores.sheets[place], decision.compared.comparisons[place]))
-    return "\n".join([*parts, *([contests] if contests else [])])
+        frames = [
+            decision.compared.frame(),
+            *([shares_frame(decision.sudden_deaths)] if decision.sudden_deaths else []),
+        ]
+        return "\n".join(map(csv_text, frames))
+    comparisons = decision.compared.comparisons
+    means = [(name, paper_tables(scores.sheets[at], comparisons[at])) for at, name in place_names(comparisons).items()]
+    return paper(form, [*means, *_contests(decision.sudden_deaths)])
+
+
+def _contests(contests: Mapping[str, SuddenDeath]) -> Iterator[tuple[str, tuple[ResultTable, ...]]]:
+    """Yield the name of each Sudden Death and the shares of users that each system wins, with letters."""
+    for name, contest in contests.items():
+        comparison = contest.compare(contest.at) if len(contest.competitors) > 1 else None
+        yield f"Sudden Death over {contest.over()}: {name}", paper_tables(contest.scores(), comparison)
+
+
+def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
+    """Return a row per contest, system and cut-off: the share of users won, and its interval."""
+    named = [contest.summary().with_columns(contest=pl.lit(name)) for name, contest in contests.items()]
+    return pl.concat(named, how="diagonal_relaxed")
 
 
 def write_decision(decision: Decision, folder: str | Path) -> Path:
@@ -127,8 +135,12 @@ def write_decision(decision: Decision, folder: str | Path) -> Path:
     if decision.power:
         frames["power"] = pl.concat([place.stamped(power.frame()) for place, power in decision.power.items()])
     if decision.sudden_deaths:
+        duels = [
+            contest.duels().with_columns(at=pl.lit(contest.deepest), contest=pl.lit(name))
+            for name, contest in decision.sudden_deaths.items()
+        ]
         frames["sudden-death"] = shares_frame(decision.sudden_deaths)
-        frames["duels"] = duels_frame(decision.sudden_deaths)
+        frames["duels"] = pl.concat(duels, how="diagonal_relaxed")
     target = Path(folder)
     with recording(target) as manifest:
         write_json(decision_document(decision), target / "comparison.json")

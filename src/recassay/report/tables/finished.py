@@ -10,10 +10,10 @@ from rich.text import Text
 from recassay.data.io import write_json, write_text
 from recassay.data.io.manifest import recording
 from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
-from recassay.errors import printable
 from recassay.report.content.csv_text import csv_text
 from recassay.report.content.exhibits import write_exhibits
-from recassay.report.tables.text import bare_table
+from recassay.report.tables.model import Cell, Column, ResultTable
+from recassay.report.tables.terminal import Terminal, words
 
 MAX_RANKINGS = 6  # whose tables are printed
 
@@ -24,43 +24,35 @@ def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
     A rule, such as the mean rank, combines the scores on several data sets. There is a verdict per metric and setting;
     only the first ones are shown.
     """
+    shown = conclusions.rankings[:MAX_RANKINGS]
     parts: list[RenderableType] = []
-    for one in conclusions.rankings[:MAX_RANKINGS]:
-        parts += [Text(printable(one.sentence()), style="bold"), Text()]
+    for ranking in shown:
+        parts += [words(ranking.sentence(), "bold"), Text()]
     more = len(conclusions.rankings) - MAX_RANKINGS
     if more > 0:
-        parts += [Text(f"{more:,} more metrics or settings: name one with -m; -o writes all", style="dim"), Text()]
-    parts.append(Text("What this table cannot say"))
-    parts += [Text(f"- {printable(line)}") for line in conclusions.cannot]
+        parts += [words(f"{more:,} more metrics or settings: name one with -m; -o writes all", "dim"), Text()]
+    cannot = [f"- {line}" for line in conclusions.cannot]
     if conclusions.described:
         names = ", ".join(conclusions.described[:8]) + (", ..." if len(conclusions.described) > 8 else "")
-        parts.append(
-            Text(
-                f"- Not ranked, because more is not simply better: {printable(names)}. Name one with -m to rank by it."
-            )
-        )
-    for one in conclusions.rankings[:MAX_RANKINGS]:
-        parts += [Text(), places_table(one)]
+        cannot.append(f"- Not ranked, because more is not simply better: {names}. Name one with -m to rank by it.")
+    parts += [Text("What this table cannot say"), *map(words, cannot)]
+    for ranking in shown:
+        parts += [Text(), Terminal(_places(ranking))]
     return Group(*parts)
 
 
-def places_table(ranking: FinishedRanking) -> RenderableType:
+def _places(ranking: FinishedRanking) -> ResultTable:
     """Return a row per system with its rank under each rule that combines data sets.
 
     A last row has the share of resamples in which the winner is first.
     """
-    table = bare_table()
-    table.add_column("system", no_wrap=True)
-    for rule in ranking.winners:
-        table.add_column(rule.rule, justify="right")
     places = [rule.places() for rule in ranking.winners]
     systems = ranking.ranking.systems if ranking.ranking is not None else ranking.table.systems
-    for system in systems:
-        table.add_row(printable(system), *(str(place[system]) for place in places))
+    rows = [(Cell(system), *(Cell(str(place[system])) for place in places)) for system in systems]
     if len(ranking.table.datasets) > 1:
-        table.add_row()
-        table.add_row("winner first in", *(f"{rule.share:.0%}" for rule in ranking.winners))
-    return Group(Text(f"{printable(ranking.name)}: rank under each rule", style="bold"), table)
+        rows += [(), (Cell("winner first in"), *(Cell(f"{rule.share:.0%}") for rule in ranking.winners))]
+    columns = (Column("system", "name"), *(Column(rule.rule) for rule in ranking.winners))
+    return ResultTable(columns, tuple(rows), f"{ranking.name}: rank under each rule")
 
 
 def write_conclusions(conclusions: FinishedConclusions, folder: str | Path) -> Path:

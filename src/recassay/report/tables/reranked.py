@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from recassay.checks import diagnose
-from recassay.errors import printable
 from recassay.models.rerank import Reranked
+from recassay.report.tables.terminal import Terminal, lines_table
 from recassay.results.finding import Finding
 
 SHOWN = {"weight", "places", "candidates"}  # parameters that have a line or a place of their own
@@ -36,12 +33,12 @@ def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
 
     ``written`` are re-ranked runs by file; all are of one run and one method, and differ in the weight of diversity.
 
-    >>> from rich.console import Console
+    >>> from recassay.report.tables.terminal import printed
     >>> from recassay.models.rerank import rerank
     >>> films = [{"item_id": "x", "genres": ["war"]}, {"item_id": "y", "genres": ["war"]}]
     >>> run = {"ann": {"x": 0.9, "y": 0.8, "z": 0.5}}
     >>> made = rerank(run, "MMR(weight=0.6, places=2)", items=films)
-    >>> Console(width=110).print(reranked_table({"new.csv": made}))
+    >>> print(printed(reranked_table({"new.csv": made}), width=110))
     method    MMR(weight=0.6, places=2)
     with      norm=zscore_step, form=min, distance=jaccard, bare=distant
     places    the first 2, filled from 100 candidates
@@ -52,12 +49,7 @@ def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
     few       1: lists with fewer items than the requested number of candidates
     bare      1: rows whose item has no features: at maximum distance to all items, and without aspects
     """
-    table = Table(box=box.SIMPLE, show_header=False, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in _lines(written):
-        table.add_row(Text(name), Text(printable(text)))
-    return table
+    return Terminal(lines_table(_lines(written)))
 
 
 def _lines(written: Mapping[str, Reranked]) -> Iterator[tuple[str, str]]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from recassay.columnar.time_kind import KINDS
 from recassay.data.stats import RatingStats, SequenceStats, Stats, TimeStats
+from recassay.report.tables.terminal import Terminal, lines_table
 from recassay.stats.concentration import NATS
 
 UNDEFINED = "undefined"
@@ -19,12 +17,7 @@ UNDEFINED = "undefined"
 
 def stats_table(stats: Stats) -> RenderableType:
     """Return a table with two columns: the name of a statistic and its value."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=False)
-    table.add_column("statistic", no_wrap=True)
-    table.add_column("value", overflow="fold")
-    for name, value in _lines(stats):
-        table.add_row(Text(name, style="bold"), Text(value))
-    return table
+    return Terminal(lines_table(_lines(stats)))
 
 
 def _lines(stats: Stats) -> Iterator[tuple[str, str]]:

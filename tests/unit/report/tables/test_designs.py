@@ -81,8 +81,9 @@ def test_numbers_are_complete_at_any_width(width):
 def test_many_systems_are_listed_below_each_other_with_intervals():
     systems = {f"system-{i}": 0.1 + i / 100 for i in range(12)}
     shown = lines(designs_table(design_scores({"TI-AR-AN": systems, "P1R": systems})))
-    assert shown[1].split() == ["TI-AR-AN", "rho", "0.0500", "first"]
-    assert shown[2].split() == ["system-0", "0.1000", "0.0900–0.1100"]
+    assert shown[1].split() == ["design", "system", "mean", "interval", "rho", "order"]
+    assert shown[3].split() == ["TI-AR-AN", "system-0", "0.1000", "0.0900–0.1100", "0.0500", "first"]
+    assert shown[4].split() == ["system-1", "0.1100", "0.1000–0.1200"]
     assert sum("TI-AR-AN" in line for line in shown) == 1
 
 

@@ -13,8 +13,9 @@ import pytest
 from rich.console import Console
 
 from recassay.api.compare import compare
-from recassay.report.content.results_table import ResultTable
-from recassay.report.tables.formats import findings_table, text_table, to_csv, to_latex, to_markdown
+from recassay.report.content.grids import grids_of
+from recassay.report.tables.scores import text_table, to_csv, to_latex, to_markdown
+from recassay.report.tables.verdict import findings_table
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary
 
@@ -128,17 +129,17 @@ class TestText:
         text = printed(text_table(scores, compare(scores)))
         assert line_of(text, "b ", "0.7000")[-2] == "best"
         assert line_of(text, "a ", "0.9000")[-2] == "+0.2000"
-        assert ResultTable(scores, compare(scores)).beaten("b", "rmse") == ["a"]
-        assert ResultTable(scores, compare(scores)).beaten("a", "rmse") == []
+        [grid] = grids_of(scores, compare(scores))[0].grids
+        assert [grid.beaten("lists", name) for name in "ab"] == [[], ["a"]]
 
     def test_no_system_is_best_if_neither_direction_is_better(self):
         scores = make({("a", "arp@10"): around(3.0), ("b", "arp@10"): around(2.0, 1)}, higher=None)
         text = printed(text_table(scores, compare(scores)))
         assert line_of(text, "a ", "3.0000")[-2:] == ["–", "–"]
-        assert ResultTable(scores).best("arp@10") == frozenset()
+        assert grids_of(scores, None)[0].grids[0].best("lists") == []
 
     def test_a_single_system_is_not_marked_as_best(self):
-        assert ResultTable(make({("a", "ndcg@10"): around(0.5)})).best("ndcg@10") == frozenset()
+        assert grids_of(make({("a", "ndcg@10"): around(0.5)}), None)[0].grids[0].best("lists") == []
 
     def test_undefined_means_and_missing_intervals_are_shown(self):
         columns = {("a", "ndcg@10"): np.full(UNITS, NAN), ("a", "coverage@10"): 0.25}
@@ -176,11 +177,6 @@ class TestText:
             assert f"{'+' if row.difference > 0 else '-'}{abs(row.difference):.4f}" in text
             assert f"{row.p_adjusted:.4f}" in text or row.p_adjusted < 0.00005
         assert {"1,234", "99", "5"} <= set(text.split())
-
-    def test_a_given_width_overrides_the_terminal(self, scores):
-        wide = text_table(scores, compare(scores))
-        narrow = text_table(scores, compare(scores), width=60)
-        assert max(map(len, printed(narrow, 200).splitlines())) <= 60 < max(map(len, printed(wide, 200).splitlines()))
 
     def test_non_default_conventions_are_printed_above(self, scores):
         defaults = {"order": "given", "ties": "id"}
