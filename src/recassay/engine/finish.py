@@ -12,12 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks import diagnose
-from recassay.metrics.base import UnitMetric
+from recassay.metrics.base import Metric
 from recassay.portable import elementary
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, intervals, is_analytic, means
+from recassay.stats.moments import defined_weights, pooled_values
 from recassay.threads import StageProgress, each_block
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ ENOUGH_USERS = 10  # fewer may have the same values by chance
 CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
 
 Key = tuple[str, str]  # system, heading
-Bounds = dict[Key, tuple[float, float]]
 
 
 def assemble(
@@ -44,29 +44,71 @@ def assemble(
     of the conventions used (None: no profile), and ``cells`` is the largest number of values that are resampled at
     once.
     """
-    per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
-    weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
-    powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
     findings = [finding for result in judged.values() for finding in result.findings]
-    bounds = interval_bounds(per_unit, weights, uncertainty, powers, job.threads, job.progress, cells)
     rows = [row for result in judged.values() for row in result.rows]
-    no_interval = (float("nan"), float("nan"))
-    bounded = [(row, *bounds.get((row.system, row.metric), no_interval)) for row in rows]
-    return Scores(
-        units=units,
-        systems=tuple(judged),
-        metrics=tuple(job.metrics),
-        per_unit=per_unit,
-        per_unit_weights=weights,
-        rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
+    return finish(
+        units,
+        job.metrics,
+        rows,
+        {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()},
+        {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()},
+        uncertainty,
+        threads=job.threads,
+        progress=job.progress,
+        cells=cells,
         findings=merge_findings([*findings, *table_findings(rows, _same_values(judged))]),
-        settings=score_settings(job, uncertainty, profile),
+        settings=_settings(job, uncertainty, profile),
         first_hits=_first_hits(job, judged, units),
         named={name: one.named for name, one in judged.items()},
         tie_orders={
             (name, job.main_metric): one.tie_orders for name, one in judged.items() if one.tie_orders is not None
         },
     )
+
+
+def row_of(key: Key, metric: Metric, mean: float, n: int, **more: Any) -> Summary:
+    """Return the row of a system under a metric; ``more`` are counts, parameters and the like of :class:`Summary`."""
+    parameters = {**metric.parameters, **more.pop("parameters", {})}
+    return Summary(*key, mean, n, higher_is_better=metric.higher_is_better, parameters=parameters, **more)
+
+
+def finish(
+    units: pl.Series,
+    metrics: Mapping[str, Metric],
+    rows: Iterable[Summary],
+    values: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    how: Uncertainty,
+    *,
+    clusters: NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    progress: StageProgress | None = None,
+    cells: int = CELLS,
+    **more: Any,
+) -> Scores:
+    """Return scores: the ``rows`` of all systems, with an interval where a metric has a value for each of the units.
+
+    ``values`` and ``weights`` of units are by system and metric. Values of one cluster, such as all events of a user,
+    are not independent and are resampled together; by default each unit is a cluster. ``cells`` is the largest number
+    of values that are resampled at once. ``more`` are other fields of :class:`~recassay.results.scores.Scores`.
+    """
+    powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
+    rows, columns, shares = list(rows), values, weights
+    if clusters is not None and clusters.size:
+        size = int(clusters.max()) + 1
+        pooled = {
+            key: pooled_values([(clusters, column, defined_weights(column, None))], size, powers[key[1]])
+            for key, column in values.items()
+        }
+        columns, shares = ({key: pair[at] for key, pair in pooled.items()} for at in (0, 1))
+    bounds = _bounds(columns, shares, how, powers, threads, progress, cells)
+    keys = ((row.system, row.metric) for row in rows)
+    bounded = (
+        replace(row, low=bounds[key][0], high=bounds[key][1]) if key in bounds else row
+        for row, key in zip(rows, keys, strict=True)
+    )
+    systems = tuple(dict.fromkeys(row.system for row in rows))
+    return Scores(units, systems, tuple(metrics), values, weights, tuple(bounded), **more)
 
 
 def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> FirstHits | None:
@@ -107,7 +149,7 @@ def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]]
     return (*diagnose("table", rows=about, same=list(same)), *diagnose("list lengths", rows=about))
 
 
-def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:
+def _settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:
     """Return the settings with which the scores can be reproduced."""
     return {
         "profile": profile,
@@ -118,20 +160,19 @@ def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> d
     }
 
 
-def interval_bounds(
+def _bounds(
     per_unit: Mapping[Key, Values],
     weights: Mapping[Key, Values],
     uncertainty: Uncertainty,
-    powers: Mapping[str, float] | None = None,
-    threads: int | None = None,
-    progress: StageProgress | None = None,
-    cells: int = CELLS,
-) -> Bounds:
-    """Return lower and upper bounds of every mean, by (system, metric); nothing if intervals are not wanted.
+    powers: Mapping[str, float],
+    threads: int | None,
+    progress: StageProgress | None,
+    cells: int,
+) -> dict[Key, tuple[float, float]]:
+    """Return the bounds (low, high) of every mean, by (system, metric); nothing if intervals are not wanted.
 
-    ``per_unit`` and ``weights`` are the values and weights of all users, by the same keys. The mean of a metric is a
-    power mean with the exponent in ``powers``, by default 1. Systems and metrics that are defined for the same users
-    share resamples. ``cells`` is the largest number of values resampled at once.
+    ``per_unit`` and ``weights`` are the values and weights of all units. The mean of a metric is a power mean with the
+    exponent in ``powers``. Systems and metrics that are defined for the same units share resamples.
     """
     method = uncertainty.method
     if method is None:
@@ -151,12 +192,12 @@ def interval_bounds(
         groups += [keys[begin : begin + width] for begin in range(0, len(keys), width)]
         analytic &= one_by_one
 
-    def bounds_of(begin: int, end: int) -> Bounds:
-        found: Bounds = {}
+    def bounds_of(begin: int, end: int) -> dict[Key, tuple[float, float]]:
+        found: dict[Key, tuple[float, float]] = {}
         for keys in groups[begin:end]:
             mask = defined[keys[0]]
             rows = slice(None) if mask is None else mask  # a slice copies nothing
-            power = np.array([1.0 if powers is None else powers[heading] for _, heading in keys])
+            power = np.array([powers[heading] for _, heading in keys])
             low, high = intervals(
                 _raised([per_unit[key][rows] for key in keys], power),
                 np.column_stack([weights[key][rows] for key in keys]) if keys[0] in weights else None,
@@ -176,14 +217,14 @@ def interval_bounds(
     return {key: bounds for some in found for key, bounds in some.items()}
 
 
-def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
-    """Return the mean over the users for whom the metric is defined, or the power mean if the metric has a power."""
+def mean_of(values: Values, weights: Values | None, power: float = 1.0) -> float:
+    """Return the power mean of the values that are defined; power 1 is the arithmetic mean."""
     undefined = np.isnan(values)
     if undefined.any():
         values, weights = values[~undefined], None if weights is None else weights[~undefined]
-    column = values if metric.power == 1 else values**metric.power
+    column = values if power == 1 else values**power
     result = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return result if metric.power == 1 else elementary.power(result, 1 / metric.power)
+    return result if power == 1 else elementary.power(result, 1 / power)
 
 
 def standard_error(values: Values) -> float:

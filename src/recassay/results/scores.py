@@ -49,10 +49,10 @@ class Summary:
     metric: str
     mean: float
     n: int
-    missing: int
-    short: int
-    duplicate: int
-    undefined: int
+    missing: int = 0
+    short: int = 0
+    duplicate: int = 0
+    undefined: int = 0
     low: float = float("nan")
     high: float = float("nan")
     higher_is_better: bool | None = True

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.checks import diagnose
 from recassay.checks.sampled import SampledOrder
+from recassay.engine.finish import finish, mean_of, row_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
@@ -23,13 +24,13 @@ from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import Scores
 from recassay.sampled.corrected import CorrectedMetrics
 from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, metric_at_rank
 from recassay.sampled.prior import Prior, check_prior
 from recassay.sampled.rank_tables import RankTables
 from recassay.sampled.ranks import Pool, Ranks, read_ranks
-from recassay.stats.intervals import Uncertainty, intervals, means
+from recassay.stats.intervals import Uncertainty
 from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
 
 Float = NDArray[np.float64]
@@ -147,25 +148,13 @@ def _scores(
         for heading in metrics
         for name, system in systems.items()
     }
-    stacked = np.column_stack(list(columns.values()))
     cases = first.cases.astype(np.float64)
-    weights = None if (cases == 1).all() else np.repeat(cases[:, None], stacked.shape[1], axis=1)
-    low = high = np.full(stacked.shape[1], np.nan)
-    if uncertainty.method is not None:
-        low, high = intervals(
-            stacked, weights, method=uncertainty.method, level=uncertainty.level, resamples=uncertainty.resamples,
-            seed=uncertainty.seed, threads=threads,
-        )  # fmt: skip
+    weights = {} if (cases == 1).all() else dict.fromkeys(columns, cases)
     rows = [
-        Summary(
-            *key, float(mean), cases.size, 0, 0, 0, 0, float(below), float(above), metrics[key[1]].higher_is_better,
-            metrics[key[1]].parameters,
-        )
-        for key, mean, below, above in zip(columns, means(stacked, weights), low, high, strict=True)
-    ]  # fmt: skip
-    weighted = {} if weights is None else dict.fromkeys(columns, cases)
+        row_of(key, metrics[key[1]], mean_of(values, weights.get(key)), cases.size) for key, values in columns.items()
+    ]
     settings = {"interval": asdict(uncertainty), "estimator": estimator}
-    return Scores(first.users, tuple(systems), tuple(metrics), columns, weighted, tuple(rows), settings=settings)
+    return finish(first.users, metrics, rows, columns, weights, uncertainty, threads=threads, settings=settings)
 
 
 def _means(

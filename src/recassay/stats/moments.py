@@ -63,8 +63,8 @@ def curvature_from_sums(units: int, squares: float, crossed: float, mean_weight:
 def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
     """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
 
-    A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A value of
-    weight 0 is not used, and a unit without weight has the value NaN.
+    A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A unit may
+    occur several times in a fold. A value of weight 0 is not used, and a unit without weight has the value NaN.
 
     >>> first = np.array([0, 1]), np.array([0.5, 1.0]), np.array([1.0, 1.0])
     >>> second = np.array([1, 2]), np.array([0.0, np.nan]), np.array([3.0, 0.0])
@@ -72,10 +72,9 @@ def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple
     >>> values.tolist(), weights.tolist()
     ([0.5, 0.25, nan], [1.0, 4.0, 0.0])
     """
-    total, weight = np.zeros(size), np.zeros(size)
-    for places, values, counts in folds:
-        total[places] += np.where(counts > 0, values, 0.0) ** power * counts
-        weight[places] += counts
+    places, values, counts = (np.concatenate(column) for column in zip(*folds, strict=True))
+    total = np.bincount(places, np.where(counts > 0, values, 0.0) ** power * counts, size)
+    weight: Floats = np.bincount(places, counts, size).astype(np.float64)
     value = np.full(size, np.nan)
     np.divide(total, weight, out=value, where=weight > 0)
     return value if power == 1 else value ** (1 / power), weight

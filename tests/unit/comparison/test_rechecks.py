@@ -11,6 +11,7 @@ from rich.console import Console
 
 import recassay as ra
 from recassay.comparison.verdict import Verdict
+from recassay.metrics.registry import parse_metrics
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.verdict import verdict_text
 from recassay.report.folder.write import document, verdict_of_scores
@@ -122,7 +123,9 @@ class TestColdUsers:
     def test_marks_of_several_folds_are_pooled_by_user(self):
         scores, _, _ = judged(self.RUNS, train=LOG)
         early = dataclasses.replace(scores, named={name: np.zeros_like(one) for name, one in scores.named.items()})
-        pooled = pool_folds([StudyScores(scores), StudyScores(early)], Judge(), powers={}).scores
+        pooled = pool_folds(
+            [StudyScores(scores), StudyScores(early)], Judge(), metrics=parse_metrics(scores.metrics)
+        ).scores
         assert pooled.named["pop"].tolist() == scores.named["pop"].tolist()
         assert [one.leader for one in ra.compare(pooled).rechecks if one.code == "C010"] == ["knn"]
 

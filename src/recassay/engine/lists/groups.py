@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.engine.finish import interval_bounds, mean
+from recassay.engine.finish import finish, mean_of, row_of
 from recassay.engine.lists.job import Job
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric, UnitMetric
@@ -290,17 +290,14 @@ def _group_scores(
         uncertainty = replace(uncertainty, method="abc")  # as for the means of all users: groups are as large together
     names = memberships.names
     defined = {at: {key: column.defined() for key, column in parts[at].items()} for at in shown}
-    bounds = {at: _bounds(columns, metrics, uncertainty, threads) for at, columns in defined.items()}
+    means_of = {at: _means(columns, names[at], metrics, uncertainty, threads) for at, columns in defined.items()}
     rows: list[GroupRow] = []
     gaps: list[GroupGap] = []
     for key, everybody in whole.items():
         metric = metrics[key[1]]
         groups = {at: columns[key] for at, columns in defined.items() if key in columns}
         groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest}
-        own = [
-            _row(key, names[at], column, mean(metric, column.values, column.weights), bounds[at].get(key))
-            for at, column in groups.items()
-        ]
+        own = [means_of[at][key] for at in groups]
         means = [GroupMean.of(*column, power=metric.power) for column in groups.values()]
         rows += _compared(own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules)
         gaps += _gap(own, means, metric.higher_is_better, rules, disjoint=disjoint)
@@ -310,22 +307,23 @@ def _group_scores(
     )  # fmt: skip
 
 
-def _bounds(
-    columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
-) -> Mapping[Key, tuple[float, float]]:
-    """Return the interval (low, high) of each mean of one group of users, by (system, metric).
-
-    Systems share their resamples. The result is empty if ``uncertainty`` asks for no intervals.
-    """
+def _means(
+    columns: Columns, names: str, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
+) -> dict[Key, GroupRow]:
+    """Return the mean, with its interval, of one group of users by (system, metric); systems share their resamples."""
     values = {key: column.values for key, column in columns.items()}
     weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
-    powers = {heading: metric.power for heading, metric in metrics.items()}
-    return interval_bounds(values, weights, uncertainty, powers, threads)
-
-
-def _row(key: Key, group: str, column: GroupColumn, value: float, bounds: tuple[float, float] | None) -> GroupRow:
-    low, high = bounds or (math.nan, math.nan)
-    return GroupRow(*key, group, int(column.places.size), value, low, high, math.nan, math.nan, False)
+    rows = [
+        row_of(key, metrics[key[1]], mean_of(*column[1:], metrics[key[1]].power), column.places.size)
+        for key, column in columns.items()
+    ]
+    finished = finish(pl.Series(), metrics, rows, values, weights, uncertainty, threads=threads).rows
+    return {
+        (row.system, row.metric): GroupRow(
+            row.system, row.metric, names, row.n, row.mean, row.low, row.high, math.nan, math.nan, False
+        )
+        for row in finished
+    }
 
 
 def _compared(

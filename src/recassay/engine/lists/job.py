@@ -24,7 +24,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.truth_statistics import TruthStatistics
-from recassay.engine.finish import mean, standard_error
+from recassay.engine.finish import mean_of, row_of, standard_error
 from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
@@ -187,8 +187,8 @@ class Job:
 
         Twice the standard error is about half the width of an interval.
         """
-        metric, weights = self.unit_metrics[heading], columns.get(("weight", heading))
-        worst, best = sorted(mean(metric, columns[order, heading], weights) for order in ORDERS)
+        power, weights = self.unit_metrics[heading].power, columns.get(("weight", heading))
+        worst, best = sorted(mean_of(columns[order, heading], weights, power) for order in ORDERS)
         return TieRange(worst, best, 2 * standard_error(columns["value", heading]))
 
     def values(self, run: Run, truth: Truth) -> ValuesByHeading:
@@ -285,17 +285,15 @@ class Job:
     def _summary(self, name: str, heading: str, metric: Metric, tally: UserTally) -> Summary:
         """Return the row of one metric: its mean and its counts. Bounds are added later, for all systems together."""
         counts = tally.counts
-        row = Summary(
-            system=name,
-            metric=heading,
-            mean=float("nan"),
-            n=counts.alignment.lists,
+        row = row_of(
+            (name, heading),
+            metric,
+            float("nan"),
+            counts.alignment.lists,
             missing=counts.alignment.missing,
             short=counts.short[heading],
             duplicate=counts.alignment.duplicate_rows,
-            undefined=0,
-            higher_is_better=metric.higher_is_better,
-            parameters=metric.parameters | self._data_parameters(heading, metric, counts),
+            parameters=self._data_parameters(heading, metric, counts),
             accompanying=metric.accompanying(counts.addends[heading], self.context),
         )
         if not isinstance(metric, UnitMetric):
@@ -304,9 +302,8 @@ class Job:
         values, weights = tally.columns["value", heading], tally.columns.get(("weight", heading))
         undefined = int(np.count_nonzero(np.isnan(values)))
         skipped = row.missing if getattr(metric, "missing", "zero") == "skip" else 0
-        return replace(
-            row, mean=mean(metric, values, weights), n=values.size - undefined, undefined=undefined - skipped
-        )
+        mean = mean_of(values, weights, metric.power)
+        return replace(row, mean=mean, n=values.size - undefined, undefined=undefined - skipped)
 
     def _data_parameters(self, heading: str, metric: Metric, counts: Counts) -> dict[str, Value]:
         """Return what a metric was computed over: the longest list, the catalogue, the features of items."""

@@ -20,10 +20,10 @@ from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metric
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
-from recassay.portable import elementary
 from recassay.results.design_scores import DesignScores
 from recassay.results.score_set import AXES, GIVEN, Place, ScoreSet, score_set
 from recassay.results.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
+from recassay.stats.moments import defined_weights, pooled_values
 
 FILE, SUMMARY, LOCK = "scores.parquet", "summary.json", "study.lock.yaml"
 USER, UNIT, SYSTEM, FOLD = "user_id", "unit", "system", "fold"
@@ -269,12 +269,7 @@ def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -
     values = rows[metric].cast(pl.Float64).to_numpy()
     own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)
     weight = np.ones(values.size) if own is None else rows[own].cast(pl.Float64).fill_null(1.0).to_numpy()
-    weight = np.where(np.isnan(values), 0.0, weight)
-    total = np.bincount(at, np.where(weight > 0, values, 0.0) ** power * weight, size)
-    counted: Values = np.bincount(at, weight, size).astype(np.float64)
-    value = np.full(size, np.nan)
-    np.divide(total, counted, out=value, where=counted > 0)
-    return elementary.power(value, 1 / power) if power != 1 else value, counted
+    return pooled_values([(at, values, defined_weights(values, weight))], size, power)
 
 
 def _refuse_twice(part: pl.DataFrame, where: str) -> None:

@@ -19,7 +19,7 @@ from recassay.data.standings import Standings
 from recassay.designs.expect import DesignResult, expect
 from recassay.designs.grammar import Design
 from recassay.designs.random_order import RandomOrders
-from recassay.engine.finish import Bounds, interval_bounds
+from recassay.engine.finish import finish, row_of
 from recassay.engine.options import DesignOptions, Execution
 from recassay.engine.ranks.sampling import SampledScores, sample
 from recassay.errors import InputError, UsageError
@@ -274,19 +274,16 @@ def scores_of_design(
     weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
     uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}
     values = {key: values for key, (values, _) in columns.items()}
-    bounds = interval_bounds(values, uneven, how, threads=threads)
-    rows = tuple(_summary(name, heading, judged[name], metrics[heading], bounds) for name, heading in columns)
+    rows = []
+    for name, heading in columns:
+        one, outcome = judged[name], judged[name].outcomes[heading]
+        row = row_of(
+            (name, heading), metrics[heading], outcome.mean, one.users, short=one.short, undefined=outcome.undefined
+        )
+        rows.append(row)
+    scores = finish(units, metrics, rows, values, uneven, how, threads=threads)
     settings = {"design": str(next(iter(judged.values())).design)}
-    return Scores(units, tuple(judged), tuple(metrics), values, weights, rows, settings=settings)
-
-
-def _summary(name: str, heading: str, judged: DesignResult, metric: Metric, bounds: Bounds) -> Summary:
-    """Return the summary of the system ``name`` and the metric ``heading`` under a design; missing bounds are NaN."""
-    outcome, nothing = judged.outcomes[heading], (float("nan"), float("nan"))
-    return Summary(
-        name, heading, outcome.mean, judged.users, 0, judged.short, 0, outcome.undefined,
-        *bounds.get((name, heading), nothing), metric.higher_is_better, metric.parameters,
-    )  # fmt: skip
+    return replace(scores, per_unit_weights=weights, settings=settings)
 
 
 def to_all_units(

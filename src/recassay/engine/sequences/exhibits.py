@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +13,7 @@ from recassay.comparison.overall import standing
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.data.stats import sequence_stats
-from recassay.engine.finish import interval_bounds
+from recassay.engine.finish import finish, mean_of, row_of
 from recassay.engine.sequences.generated import Systems, generated_by_system, require_sequence_fold
 from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import SEQUENCES_PER_BLOCK, sequence_metrics
@@ -26,9 +25,9 @@ from recassay.metrics.sequence.known import SequenceContext
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
-from recassay.results.scores import Scores, Values
+from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.concentration import NATS
-from recassay.stats.intervals import Uncertainty, means
+from recassay.stats.intervals import Uncertainty
 from recassay.threads import each_block
 
 RANKS = 200  # ranks shown at most, evenly spaced on a logarithmic axis
@@ -216,25 +215,26 @@ def by_position(
     parsed = sequence_metrics(every if metrics is None else metrics, shortest)
     context = (given or GivenData()).context(fold, parsed, threads=threads)
     columns: dict[tuple[str, str], Values] = {}
-    rows: list[dict[str, Any]] = []
+    rows, places = list[Summary](), list[dict[str, Any]]()
     for heading, metric in parsed.items():
         for name, runs in systems.items():
-            for position, column in enumerate(
-                np.mean([_values_by_position(context, made, metric, threads) for made in runs], axis=0).T
-            ):
-                rows.append({"metric": heading, "system": name, "position": position + 1, "mean": _mean(column)})
+            values = np.mean([_values_by_position(context, made, metric, threads) for made in runs], axis=0)
+            for position, column in enumerate(values.T, start=1):
+                key = (name, f"{heading} {position}")
+                rows.append(row_of(key, metric, mean_of(column, None), column.size))
+                places.append({"metric": heading, "system": name, "position": position})
                 if column.size > 1:
-                    columns[name, f"{heading} {position + 1}"] = column
-    bounds = interval_bounds(columns, {}, Uncertainty(interval, level, resamples, seed), threads=threads)
-    for row in rows:
-        key = (row["system"], f"{row['metric']} {row['position']}")
-        row["low"], row["high"] = bounds.get(key, (math.nan, math.nan))
+                    columns[key] = column
+    how = Uncertainty(interval, level, resamples, seed)
+    headings = {row.metric: parsed[place["metric"]] for row, place in zip(rows, places, strict=True)}
+    finished = finish(pl.Series(), headings, rows, columns, {}, how, threads=threads).rows
+    numbers = [{"mean": row.mean, "low": row.low, "high": row.high} for row in finished]
     return Exhibit(
         name="by-position",
         title="Metrics by position",
         caption="The mean at each position of the generated sequences, with its interval. Diversity and nDPM compare "
         "an item with the items before it, so they begin at the second position.",
-        table=pl.DataFrame(rows),
+        table=pl.DataFrame([place | own for place, own in zip(places, numbers, strict=True)]),
         x="position",
         y="mean",
         series="system",
@@ -264,7 +264,3 @@ def _values_by_position(known: SequenceContext, made: Generated, metric: Sequenc
         size=SEQUENCES_PER_BLOCK, threads=threads,
     )  # fmt: skip
     return np.concatenate(parts)
-
-
-def _mean(column: Values) -> float:
-    return float(means(column[~np.isnan(column)][:, None])[0])

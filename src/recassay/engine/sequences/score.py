@@ -20,7 +20,7 @@ from recassay.checks import diagnose
 from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
-from recassay.engine.finish import interval_bounds
+from recassay.engine.finish import finish, mean_of, row_of
 from recassay.engine.options import one_of
 from recassay.engine.sequences.generated import Systems, generated_by_system
 from recassay.engine.sequences.given import GivenData
@@ -33,7 +33,7 @@ from recassay.metrics.sequence.known import SequenceContext
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores, Summary, Values
-from recassay.stats.intervals import Uncertainty, means
+from recassay.stats.intervals import Uncertainty
 from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 16_384
@@ -214,7 +214,7 @@ class _Job:
             for heading, one in self.metrics.items()
             if isinstance(one, WholeSequenceMetric)
         }
-        found |= {heading: _mean(column, weights.get(heading)) for heading, column in values.items()}
+        found |= {heading: mean_of(column, weights.get(heading)) for heading, column in values.items()}
         short = {
             heading: 0 if one.k is None else int(np.count_nonzero((lengths > 0) & (lengths < one.k)))
             for heading, one in self.metrics.items()
@@ -240,33 +240,23 @@ class _Job:
         return values, weights
 
 
-def _mean(values: Values, weights: Values | None) -> float:
-    """Return the mean over the sequences where the metric is defined; it is infinite if a value is infinite."""
-    defined = ~np.isnan(values)
-    return float(means(values[defined][:, None], None if weights is None else weights[defined][:, None])[0])
-
-
 def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty: Uncertainty) -> Scores:
     """Return the scores of all systems, with intervals; the values of a system are means over its seeds."""
     columns = {(name, heading): _over_seeds(runs, heading) for name, runs in judged.items() for heading in job.columns}
     finite = {key: np.full_like(one, np.nan) if np.isinf(one).any() else one for key, one in columns.items()}
     weights = {(name, heading): one for name, runs in judged.items() for heading, one in runs[0].weights.items()}
-    bounds = interval_bounds(finite, weights, uncertainty, threads=job.threads)
-    kept = [key for key in columns if isinstance(job.metrics[key[1]], PerSequence)]
-    rows = [
-        _row(job, (name, heading), judged[name], columns.get((name, heading)), bounds)
-        for name in judged
-        for heading in job.metrics
-    ]
+    keys = [(name, heading) for name in judged for heading in job.metrics]
+    rows = [_row(job, key, judged[key[0]], columns.get(key)) for key in keys]
     pairs = job.known.given_pairs()
     similar = () if pairs is None else diagnose("similarities", pairs=pairs.pairs, given=pairs.given)
-    return Scores(
-        units=pl.Series(np.arange(len(job.known.fold.test))),
-        systems=tuple(judged),
-        metrics=tuple(job.metrics),
+    units = pl.Series(np.arange(len(job.known.fold.test)))
+    scores = finish(units, job.metrics, rows, finite, weights, uncertainty, threads=job.threads)
+    kept = [key for key in columns if isinstance(job.metrics[key[1]], PerSequence)]
+    return replace(
+        scores,
+        rows=tuple(_of_mean(job.metrics[row.metric], row) for row in scores.rows),
         per_unit={key: finite[key] for key in kept},
         per_unit_weights={key: weights[key] for key in kept if key in weights},
-        rows=tuple(rows),
         settings={
             "unit": "test sequence",
             "fold": dict(job.known.fold.how),
@@ -282,40 +272,34 @@ def _over_seeds(runs: list[_SystemResult], heading: str) -> Values:
     return columns[0] if len(columns) == 1 else np.asarray(np.mean(columns, axis=0))
 
 
-def _row(
-    job: _Job,
-    key: tuple[str, str],
-    runs: list[_SystemResult],
-    column: Values | None,
-    bounds: Mapping[tuple[str, str], tuple[float, float]],
-) -> Summary:
-    """Return the summary row of one system under one metric: the mean over its seeds, with counts and bounds.
+def _row(job: _Job, key: tuple[str, str], runs: list[_SystemResult], column: Values | None) -> Summary:
+    """Return the row of one system under one metric: the mean over its seeds, with counts.
 
     ``key`` is (system, heading), ``runs`` are the results of its seeds, and ``column`` is the values averaged over
     them.
     """
-    heading, metric, units = key[1], job.metrics[key[1]], len(job.known.fold.test)
+    heading, metric = key[1], job.metrics[key[1]]
     undefined = 0 if column is None else int(np.isnan(column).sum())
-    found = [one.means[heading] for one in runs]
-    low, high = bounds.get(key, (float("nan"), float("nan")))
-    row = Summary(
-        system=key[0],
-        metric=heading,
-        mean=float(np.mean(found)),
-        n=units - undefined,
+    means = [one.means[heading] for one in runs]
+    accompanying: dict[str, float] = {}
+    if len(runs) > 1:
+        found = [metric.of_mean(one) for one in means] if isinstance(metric, FunctionOfMean) else means
+        spread = float(np.std(found, ddof=1)) if np.isfinite(found).all() else float("nan")
+        accompanying = {"seeds": len(runs), "sd_seeds": spread}
+    return row_of(
+        key,
+        metric,
+        float(np.mean(means)),
+        len(job.known.fold.test) - undefined,
         missing=sum(one.missing for one in runs),
         short=sum(one.short[heading] for one in runs),
-        duplicate=0,
         undefined=undefined,
-        low=low,
-        high=high,
-        higher_is_better=metric.higher_is_better,
-        parameters=metric.parameters,
+        accompanying=accompanying,
     )
-    if isinstance(metric, FunctionOfMean):
-        found = [metric.of_mean(one) for one in found]
-        row = replace(row, mean=metric.of_mean(row.mean), low=metric.of_mean(low), high=metric.of_mean(high))
-    if len(runs) > 1:
-        spread = float(np.std(found, ddof=1)) if np.isfinite(found).all() else float("nan")
-        row = replace(row, accompanying={"seeds": len(runs), "sd_seeds": spread})
-    return row
+
+
+def _of_mean(metric: SequenceMetric, row: Summary) -> Summary:
+    """Return the row of a metric that is a function of another one's mean, from the row of that mean."""
+    if not isinstance(metric, FunctionOfMean):
+        return row
+    return replace(row, mean=metric.of_mean(row.mean), low=metric.of_mean(row.low), high=metric.of_mean(row.high))

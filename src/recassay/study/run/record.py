@@ -168,10 +168,8 @@ class Record:
         metrics = [one for one in parts[0].scores.metrics if all(one in part.scores.metrics for part in parts)]
         if len(parts) < folds or not whole:
             return None
-        powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
-        scored = pool_folds(
-            [part.of(whole, metrics) for part in parts], self.plan.study.judge, powers=powers, threads=threads
-        )
+        chosen = [part.of(whole, metrics) for part in parts]
+        scored = pool_folds(chosen, self.plan.study.judge, metrics=self.plan.metrics, threads=threads)
         self._rows(self.identity(cell) | {"design": design}, ALL, scored)
         return scored
 

@@ -15,7 +15,6 @@ from recassay.engine.streams.result import Stream
 from recassay.metrics.base import CatalogueMetric
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, CatalogueValues, Outcomes
-from recassay.results.scores import Summary
 from recassay.study.plan.plan import StreamPlan
 
 NOT_TESTED = (
@@ -50,25 +49,6 @@ def with_catalogue(stream: Stream, metrics: Mapping[str, CatalogueMetric], windo
         values = CatalogueValues(float(whole[column][-1]), size, tuple(table[EVENT]), tuple(table[column]))
         found[heading] = values
     return replace(outcomes, catalogue=found)
-
-
-def catalogue_row(outcomes: Outcomes, name: str, heading: str, metric: CatalogueMetric) -> Summary:
-    """Return the row of a table: the metric over the lists of all scored events, without an interval."""
-    nothing = math.nan
-    return Summary(
-        system=name,
-        metric=heading,
-        mean=outcomes.catalogue[heading].whole,
-        n=len(outcomes),
-        missing=0,
-        short=outcomes.counts.get("short", 0),
-        duplicate=0,
-        undefined=0,
-        low=nothing,
-        high=nothing,
-        higher_is_better=metric.higher_is_better,
-        parameters=metric.parameters,
-    )
 
 
 def catalogue_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan) -> Iterator[Exhibit]:

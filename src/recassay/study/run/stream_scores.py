@@ -16,19 +16,18 @@ from recassay.checks.streams import drift_findings, drifts, unscored_findings
 from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
 from recassay.comparison.over_time.curves import exhibit, made_of, over_time
 from recassay.drift import alarms
-from recassay.engine.finish import interval_bounds, merge_findings
+from recassay.engine.finish import finish, merge_findings, row_of
 from recassay.engine.streams.result import mean
 from recassay.metrics.base import CatalogueMetric, Metric
-from recassay.portable import elementary
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.outcomes import EVENT, TIME, USER, Outcomes
-from recassay.results.scores import Scores, Summary, Values
+from recassay.results.scores import Summary, Values
 from recassay.stats.intervals import Uncertainty
 from recassay.study.config.schema import Judge
 from recassay.study.plan.curves import of_events
 from recassay.study.plan.plan import StreamPlan
-from recassay.study.run.stream_catalogue import catalogue_exhibits, catalogue_row
+from recassay.study.run.stream_catalogue import catalogue_exhibits
 from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.results import Row
@@ -67,17 +66,15 @@ def score_streams(
         for name, outcomes in played.items()
         for heading in of_events(metrics)
     }
-    powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
     uncertainty = Uncertainty(None if dry_run else judge.method, judge.level, judge.resamples, judge.seed)
-    bounds = _bounds(columns, about, powers, uncertainty, threads)
     rows = [
-        catalogue_row(outcomes, name, heading, metric)
-        if isinstance(metric, CatalogueMetric)
-        else _row(outcomes, name, heading, metric, columns[name, heading], bounds.get((name, heading)))
+        _row(outcomes, (name, heading), metric, columns.get((name, heading)))
         for name, outcomes in played.items()
         for heading, metric in metrics.items()
     ]
-    scores = Scores(about[EVENT], tuple(played), tuple(metrics), columns, rows=tuple(rows))
+    users = about[USER].rank("dense").to_numpy().astype(np.int64) - 1 if about.height else np.empty(0, np.int64)
+    how = uncertainty if about.height else Uncertainty(None)
+    scores = finish(about[EVENT], metrics, rows, columns, {}, how, clusters=users, threads=threads)
     times = about[TIME] if TIME in about.columns else None
     if times is not None and times.dtype.is_integer():
         times = times.cast(pl.Int64)  # any integer width
@@ -96,51 +93,20 @@ def _column(outcomes: Outcomes, heading: str, about: pl.DataFrame) -> Values:
     return column
 
 
-def _bounds(
-    columns: Mapping[Key, Values],
-    about: pl.DataFrame,
-    powers: Mapping[str, float],
-    uncertainty: Uncertainty,
-    threads: int | None,
-) -> Mapping[Key, tuple[float, float]]:
-    """Return the (low, high) of the interval of every mean over events, by (system, metric).
-
-    Users are resampled with all their events. ``columns`` are the values at each event by (system, metric), NaN where
-    undefined, and ``about`` has the user of each event. ``powers`` are the exponents of power means by metric (1: the
-    arithmetic mean). The result is empty if no intervals are wanted or there are no events.
-    """
-    if uncertainty.method is None or not about.height:
-        return {}
-    user = about[USER].rank("dense").to_numpy().astype(np.int64) - 1
-    size = int(user.max()) + 1
-    means, weights = {}, {}
-    for key, column in columns.items():
-        known, power = ~np.isnan(column), powers[key[1]]
-        weights[key] = np.bincount(user[known], minlength=size).astype(np.float64)
-        total = np.bincount(user[known], weights=column[known] ** power, minlength=size)
-        share = np.divide(total, weights[key], out=np.full(size, np.nan), where=weights[key] > 0)
-        means[key] = elementary.power(share, 1 / power) if power != 1 else share
-    return interval_bounds(means, weights, uncertainty, powers, threads)
-
-
-def _row(
-    outcomes: Outcomes, name: str, heading: str, metric: Metric, column: Values, bounds: tuple[float, float] | None
-) -> Summary:
-    low, high = bounds or (math.nan, math.nan)
+def _row(outcomes: Outcomes, key: Key, metric: Metric, column: Values | None) -> Summary:
+    """Return the row of a system under a metric; ``column`` has its value at each event, None for one of all lists."""
+    if isinstance(metric, CatalogueMetric):
+        short = outcomes.counts.get("short", 0)
+        return row_of(key, metric, outcomes.catalogue[key[1]].whole, len(outcomes), short=short)
+    assert column is not None, "metrics of events have values"
     known = int(np.count_nonzero(~np.isnan(column)))
-    return Summary(
-        system=name,
-        metric=heading,
-        mean=mean(outcomes, heading),
-        n=known,
-        missing=0,
+    return row_of(
+        key,
+        metric,
+        mean(outcomes, key[1]),
+        known,
         short=outcomes.counts.get("short", 0),
-        duplicate=0,
         undefined=len(outcomes) - known,
-        low=low,
-        high=high,
-        higher_is_better=metric.higher_is_better,
-        parameters=metric.parameters,
         accompanying={what: outcomes.counts[what] for what in (*NOT_SCORED, *COUNTED) if outcomes.counts.get(what)},
     )
 

@@ -18,12 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.engine.finish import finish, mean_of
 from recassay.engine.lists.groups import ItemGroups
-from recassay.portable import elementary
+from recassay.metrics.base import Metric
 from recassay.results.design_scores import DesignScore
 from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
-from recassay.stats.intervals import intervals, means
+from recassay.stats.intervals import Uncertainty
 from recassay.stats.moments import defined_weights, pooled_values
 from recassay.study.config.schema import Judge
 
@@ -93,14 +94,14 @@ class StudyScores:
 
 
 def pool_folds(
-    folds: Sequence[StudyScores], judge: Judge, *, powers: Mapping[str, float], threads: int | None = None
+    folds: Sequence[StudyScores], judge: Judge, *, metrics: Mapping[str, Metric], threads: int | None = None
 ) -> StudyScores:
     """Return the scores of the same systems over several folds.
 
     The value of a user who is tested in several folds is the mean over these folds, weighted by the user's weight in
     each of them (1 unless the metric has weights). The mean is then over all users. A metric without values per user
     gets the mean of the folds' means. ``n`` counts users; ``missing`` and similar counts are sums over folds. ``judge``
-    has the settings of intervals, and ``powers`` are the exponents of power means by metric (1: the arithmetic mean).
+    has the settings of intervals.
     """
     if len(folds) == 1:
         return folds[0]
@@ -108,36 +109,39 @@ def pool_folds(
     units = pl.concat([fold.units for fold in scores]).unique().sort()
     places = [units.search_sorted(fold.units).to_numpy() for fold in scores]
     keys = [(row.system, row.metric) for row in scores[0].rows]
+    powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
     merged = {
-        key: _merged(scores, places, units.len(), key, powers.get(key[1], 1.0))
+        key: _merged(scores, places, units.len(), key, powers[key[1]])
         for key in keys
         if key[1] in scores[0].unit_metrics
     }
     values = {key: column for key, (column, _) in merged.items()}
     weights = {key: column for key, (_, column) in merged.items()}
-    bounds = _bounds(values, weights, judge, powers, threads)
     rows = []
     for key in keys:
         row = _summed([fold.row(*key) for fold in scores])
-        if key in bounds:
-            mean, low, high = bounds[key]
-            row = dataclasses.replace(row, mean=mean, low=low, high=high, n=int((weights[key] > 0).sum()))
+        if key in values:
+            mean = mean_of(values[key], weights[key], powers[key[1]])
+            row = dataclasses.replace(row, mean=mean, n=int((weights[key] > 0).sum()))
         rows.append(row)
+    headings = {heading: metrics[heading] for heading in scores[0].metrics}
+    how = Uncertainty(judge.method, judge.level, judge.resamples, judge.seed)
+    whole = finish(
+        units,
+        headings,
+        rows,
+        values,
+        weights,
+        how,
+        threads=threads,
+        settings=scores[0].settings,
+        named=_named(scores, places, units.len()),
+    )
     design_rows = {
         key: _pooled_row(row, [fold.design_rows[key] for fold in folds], [_weight(fold, key) for fold in scores])
-        for key, row in zip(keys, rows, strict=True)
+        for key, row in zip(keys, whole.rows, strict=True)
         if key in folds[0].design_rows
     }
-    whole = dataclasses.replace(
-        scores[0],
-        units=units,
-        per_unit=values,
-        per_unit_weights=weights,
-        rows=tuple(rows),
-        findings=(),
-        named=_named(scores, places, units.len()),
-        tie_orders={},
-    )
     item_groups = [
         ItemGroups.pooled(parts, [fold.units for fold in scores], units)
         for parts in zip(*(fold.item_groups for fold in folds), strict=True)
@@ -170,38 +174,6 @@ def _weights(scores: Scores, key: Key) -> Values:
 
 def _weight(scores: Scores, key: Key) -> float:
     return float(_weights(scores, key).sum())
-
-
-def _bounds(
-    values: Mapping[Key, Values],
-    weights: Mapping[Key, Values],
-    judge: Judge,
-    powers: Mapping[str, float],
-    threads: int | None,
-) -> dict[Key, tuple[float, float, float]]:
-    """Return (mean, lower bound, upper bound) of each column of values, by (system, metric).
-
-    ``values`` and ``weights`` have an entry per user (or other unit) in each column. Columns of equal weights share
-    their resamples. ``powers`` are the exponents of power means by metric (1: the arithmetic mean). Bounds are NaN if
-    the study wants no intervals.
-    """
-    alike: dict[tuple[bytes, float], list[Key]] = {}
-    for key, own in weights.items():
-        alike.setdefault((own.tobytes(), powers.get(key[1], 1.0)), []).append(key)
-    found: dict[Key, tuple[float, float, float]] = {}
-    for (_, power), keys in alike.items():
-        counted = weights[keys[0]] > 0
-        table = np.column_stack([values[key][counted] for key in keys]) ** power
-        share = np.repeat(weights[keys[0]][counted, None], len(keys), axis=1)
-        low = high = np.full(len(keys), np.nan)
-        if judge.method is not None and counted.any():
-            how = {"method": judge.method, "level": judge.level, "resamples": judge.resamples, "seed": judge.seed}
-            low, high = intervals(table, share, threads=threads, **how)  # type: ignore[arg-type]
-        columns = np.column_stack([means(table, share), low, high])
-        if power != 1:
-            columns = elementary.power(np.maximum(columns, 0), 1 / power)
-        found |= {key: (mean, low, high) for key, (mean, low, high) in zip(keys, columns.tolist(), strict=True)}
-    return found
 
 
 def _summed(rows: Sequence[Summary]) -> Summary:
