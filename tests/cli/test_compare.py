@@ -93,15 +93,6 @@ def test_files_and_an_exhibit_for_the_report(recassay, scores):
     assert exhibit["axes"]["kind"] == "dot"
 
 
-@pytest.mark.parametrize(
-    ("form", "words"), [("markdown", "## ml-1m"), ("latex", "% ml-1m"), ("csv", "dataset,split,protocol,design,seed")]
-)
-def test_tables_for_papers(recassay, scores, form, words):
-    answer = recassay("compare", "ml-1m.csv", "steam.csv", "--table", form)
-    assert answer.code == 0
-    assert words in answer.out
-
-
 def test_a_folder_of_score_is_compared(recassay, scores):
     runs = {"a": {1: ["x", "q"], 2: ["y"], 3: ["q", "z"]}, "b": {1: ["q", "x"], 2: ["q"], 3: ["z"]}}
     for name, run in runs.items():
@@ -183,22 +174,6 @@ def test_errors_have_a_code_and_print_nothing_else(recassay, scores, arguments, 
 def test_the_option_fail_on_sets_the_exit_status(recassay, scores):
     assert recassay("compare", "ml-1m.csv", "--correction", "none", "--fail-on", "info").code == 1
     assert recassay("compare", "ml-1m.csv", "--fail-on", "info").code == 0
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_infinite_values_are_counted_and_shown_as_infinity(recassay, tmp_path, kind):
-    frame = pl.DataFrame({"system": ["a"] * 20 + ["b"] * 20, "user": [*range(20)] * 2,
-                          "m": [0.5] * 19 + [float("inf")] + [0.25] * 20})  # fmt: skip
-    path = tmp_path / f"scores.{kind}"
-    getattr(frame, f"write_{kind}")(path)
-    answer = recassay("compare", path, "--baseline", "b")
-    assert (answer.code, answer.err) == (0, "")
-    assert "+∞" in answer.out
-    assert "1 unit has an infinite value" in answer.out
-    assert len(max(answer.out.replace("─", " ").split(), key=len)) < 30
-    (row,) = recassay("compare", path, "--baseline", "b", "--json").json["comparisons"]
-    assert (row["difference"], row["low"], row["p"], row["infinite"]) == (None, None, None, 1)
-    assert recassay("compare", path, "--power").code == 0
 
 
 def test_a_folder_whose_verdict_turns_without_cold_users_names_nobody_as_best(recassay, tmp_path, monkeypatch):

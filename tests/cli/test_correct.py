@@ -49,20 +49,6 @@ def test_the_order_of_several_systems_is_checked(recassay, ranks):
     assert "No findings." in settled.out
 
 
-def test_json_is_one_document(recassay, ranks):
-    options = ("-m", "hit@10", "--estimator", "rank minimal_bias", "--resamples", 50, "--json")
-    found = recassay("correct", "steady.csv", "daring.csv", *HOW, *options).json
-    assert found.keys() == {"rows", "findings", "settings"}
-    assert [(row["estimator"], row["system"], row["left_out"] > 0) for row in found["rows"]] == [
-        ("rank", "steady", False), ("rank", "daring", False), ("minimal_bias", "steady", True),
-        ("minimal_bias", "daring", True),
-    ]  # fmt: skip
-    assert found["findings"][0]["code"] == "S001"
-    assert found["settings"]["sample"] == SAMPLE
-    nothing = recassay("correct", "steady.csv", *HOW, "--interval", "none", "--json").json
-    assert nothing["rows"][0]["low"] is None
-
-
 def test_options_reach_the_correction(recassay, ranks):
     (ranks / "other.csv").write_text("who,place,pool\n1,3,40\n2,1,12\n")
     options = (

@@ -72,12 +72,6 @@ def test_the_folder_has_groups_as_parquet_csv_and_json(recassay, shop):
     assert (shop / "again" / "groups.parquet").read_bytes() == (shop / "out" / "groups.parquet").read_bytes()
 
 
-def test_files_of_earlier_groups_are_removed(recassay, shop):
-    by_country(recassay, "-o", "out")
-    recassay("score", "truth.csv", "runs", "-m", METRICS, "--interval", "none", "-o", "out")
-    assert not list((shop / "out").glob("group*"))
-
-
 def test_the_page_has_a_section_with_noise_in_grey(recassay, shop):
     by_country(recassay, "-o", "out")
     page = (shop / "out" / "report.html").read_text()
@@ -88,11 +82,6 @@ def test_the_page_has_a_section_with_noise_in_grey(recassay, shop):
     assert 'href="#groups"' in page
     recassay("report", "out", "-o", "again.html", "-q")
     assert (shop / "again.html").read_text() == page
-
-
-def test_json_has_groups(recassay, shop):
-    (found,) = by_country(recassay, "--json").json["groups"]
-    assert [gap["worst"] for gap in found["gaps"] if gap["system"] == "als"] == ["de"] * 3
 
 
 def test_compare_shows_the_groups_of_a_folder_on_demand(recassay, shop):

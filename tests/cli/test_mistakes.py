@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 
-import polars as pl
 import pytest
 
 import recassay as ra
@@ -140,20 +139,6 @@ def test_two_runs_with_the_same_name_are_refused(recassay, folder):
     assert_refused(answer, "U109", ["two runs", "'first'", "other/first.csv"], folder, before)
 
 
-def test_a_truncated_parquet_file_is_refused(recassay, folder):
-    pl.read_csv("runs/first.csv").write_parquet("runs/third.parquet")
-    whole = (folder / "runs/third.parquet").read_bytes()
-    (folder / "runs/third.parquet").write_bytes(whole[: len(whole) // 2])
-    before = all_paths(folder)
-    assert_refused(recassay(*SCORE, "-o", "out"), "I104", ["third.parquet"], folder, before)
-
-
-def test_text_in_a_score_column_of_parquet_is_refused(recassay, folder):
-    pl.DataFrame({"user_id": [1], "item_id": [10], "score": ["good"]}).write_parquet("runs/third.parquet")
-    before = all_paths(folder)
-    assert_refused(recassay(*SCORE, "-o", "out"), "I202", ["score", "third.parquet"], folder, before)
-
-
 @pytest.mark.parametrize(
     "command", [("score",), ("score", "truth.csv"), ("stats",), ("explain",), ("scoer",), (*SCORE, "--jsn")]
 )
@@ -211,36 +196,6 @@ class TestOutput:
         (folder / "out" / "groups.csv").write_text("mine")
         assert recassay(*SCORE, "-m", "recall@2", "-o", "out").code == 0
         assert {(folder / "out" / name).read_text() for name in ("notes.txt", "groups.csv")} == {"mine"}
-
-    def test_missing_changed_and_foreign_files_of_results_are_refused(self, recassay, folder):
-        assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
-        listed = sorted(path.name for path in (folder / "out").iterdir())
-        assert listed == [
-            "findings.jsonl", "first-hits.parquet", "manifest.jsonl", "report.html", "scores.parquet", "summary.json",
-        ]  # fmt: skip
-        for name in listed:
-            if name == "report.html":  # no result is read from it
-                continue
-            content = (folder / "out" / name).read_bytes()
-            (folder / "out" / name).unlink()
-            answer = recassay("compare", "out")
-            assert (answer.code, name in answer.err) == (2, True)
-            (folder / "out" / name).write_bytes(content)
-        assert recassay("compare", "out").code == 0
-
-    @pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError])
-    def test_an_interrupted_write_keeps_complete_files(self, recassay, folder, monkeypatch, interruption):
-        assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
-        before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
-
-        def interrupted(frame, path):
-            path.write_bytes(b"half")
-            raise interruption("now")
-
-        monkeypatch.setattr(pl.DataFrame, "write_parquet", interrupted)
-        answer = recassay(*SCORE, "-m", "recall@2", "-o", "out")
-        assert answer.code not in (0, 1)
-        assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 
 class TestExits:

@@ -53,14 +53,6 @@ def test_the_tables_have_the_numbers_of_the_folder_and_significant_wins(recassay
     assert table["mean"].to_list() == [row["mean"] for row in rows]
 
 
-def test_every_figure_is_written_with_its_table(recassay, made, tmp_path):
-    answer = recassay("report", str(made), "--figures", "svg", "-o", str(tmp_path))
-    assert answer.code == 0
-    drawn, tables = sorted(tmp_path.glob("*.svg")), sorted(tmp_path.glob("*.csv"))
-    assert [one.stem for one in drawn] == [one.stem for one in tables]
-    assert f"{len(drawn)} figures" in answer.err
-
-
 def test_an_unknown_format_is_refused(recassay, made):
     assert "U107" in recassay("report", str(made), "--tables", "word").err
     assert "U107" in recassay("report", str(made), "--figures", "gif").err

@@ -69,19 +69,6 @@ def test_json_equals_the_result_of_the_library(recassay, folder):
     assert answer.rows["second"]["ndcg@2"]["mean"] == 1.0
 
 
-def test_text_names_systems_metrics_and_findings(recassay, folder):
-    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 recall@2")
-    assert answer.code == 0
-    for word in ("first", "second", "ndcg@2", "recall@2", "interval", "C009", "1.0000"):
-        assert word in answer.out
-    assert answer.err == ""
-
-
-def test_default_metrics_are_scored(recassay, folder):
-    metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").rows["first"]
-    assert list(metrics) == ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"]
-
-
 def test_the_folder_holds_values_per_unit_a_summary_and_findings(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 hit@1", "-o", "out/deep")
     assert answer.code == 0

@@ -200,11 +200,6 @@ RUNS = [ra.play(model, FOLD, PROTOCOL) for model in MODELS]
 
 
 class TestCurve:
-    def test_same_bits_for_any_threads(self):
-        one, other = (ra.sampling_curve(RUNS, [3, 30], ["uniform", "popularity"], "ndcg@5", threads=n) for n in (1, 4))
-        assert one.points.equals(other.points)
-        assert one.orders.equals(other.orders)
-
     def test_grouping_users_does_not_change_means(self, monkeypatch):
         whole = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
         monkeypatch.setattr(measure, "GROUPS", 64)

@@ -120,10 +120,6 @@ class TestCurve:
             [1 / 7 + 3 / 7, two, 1 / 3], abs=1e-12
         )
 
-    def test_threads_do_not_change_results(self):
-        curves = [ra.sampling_curve([RUN], [2, 3], metric="mrr", threads=threads, **BY_WEIGHT) for threads in (1, 2)]
-        assert curves[0].points.equals(curves[1].points)
-
     def test_standings_without_a_model_are_approximated_with_a_finding(self):
         curve = ra.sampling_curve([RUN.standings], [2], metric="hit@2", **BY_WEIGHT)
         (finding,) = curve.findings

@@ -10,8 +10,6 @@ from typer.testing import CliRunner
 import recassay as ra
 from recassay.backends import out_of_core
 from recassay.data import chunks
-from recassay.data.chunks import TableChunks, chunk_boundaries
-from recassay.data.io import open_row_ranges
 from recassay.errors import InputError, UsageError
 
 from ...refusals import refused
@@ -220,40 +218,6 @@ def test_other_ids_and_conventions(tmp_path, monkeypatch):
 
 def test_users_that_only_one_side_has_stand_at_either_end(reference):
     assert {"C004", "C010"} <= {finding.code for finding in reference.findings}
-
-
-class TestPieces:
-    def cut(self, users, size, tmp_path, parts=1):
-        frame = pl.DataFrame({"user_id": users, "item_id": range(len(users))})
-        for number in range(parts):
-            frame[number * len(users) // parts : (number + 1) * len(users) // parts].write_parquet(
-                tmp_path / f"part-{number}.parquet"
-            )
-        stretches = open_row_ranges(tmp_path, "run", tmp_path)
-        table = TableChunks.of(stretches, tmp_path, 100)
-        ends = chunk_boundaries([table], size * table.row_size)
-        return ends, list(table.cut(ends))
-
-    @pytest.mark.parametrize("size", [1, 2, 3, 5, 50])
-    @pytest.mark.parametrize("parts", [1, 3])
-    @pytest.mark.parametrize(
-        "users", [[1, 1, 1, 1, 2, 3, 3, 4], [4, 1, 3, 1, 2, 1, 3, 1], [7] * 8, ["b", "a", "c", "a"] * 2]
-    )
-    def test_a_piece_has_whole_users_and_all_rows_are_in_one(self, users, size, parts, tmp_path, monkeypatch):
-        monkeypatch.setattr(chunks, "MAX_ROWS", 2)
-        ends, found = self.cut(users, size, tmp_path, parts)
-        assert sorted(item for piece in found for item in piece["item_id"]) == list(range(8))
-        assert size < 8 or len(found) == 1
-        seen = set()
-        for piece, end in zip(found, [*ends, None], strict=True):
-            own = set(piece["user_id"])
-            assert not own & seen
-            assert end is None or not own or max(own) <= end
-            assert not seen or not own or min(own) > max(seen)
-            seen |= own
-            for user in own:  # a user's rows keep their order
-                items = piece.filter(pl.col("user_id") == user)["item_id"]
-                assert items.is_sorted()
 
 
 class TestRefusals:

@@ -29,17 +29,6 @@ def sets(table, **more):
     return {f"data {i}": scores(dict(zip(names, row, strict=True)), **more) for i, row in enumerate(table)}
 
 
-def test_worked_values():
-    found = across(sets(WORKED)).rankings[0]
-    assert found.systems == ("a", "b", "c")
-    assert found.mean_ranks == pytest.approx((1.166667, 2.166667, 2.666667), abs=5e-7)
-    assert (found.test.chi_square, found.test.f, found.test.critical_difference) == pytest.approx(
-        (7.0, 7.0, 1.353136), abs=5e-7
-    )
-    assert [pair.significant for pair in found.pairs] == [False, True, False]
-    assert found.groups == (("a", "b"), ("b", "c"))
-
-
 def test_nemenyi_agrees_with_scikit_posthocs():
     posthocs = pytest.importorskip("scikit_posthocs")
     rng = np.random.default_rng(3)

@@ -90,11 +90,6 @@ def test_along_says_which_and_settings_are_named():
     assert found.to_dict()["resamples"] == 20
 
 
-def test_the_same_for_any_number_of_threads():
-    given = scores(3, n=3000)
-    assert consistency(given, threads=1, resamples=600).rows == consistency(given, threads=4, resamples=600).rows
-
-
 def test_one_order_alone_agrees_with_nothing():
     alone = scores(3, metrics=("mrr",))
     for along in (None, "metric", "design", "user"):

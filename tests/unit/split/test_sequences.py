@@ -53,18 +53,6 @@ def test_a_pause_of_exactly_the_gap_ends_a_session():
     assert texts(ra.split.sessions(gap=8, inclusive=True)(log)) == ["abacd", "cbb"]
 
 
-def test_worked_example_of_two_users():
-    rows = [(1, "v1", 1), (2, "v1", 2), (3, "v2", 3), (1, "v1", 4), (2, "v2", 5), (3, "v1", 60)]
-    made = ra.split.sessions(gap=10)(log_of(rows))
-    assert [made.item_vocabulary.decode(np.array(row)).to_list() for row in made.histories.rows()] == [
-        [1, 2, 1],
-        [3, 2],
-    ]
-    assert [len(set(row)) for row in made.histories.rows()] == [2, 2]
-    assert made.n_items == 3
-    assert made.removed == {"event on its own": 1}
-
-
 def test_items_and_users_without_a_sequence_are_dropped():
     made = ra.split.sessions(gap=5)(log_of([("a", 1, 0), ("b", 1, 1), ("z", 1, 90), ("y", 2, 0)]))
     assert made.item_vocabulary.ids.to_list() == ["a", "b"]
@@ -96,16 +84,6 @@ def test_dates_and_fractions_of_seconds_are_compared_exactly():
     assert texts(ra.split.sessions(gap=1)(tiny)) == ["abc"]
     whole = log_of([("a", 1, 2**62), ("b", 1, 2**62 + 8), ("c", 1, 2**62 + 15)])
     assert texts(ra.split.sessions(gap=8)(whole)) == ["bc"]
-
-
-def test_the_order_of_rows_does_not_matter_where_times_differ():
-    frame = made_up(users=40, items=60, events=800, seed=4).frame()
-    frame = frame.with_columns(timestamp=pl.col("timestamp") + pl.Series(np.arange(frame.height)))
-    log = ra.Interactions.from_frame(frame)
-    one = ra.split.sessions(gap=2e6)(log)
-    other = ra.split.sessions(gap=2e6)(log.take(np.random.default_rng(1).permutation(len(log))))
-    assert one.frame().equals(other.frame())
-    assert one.fingerprint == other.fingerprint
 
 
 @pytest.mark.parametrize(

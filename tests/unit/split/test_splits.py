@@ -98,14 +98,6 @@ def test_empty_windows_are_skipped_and_too_many_are_an_error():
         split.windows(length=1, first=99)(log_of(rows))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_the_share_of_test_ratings_is_about_the_given_one(share, big):
-    tests = [len(split.random(test=share, seed=seed)(big)[0].test) for seed in range(20)]
-    spread = np.sqrt(share * (1 - share) * len(big))
-    assert abs(np.mean(tests) - share * len(big)) < 4 * spread / np.sqrt(20)
-    assert 0.5 * spread < np.std(tests) < 1.7 * spread
-
-
 def test_shares_by_user_are_rounded_down(big):
     events = np.bincount(big.users)
     fold = split.random(test=0.2, by="user", validation=0.15)(big)[0]

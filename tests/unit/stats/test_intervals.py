@@ -13,18 +13,9 @@ from hypothesis import strategies as st
 
 from recassay.errors import UsageError
 from recassay.stats import intervals as module
-from recassay.stats.intervals import METHODS, ColumnInfluence, Uncertainty, acceleration, intervals, means, percentile
+from recassay.stats.intervals import METHODS, ColumnInfluence, Uncertainty, intervals, means, percentile
 
 D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])
-
-
-def test_worked_t_interval():
-    low, high = intervals(D[:, None], method="normal")
-    assert (low[0], high[0]) == pytest.approx((-0.000774, 0.083274), abs=5e-7)
-
-
-def test_worked_acceleration():
-    assert acceleration((D - D.mean()) / (D.size - 1)) == pytest.approx(-0.030561, abs=5e-7)
 
 
 @settings(deadline=None)
@@ -144,15 +135,6 @@ def test_bounds_of_a_binary_metric_stay_within_its_range(method):
     assert low[0] < 0.2 < high[0] < 1
     if method not in {"normal", "abc"}:
         assert low[0] >= 0
-
-
-def test_same_bits_for_any_number_of_threads_and_other_bits_for_another_seed():
-    random = np.random.default_rng(1)
-    values, weights = random.random((1500, 3)), random.random((1500, 3))
-    for w in (None, weights):
-        once = np.array(intervals(values, w, seed=3, threads=1))
-        assert np.array_equal(once, intervals(values, w, seed=3, threads=4))
-        assert not np.array_equal(once, intervals(values, w, seed=4, threads=1))
 
 
 def test_unknown_methods_and_invalid_levels_are_rejected():

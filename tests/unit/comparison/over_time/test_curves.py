@@ -26,29 +26,6 @@ def values(curve):
     return curve.table["value"].round(6).to_list()
 
 
-def test_moving_average_of_the_worked_example():
-    curve = over_time(played(), "recall@2", window=3)
-    assert values(curve) == [0, 0.5, 0.333333, 0.666667, 0.666667, 1, 0.666667, 0.666667]
-    assert curve.table["partial"].to_list() == [True, True] + [False] * 6
-    assert curve.table["n"].to_list() == [1, 2, 3, 3, 3, 3, 3, 3]
-    assert curve.table["event"].to_list() == EVENTS.tolist()
-    whole = over_time(played(), "recall@2", window=3, partial=False)
-    assert values(whole) == values(curve)[2:]
-
-
-def test_fading_average_of_the_worked_example():
-    curve = over_time(played(), "recall@2", how="fading", fading=0.9)
-    assert values(curve) == [0, 0.526316, 0.332103, 0.526316, 0.641987, 0.718394, 0.580692, 0.654315]
-    assert over_time(played(), "recall@2", how="fading", window=10).table.equals(curve.table)
-    assert curve.table["partial"].all()
-
-
-def test_cumulative_average():
-    assert values(over_time(played(), "recall@2", how="cumulative")) == [
-        0, 0.5, 0.333333, 0.5, 0.6, 0.666667, 0.571429, 0.625,
-    ]  # fmt: skip
-
-
 def test_a_window_of_the_stream_has_what_was_scored_in_it():
     curve = over_time(played(), "recall@2", window=3, by="event")  # events 1 | 3 1 | 4 3 | 6 4 | 8 6 | 9 8 | ..
     assert curve.table["n"].to_list() == [1, 2, 2, 2, 2, 2, 3, 3]

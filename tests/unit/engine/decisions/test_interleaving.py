@@ -19,26 +19,6 @@ def chances(runs, truth, **how):
     return pytest.approx((row["wins_a"], row["wins_b"], row["ties"]), abs=1e-12)
 
 
-def test_a_worked_cascade():
-    """Two places. If a begins: x of a, y of b. If b begins: y of b, x of a. The only relevant item, x, is of a."""
-    assert chances(RUNS, {"ann": ["x"]}, at=2) == (1, 0, 0)
-
-
-def test_a_worked_cascade_in_which_the_coin_decides():
-    """y is first of b; a chooses it only as its second item, when b has it already."""
-    assert chances(RUNS, {"ann": ["y"]}, at=2) == (0, 1, 0)
-    same = {"a": {"ann": ["x", "y"]}, "b": {"ann": ["x", "z"]}}
-    assert chances(same, {"ann": ["x"]}, at=1) == (1 / 2, 1 / 2, 0)
-
-
-def test_a_worked_example_of_positions():
-    """Both orders of x (of a) and y (of b) are relevant; places are seen with 1 and 1/2.
-
-    The first place is clicked; the second one too with chance 1/2, which is a tie. Else the first team wins.
-    """
-    assert chances(RUNS, {"ann": ["x", "y"]}, at=2, click="position", persistence=0.5) == (1 / 4, 1 / 4, 1 / 2)
-
-
 def plain_draft(a, b, places, coins):
     """The list and its teams: Radlinski, Kurup and Joachims, algorithm 2, up to so many places."""
     shown, teams, coins = [], [], list(coins)

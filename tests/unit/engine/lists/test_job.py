@@ -100,50 +100,6 @@ class TestConventions:
         assert mean("recall(relevant_from=3.0)@2", truth=truth, relevant_from=2) == 1.0
 
 
-class TestLastRow:
-    """Libraries that hold a list as a dict give a repeated item the score of its last row, wherever ranks put it."""
-
-    # u: a stands in rows 1 and 3; a dict has a: 3.0, b: 2.0, so a is first and the reciprocal rank of a is 1. By the
-    # lowest score of a it would be 1/2.
-    PAIRS = [("u", "a", 1.0), ("u", "b", 2.0), ("u", "a", 3.0)]  # noqa: RUF012
-    TREC = "u Q0 a 3 1.0 tag\nu Q0 b 2 2.0 tag\nu Q0 a 1 3.0 tag\n"
-    TRUTH = {"u": {"a": 1}}  # noqa: RUF012
-
-    @pytest.mark.parametrize("profile", ["trec_eval", "ir_measures", "ranx"])
-    def test_by_hand(self, profile, tmp_path):
-        path, parts = tmp_path / "run.trec", tmp_path / "parts"
-        path.write_text(self.TREC)
-        ranked = pl.DataFrame(self.PAIRS, ["user_id", "item_id", "score"], orient="row").with_columns(
-            rank=pl.Series([3, 2, 1])
-        )
-        parts.mkdir()
-        for number in range(3):
-            ranked[number : number + 1].write_parquet(parts / f"part-{number}.parquet")
-        run = ra.read_run(path)
-        assert run.items.tolist() == [0, 1, 0]  # by rank: a, b, a
-        whole = [self.PAIRS, ranked, run, path, parts, {"u": [pair[1:] for pair in self.PAIRS]}]
-        for given in whole:
-            scores = ra.score({"m": given}, self.TRUTH, "mrr", profile=profile, interval=None)
-            assert scores.rows[0].mean == 1.0, given
-        for given in (path, parts):
-            scores = ra.score({"m": given}, self.TRUTH, "mrr", profile=profile, interval=None, memory="8GB")
-            assert scores.rows[0].mean == 1.0, given
-        assert mean("mrr", self.PAIRS, self.TRUTH) == 1.0  # ours: the first place counts, which is the best
-        assert mean("mrr", ranked, self.TRUTH) == 1.0
-
-    def test_by_rank_the_first_place_stands(self):
-        rows = [("u", "a", 2, 9.0), ("u", "b", 1, 2.0), ("u", "a", 3, 1.0)]
-        frame = pl.DataFrame(rows, ["user_id", "item_id", "rank", "score"], orient="row")
-        assert mean("mrr", frame, self.TRUTH, duplicates="last") == 0.5
-        assert mean("mrr", frame, self.TRUTH, duplicates="last", order="score") == 0.5  # 1.0 is the last score of a
-
-    def test_ties_stand_as_rows_do_although_there_are_ranks(self):
-        frame = pl.DataFrame({"user_id": ["u"] * 2, "item_id": ["a", "b"], "rank": [2, 1], "score": [1.0, 1.0]})
-        assert mean("mrr", frame, self.TRUTH, order="score", ties="row") == 1.0
-        assert mean("mrr", frame, self.TRUTH, profile="ranx") == 1.0
-        assert mean("mrr", frame, self.TRUTH, ties="row") == 0.5  # as given: by rank
-
-
 class TestInputs:
     FRAME = pl.DataFrame([(u, i) for u, items in LISTS.items() for i in items], ["user_id", "item_id"], orient="row")
 

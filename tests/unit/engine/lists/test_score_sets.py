@@ -124,15 +124,6 @@ def test_a_user_in_several_folds_is_one_weighted_unit():
     assert ra.compare(only(read_scores(weighted))).rows[0].difference == 0.5
 
 
-def test_the_order_of_rows_does_not_matter(results):
-    frame = pl.read_parquet(results / "scores.parquet")
-    for place, one in read_scores(frame.sample(fraction=1.0, shuffle=True, seed=3)):
-        other = read_scores(frame).sheets[place]
-        assert one.units.equals(other.units)
-        for key, values in other.per_unit.items():
-            assert np.array_equal(one.per_unit[key], values, equal_nan=True)
-
-
 def test_several_sources_are_read_as_one_set(tmp_path):
     for name in ("ml-1m", "steam"):
         pl.DataFrame(TABLE).write_csv(tmp_path / f"{name}.csv")

@@ -68,15 +68,6 @@ def test_with_more_strata_than_users_all_users_can_be_drawn(strata):
     assert (found.settings["within"]["users"], found.row("mine", "hit@1").mean) == (3, 2 / 3)
 
 
-def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tables):
-    lists, truth = tables
-    one = judged(tables, within=0.02, threads=1)
-    other = judged((lists.reverse(), truth.sample(fraction=1, shuffle=True, seed=1)), within=0.02, threads=3)
-    assert one.units.to_list() == other.units.to_list()
-    assert one.rows == other.rows
-    assert judged(tables, within=0.02, seed=1).units.to_list() != one.units.to_list()
-
-
 def test_strata_use_the_training_log_if_there_is_one(tables):
     _, truth = tables
     train = truth.select("user_id", "item_id").filter(pl.col("user_id") % 3 == 0)

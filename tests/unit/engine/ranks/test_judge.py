@@ -87,11 +87,6 @@ def test_users_without_relevant_items_count_zero_or_not_at_all(runs):
     assert counted.n == LOG.n_users > left_out.n
 
 
-def test_the_same_bits_on_any_number_of_threads(runs):
-    one, four = (ra.judge(runs, "TI-AR-NN(20), P1R", "ndcg@5 map", threads=n, resamples=200).summary() for n in (1, 4))
-    assert one.equals(four)
-
-
 def test_systems_by_name_and_standings_alone(runs):
     assay = ra.judge({"a": runs[0], "b": runs[1].standings}, "TI-AR-AN", "mrr", interval=None)
     assert assay.systems == ("a", "b")

@@ -12,7 +12,6 @@ from recassay.data.synthetic.tastes import log as synthetic
 from recassay.engine.streams.result import StreamError
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental import ISGD, StreamBiasedMF, StreamPopular
-from recassay.models.incremental._isgd import gradient_step
 from recassay.protocols import prequential
 from recassay.testing import check_recommender
 
@@ -30,35 +29,6 @@ def log_of(rows, *more):
 
 
 class TestWorkedExamples:
-    @pytest.mark.parametrize(
-        ("protocol", "expected", "mean"),
-        [
-            (prequential(at=2), "-0-10-1-1101", 0.625),
-            (prequential(at=2, repeats="allow"), "-0-10-011000", 1 / 3),
-            (prequential(at=2, batch=4), "----0-0-1100", 1 / 3),
-            (prequential(at=2, learn_until=5), "-0-10-1---0-", 0.4),
-            (prequential(at=2, match="future"), "-0-10-1-1101", 0.625),
-            (prequential(at=2, match="future", credit="share"), "-0-h0-h-1h01", 0.4375),
-            (prequential(at=2, match="previous", reach=1), "-0-10-1-1101", 0.625),
-        ],
-        ids=str,
-    )
-    def test_regimes_match_the_hand_computed_hits_of_popularity(self, protocol, expected, mean):
-        stream = ra.play(StreamPopular(), log_of(Q1), protocol, metrics="recall@2")
-        found = dict(zip(stream.outcomes.event.tolist(), stream.outcomes.of("recall@2").tolist(), strict=True))
-        assert [found.get(event) for event in range(12)] == [
-            {"-": None, "h": 0.5}.get(c, c) if c in "-h" else float(c) for c in expected
-        ]
-        assert stream.outcomes.mean("recall@2") == pytest.approx(mean)
-        assert stream.summary()["mean"].to_list() == [stream.outcomes.mean("recall@2")]
-
-    def test_lists_match_the_hand_computed_lists(self):
-        stream = ra.play(StreamPopular(), log_of(Q1), prequential(at=2), lists=True)
-        lists = {event + 1: "".join(items) for event, items in stream.lists.group_by("event").agg("item_id").rows()}
-        assert lists == {4: "b", 7: "c", 9: "bc", 10: "c", 12: "d"}
-        assert stream.counts["repeats"] == 1
-        assert (stream.counts["scored"], stream.counts["first"], stream.counts["learnt"]) == (8, 3, 12)
-
     def test_ratings_match_the_hand_computed_errors(self):
         class ItemMean:
             def __init__(self):
@@ -83,23 +53,6 @@ class TestWorkedExamples:
         assert (stream.counts["unpredicted"], stream.counts["scored"]) == (1, 5)
         clipped = ra.play(ItemMean(), log_of(rows, "rating"), prequential(predict="ratings", clip=True), name="means")
         assert clipped.outcomes.of("absolute_error").tolist() == [1, 2.5, 1, 1.5, 1.5]
-
-    @pytest.mark.parametrize(
-        ("sequential", "iterations", "p", "q", "product"),
-        [
-            (True, 1, [0.2435, 0.1405], [0.4055325, -0.0254525], 0.095171),
-            (True, 2, [0.414794, 0.121960], [0.572915, 0.030997], 0.241422),
-            (False, 1, [0.2435, 0.1405], [0.3345, 0.004], 0.082013),
-            (False, 2, [0.384858, 0.135311], [0.429540, 0.068289], 0.174552),
-        ],
-    )
-    def test_isgd_steps_match_the_hand_computed_factors(self, sequential, iterations, p, q, product):
-        user, item = np.array([0.1, 0.2], np.float32), np.array([0.3, -0.1], np.float32)
-        rates = np.array([0.5, 0.1, 0.1], np.float32)
-        gradient_step(user, item, rates, iterations, np.float32(1), sequential, True)
-        assert user.tolist() == pytest.approx(p, abs=1e-6)
-        assert item.tolist() == pytest.approx(q, abs=1e-6)
-        assert float(user @ item) == pytest.approx(product, abs=1e-6)
 
 
 class TestIdentities:

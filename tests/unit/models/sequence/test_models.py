@@ -78,20 +78,6 @@ def test_rows_are_probabilities_and_descriptions_parse_from_their_text(model, fo
     assert str(fitted) == str(model)
 
 
-def test_bigram_rows_equal_the_worked_example(fold):
-    rows = NGram().fit(fold.train).next_probabilities(after("a", "b", "c", "d", "e"))
-    sevenths, sixths = np.array([1, 2, 2, 1, 1]) / 7, np.array([1, 2, 1, 1, 1]) / 6
-    expected = [sevenths, sixths, np.array([1, 2, 1, 2, 1]) / 7, np.full(5, 0.2), np.full(5, 0.2)]
-    assert rows == pytest.approx(np.array(expected), abs=1e-15)
-
-
-def test_unigram_rows_equal_frequencies_with_and_without_smoothing(fold):
-    histories = after("e")
-    assert Unigram().fit(fold.train).next_probabilities(histories)[0] == pytest.approx(np.array([3, 4, 3, 2, 1]) / 13)
-    plain = Unigram(smoothing=0).fit(fold.train).next_probabilities(histories)[0]
-    assert plain == pytest.approx(np.array([2, 3, 2, 1, 0]) / 8)
-
-
 def test_most_popular_orders_items_by_count_and_id_and_ends_after_the_last(fold):
     fitted = MostPopular().fit(fold.train)
     assert fitted.order.tolist() == [1, 0, 2, 3, 4]
