@@ -119,27 +119,26 @@ def tables():
 @pytest.mark.parametrize(
     "by", ["one user a part", "two parts", "empty parts between", "parts without lists, or without a hit"]
 )
-@pytest.mark.parametrize("name", ["even", "odd"])
-def test_every_metric_in_parts(tables, name, by):
-    job = job_of(tables, ALL + WHOLE_LISTS)
-    whole = judged(job, tables["runs"][name], tables["truth"])
+def test_every_metric_in_parts(tables, by):
+    job, run = job_of(tables, ALL + WHOLE_LISTS), tables["runs"]["odd"]
+    whole = judged(job, run, tables["truth"])
     assert {"T001", "C002", "C003", "P001", "L001"} <= {one.code for one in whole.findings}
-    same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by)), whole)
+    same(in_parts(job, run, tables["truth"], cuts(by)), whole)
 
 
 USER_BY_USER = [text for text, metric in parse_metrics(ALL + WHOLE_LISTS).items() if not metric.needs_whole_log]
+NEEDS_ALL = [text for text in ALL if text not in USER_BY_USER]
 
 
 @pytest.mark.parametrize("by", ["one user a part", "empty parts between", "parts without lists, or without a hit"])
-@pytest.mark.parametrize("name", ["even", "odd"])
-def test_a_part_needs_the_training_rows_of_its_own_users_only(tables, name, by):
-    job = job_of(tables, USER_BY_USER)
-    whole = judged(job, tables["runs"][name], tables["truth"])
+def test_a_part_needs_the_training_rows_of_its_own_users_only(tables, by):
+    job, run = job_of(tables, USER_BY_USER), tables["runs"]["even"]
+    whole = judged(job, run, tables["truth"])
     assert {"C007", "L001"} <= {one.code for one in whole.findings}
-    same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by), tables["train"]), whole)
+    same(in_parts(job, run, tables["truth"], cuts(by), tables["train"]), whole)
 
 
-@pytest.mark.parametrize("texts", [USER_BY_USER, ALL], ids=["the log in parts", "the log whole"])
+@pytest.mark.parametrize("texts", [USER_BY_USER, NEEDS_ALL], ids=["the log in parts", "the log whole"])
 def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(out_of_core, "ROW_COPIES", 8 * 2**30 / (24 * 150))  # rows of some 150 places in lists a piece
     monkeypatch.setattr(chunks, "MAX_ROWS", 90)
@@ -153,7 +152,7 @@ def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path
     assert cut == whole
 
 
-@pytest.mark.parametrize("text", [text for text in ALL if text not in USER_BY_USER])
+@pytest.mark.parametrize("text", NEEDS_ALL)
 def test_what_needs_the_whole_log_refuses_a_part_of_it_before_any_list(tables, text):
     job = job_of(tables, [text])
     some = Interactions.of_users(tables["train"].clear(), counted(tables["train"], [[]]))
@@ -170,8 +169,10 @@ def test_what_needs_the_whole_log_says_so(tables):
     assert {kind_of(text).name for text in set(ALL) - set(USER_BY_USER)} >= {"ild", "epd", "alpha_ndcg", "calibration"}
 
 
-@pytest.mark.parametrize("ties", ["id_descending", "row", "ranx", "expected", "pessimistic"])
-@pytest.mark.parametrize("duplicates", ["keep", "last"])
+@pytest.mark.parametrize(
+    ("ties", "duplicates"),
+    [("id_descending", "keep"), ("row", "last"), ("ranx", "keep"), ("expected", "last"), ("pessimistic", "keep")],
+)
 def test_every_convention_in_parts(tables, ties, duplicates):
     texts = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5"]
     job = job_of(tables, texts, ties=ties, duplicates=duplicates)
