@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.gate
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "tests.harness.live_kill"]  # of its own: it forks, and must not have run a query
 

@@ -185,6 +185,7 @@ def kafka_server():
     server.process.wait()
 
 
+@pytest.mark.gate
 def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
     kafka_server.create("events", 4)
     url = f"kafka://{kafka_server.address}/events"
@@ -251,6 +252,7 @@ def exposure(number):
     return {"event": json.dumps(event)}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("command", [("DEL", "events"), ("FLUSHALL",)])
 def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, command):
     import redis
@@ -276,6 +278,7 @@ def test_a_redis_stream_that_is_deleted_is_waited_for(redis_server, tmp_path, co
     client.close()
 
 
+@pytest.mark.gate
 def test_a_redis_server_that_dies_is_waited_for(redis_server):
     with followed(f"redis://127.0.0.1:{redis_server.port}/0?stream=events") as (source, _, said):
         assert (said, source.status(0)["state"]) == ([], "ok")
@@ -291,6 +294,7 @@ def test_a_redis_server_that_dies_is_waited_for(redis_server):
         assert not source.unreachable
 
 
+@pytest.mark.gate
 def test_kafka_servers_that_die_are_waited_for(kafka_server):
     kafka_server.create("events", 1)
     with followed(f"kafka://{kafka_server.address}/events") as (source, _, said):

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -202,6 +201,8 @@ def test_a_run_reads_from_every_object_type(name: str) -> None:
 
 
 def test_a_duckdb_relation_is_read() -> None:
+    import duckdb  # not above: what is there before the tests is never freed, and DuckDB lists it at the end
+
     connection = duckdb.connect()
     relation = connection.sql("select 1::hugeint as user_id, 'a' as item_id, 0.5::decimal(4,2) as score")
     assert read_table(relation, "run").rows() == [(1, "a", 0.5)]
