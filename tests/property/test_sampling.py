@@ -201,20 +201,6 @@ def test_popular_candidates_without_replacement():
         ra.judge(run, "AI-AR-NN(16, by='popularity', replace=False)", "mrr", method="sample", interval=None)
 
 
-def test_half_of_a_mixed_sample_is_drawn_uniformly_and_half_by_popularity():
-    """The chance of each of 4 items in samples of 2: uniform first, then by the weights of the others."""
-    weight, n = np.array([1.0, 2.0, 3.0, 6.0]), 40_000
-    keys, seen = mix(np.arange(4, dtype=np.uint64)), np.zeros((2, 4))
-    for seed in mix(np.arange(100, n + 100, dtype=np.uint64)):
-        chosen = np.empty(2, np.int64)
-        _draws.pick_mixed(keys, weight, seed, chosen)
-        assert chosen[0] != chosen[1]
-        seen[[0, 1], chosen] += 1
-    second = [sum(weight[b] / (weight.sum() - weight[a]) / 4 for a in range(4) if a != b) for b in range(4)]
-    for found, chances in zip(seen / n, ([0.25] * 4, second), strict=True):
-        assert np.abs(found - chances).max() < 4 * np.sqrt(0.25 / n)
-
-
 def test_mixed_samples_are_drawn_and_have_no_closed_form():
     run, text = played(100), "AI-1R-NN(4, by='mixed')"
     assay = ra.judge(run, text, "mrr precision@1", method="sample", draws=200, interval=None)

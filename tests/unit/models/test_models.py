@@ -6,8 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.api.compare import compare
-from recassay.api.score import score
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log
@@ -112,14 +110,3 @@ def test_too_many_factors_are_an_error(fold):
 def test_a_cutoff_of_zero_is_an_error(fold):
     with pytest.raises(UsageError, match="at least 1 item"):
         Popular().fit(fold[0]).recommend(np.array([0], np.int32), 0)
-
-
-def test_factors_beat_popularity_and_popularity_beats_random_lists(fold):
-    """The synthetic log has tastes to learn, and its popular items are relevant more often."""
-    train, truth = fold
-    named = {"svd": MODELS[2], "pop": MODELS[1], "random": MODELS[0]}
-    runs = [recommend(model.fit(train), truth.queries, 10, name) for name, model in named.items()]
-    scores = score(runs, truth, "ndcg@10", interval=None)
-    means = [scores.row(name, "ndcg@10").mean for name in named]
-    assert means == sorted(means, reverse=True)
-    assert all(row.p_adjusted < 0.01 for row in compare(scores).rows)

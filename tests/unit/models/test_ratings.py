@@ -85,28 +85,6 @@ def test_a_log_without_ratings_is_refused(rated, model):
         model.fit(Interactions.from_frame(rated.frame().drop("rating")))
 
 
-def test_a_predicted_rating_is_close_to_the_mean_of_an_item_that_everyone_likes():
-    rows = [(user, item, 5 if item == 0 else 1 + (user + item) % 2) for user in range(30) for item in range(6)]
-    made = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
-    held = made.take((made.users != 3) | (made.items != 0))
-    user = np.array([3], np.int32)
-    for model in (BiasedMF(factors=2, epochs=200), RatingKNN(neighbours=10)):
-        scores = model.fit(held).scores(user)[0]
-        assert scores.argmax() == 0
-        assert scores[0] == pytest.approx(5, abs=0.7)
-
-
-def test_ranking_by_predicted_rating_is_worse_than_popularity_where_ratings_say_nothing():
-    """The order that the paper reports: rating predictions are below popularity."""
-    frame = log(users=300, items=120, events=9_000, seed=5).frame()
-    values = np.random.default_rng(1).integers(1, 6, frame.height).astype(float)
-    fold = ra.split.random(test=0.2, seed=1)(ra.read_interactions(frame.with_columns(rating=pl.Series(values))))[0]
-    models = (ra.models.Popular(), BiasedMF(factors=5), RatingKNN())
-    runs = [ra.play(model, fold, ra.protocols.ranking()) for model in models]
-    means = [row.mean for row in ra.judge(runs, "TI-AR-AN", "precision@10", interval=None).rows]
-    assert means[0] > max(means[1:])
-
-
 def test_every_model_says_whether_it_reads_ratings():
     for registry in (ra.models.REGISTRY, ra.models.sequence.REGISTRY):
         for name in registry.built_in:

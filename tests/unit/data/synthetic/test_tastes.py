@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
 from recassay.data.synthetic.tastes import TOPICS, item_features, log
@@ -31,24 +30,6 @@ def test_users_have_at_least_five_events_and_at_most_half_of_the_items(made):
     assert activity.min() >= 5
     assert activity.max() <= 250
     assert activity.max() > 5 * np.median(activity)
-
-
-def test_a_larger_exponent_makes_the_head_heavier():
-    def head(exponent):
-        events = np.sort(log(users=800, items=500, events=20_000, exponent=exponent, seed=3).item_events)
-        return events[-25:].sum() / events.sum()
-
-    assert head(0.0) < head(1.0) < head(2.0)
-    assert head(1.0) > 2 * 25 / 500
-
-
-def test_users_keep_to_few_topics(made):
-    """A user's most frequent topic has a far larger share of their own events than of all events."""
-    genres = item_features(items=500, seed=3).with_columns(pl.col("genres").str.split("|")).explode("genres")
-    events = made.frame().join(genres, on="item_id").group_by("user_id", "genres").len()
-    own = events.group_by("user_id").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))["share"].mean()
-    overall = events.group_by("genres").agg(pl.col("len").sum())["len"]
-    assert own > 3 * overall.max() / overall.sum()
 
 
 def test_only_equal_seeds_give_equal_logs(made):

@@ -88,16 +88,6 @@ def test_a_new_user_or_item_leaves_out_what_is_unknown():
     assert learner.scores(0).tolist() == [2.5, 2.0]
 
 
-def test_better_than_the_mean_on_ratings_with_biases():
-    rng = np.random.default_rng(1)
-    users, items = rng.integers(0, 40, 4000), rng.integers(0, 30, 4000)
-    tastes = rng.normal(size=40)[users] + rng.normal(size=30)[items]
-    log = pl.DataFrame({"user_id": users, "item_id": items, "rating": 3 + tastes, "timestamp": np.arange(4000)})
-    ask = ra.protocols.prequential(predict="ratings")
-    fitted, flat = (ra.play(StreamBiasedMF(rate=rate), log, ask).summary()["mean"][1] for rate in (0.05, 0.0))
-    assert fitted < 0.5 * flat
-
-
 def test_fitting_a_log_without_ratings_is_an_error():
     with pytest.raises(InputError, match="I307"):
         MODEL.fit(ra.read_interactions([("ann", "a"), ("bob", "b")]))

@@ -63,13 +63,6 @@ def test_the_second_preset_also_updates_items():
     assert any(item(learner, code)[-1] for code in range(4))
 
 
-def test_sampling_by_frequency_draws_frequent_items_more_often():
-    """Nine users in ten had item 0, so a user without it draws it most often as a negative, and its score falls."""
-    events = [(user, 0 if user % 10 else 1 + user // 10) for user in range(200)] + [(200, 30)]
-    even, weighted = (fitted_learner(events, BPRMF(iterations=50, sampling=law)) for law in ("uniform", "frequency"))
-    assert weighted.scores(200)[0] < even.scores(200)[0]
-
-
 def test_draws_depend_on_the_seed():
     first, same, other = (fitted_learner(EVENTS, BPRMF(seed=seed)).scores(1).tolist() for seed in (1, 1, 2))
     assert first == same != other

@@ -73,36 +73,6 @@ def test_the_sampled_softmax_equals_a_value_by_hand():
     assert math.isclose(loss.item(), -math.log(math.e / (math.e + 0.5 + 2 * math.exp(-1))), rel_tol=1e-6)
 
 
-@pytest.mark.parametrize("proposal", ["popularity", "uniform"])
-def test_the_gradient_of_the_sampled_softmax_approaches_the_full_one(proposal):
-    states, items = tables(items=200)
-    log = Interactions.from_frame(
-        pl.DataFrame({"user_id": [*range(600)], "item_id": [i % 200 % (1 + i // 3) for i in range(600)]})
-    )
-    full = torch.cat(gradients(losses.softmax_loss(states, items, TARGETS), states, items))
-    errors = []
-    for size in (5, 25, 125):
-        sampler, rng, total = CandidateSampler(log, size, proposal), derive(1, proposal), 0
-        for _ in range(100):
-            drawn = sampler.draw(rng)
-            some = candidates(drawn.items.tolist(), (drawn.drawn / drawn.expected).tolist())
-            loss = losses.sampled_softmax_loss(states, items, TARGETS, some)
-            total = total + torch.cat(gradients(loss, states, items))
-        errors.append(float((total / 100 - full).norm() / full.norm()))
-    assert errors[0] > 1.5 * errors[1] > 3 * errors[2]
-    assert errors[2] < 0.06
-
-
-def test_the_denominator_of_the_sampled_softmax_is_right_on_average():
-    states, items = (one.detach() for one in tables())
-    sampler, rng = CandidateSampler(FREQUENT, 4, "popularity"), derive(2, "mean")
-    scores, found = (states[0] @ items.T).exp().numpy(), []
-    for _ in range(4_000):
-        drawn = sampler.draw(rng)
-        found.append((drawn.drawn / drawn.expected * scores[drawn.items]).sum())
-    assert abs(np.mean(found) - scores.sum()) < 4 * np.std(found) / math.sqrt(len(found))
-
-
 def test_candidates_are_drawn_as_often_as_expected():
     for proposal in ("popularity", "uniform"):
         sampler, rng, drawn = CandidateSampler(FREQUENT, 5, proposal), derive(3, "often"), np.zeros(9)
