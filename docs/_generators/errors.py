@@ -10,8 +10,7 @@ from pathlib import Path
 from _error_examples import EXAMPLES
 
 import recassay as ra
-from recassay.errors import CODES, RecassayError
-from recassay.errors.advice import ADVICE
+from recassay.errors import Explanation, RecassayError, explanations
 
 INTRODUCTION = """\
 # Errors
@@ -43,20 +42,20 @@ GROUPS = {
 
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
-    missing, unknown = sorted(CODES.keys() - ADVICE.keys()), sorted((ADVICE.keys() | EXAMPLES.keys()) - CODES.keys())
-    if missing or unknown:
-        raise KeyError(f"src/recassay/advice: no advice on {missing}; codes that are gone: {unknown}")
+    codes = explanations()
+    if unknown := sorted(EXAMPLES.keys() - codes.keys()):
+        raise KeyError(f"docs/_error_examples.py: codes that are gone: {unknown}")
     parts = [INTRODUCTION, "| code | meaning |\n| --- | --- |"]
-    parts += [f"| [{code}](#{code.lower()}) | {title} |" for code, title in CODES.items()]
+    parts += [f"| [{code}](#{code.lower()}) | {title} |" for code, (title, _, _) in codes.items()]
     for group, heading in GROUPS.items():
         parts.append(f"\n## {heading}\n")
-        parts += [_section(code, title) for code, title in CODES.items() if code.startswith(group)]
+        parts += [_section(code, about) for code, about in codes.items() if code.startswith(group)]
     return {"reference/errors.md": "\n".join(parts)}
 
 
-def _section(code: str, title: str) -> str:
-    advice = ADVICE[code]
-    lines = [f"### {code}", "", f"**{title[:1].upper()}{title[1:]}.** {advice.cause}", "", advice.remedy, ""]
+def _section(code: str, about: Explanation) -> str:
+    title, cause, remedy = about
+    lines = [f"### {code}", "", f"**{title[:1].upper()}{title[1:]}.** {cause}", "", remedy, ""]
     if code in EXAMPLES:
         example = textwrap.dedent(EXAMPLES[code]).strip("\n")
         lines += ["```python raises", example, "```", "", "```text", raised(code, example), "```", ""]

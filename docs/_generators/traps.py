@@ -79,9 +79,9 @@ def _page(code: str) -> str:
 
 
 def _is_error(codes: tuple[str, ...]) -> bool:
-    from recassay.errors import CODES
+    from recassay.errors import explanations
 
-    return any(code in CODES for code in codes)
+    return any(code in explanations() for code in codes)
 
 
 def _nothing(moved: float | None) -> bool:

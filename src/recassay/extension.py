@@ -43,5 +43,5 @@ def register(thing: Thing, name: str = "") -> Thing:
     else:
         shown: Any = thing
         what = f"{shown!r} is neither a model class (with fit), a profile nor a file format"
-        raise UsageError("U241", what, where="ra.register", hint="metrics, splits and checks register themselves")
+        raise UsageError("U124", what, where="ra.register", hint="metrics, splits and checks register themselves")
     return thing

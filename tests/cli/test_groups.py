@@ -106,4 +106,4 @@ def test_mistakes_are_named(recassay, shop):
     assert wrong.code == 2
     assert "did you mean 'country'?" in wrong.err
     assert "U105" in recassay("score", "truth.csv", "runs", "-m", METRICS, "--by", "country").err
-    assert "U217" in by_country(recassay, "--smallest-group", "40").err
+    assert "U215" in by_country(recassay, "--smallest-group", "40").err

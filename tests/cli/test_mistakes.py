@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import recassay as ra
-from recassay.errors import CODES, InputError, InternalError
+from recassay.errors import InputError, InternalError, explanations
 
 # Name: files that cause the error, arguments, code, and words of the message.
 SCORE = ("score", "truth.csv", "runs")
@@ -18,8 +18,8 @@ BAD_FILES = {
     "a missing run": ({}, ("score", "truth.csv", "nowhere.csv"), "I101", ["nowhere.csv"]),
     "a missing log": ({}, (*SCORE, "-m", "epc@2", "--train", "nowhere.csv"), "I101", ["nowhere.csv"]),
     "a file without bytes": ({R: ""}, SCORE, "I102", ["first.csv"]),
-    "a file with a header alone": ({R: "user_id,item_id,score\n"}, SCORE, "I103", ["first.csv", "no rows"]),
-    "a truth without rows": ({T: "user_id,item_id,gain\n"}, SCORE, "I103", ["truth.csv"]),
+    "a file with a header alone": ({R: "user_id,item_id,score\n"}, SCORE, "I102", ["first.csv", "no rows"]),
+    "a truth without rows": ({T: "user_id,item_id,gain\n"}, SCORE, "I102", ["truth.csv"]),
     "a Parquet file cut short": ({"runs/cut.parquet": b"PAR1\x15\x04"}, SCORE, "I104", ["cut.parquet"]),
     "a broken line": ({R: "user_id,item_id,score\n1,10,0.9\n1,11\n2,10,0.5\n"}, SCORE, "I105", ["line 3"]),
     "another encoding": ({R: "user_id,item_id,score\nJos\xe9,10,0.9\n".encode("latin-1")}, SCORE, "I106", ["UTF-8"]),
@@ -39,12 +39,12 @@ BAD_FILES = {
     "a missing id": ({R: "user_id,item_id,score\n,10,1\n1,11,1\n"}, SCORE, "I304", ["first.csv"]),
     "an item twice": ({R: "user_id,item_id,score\n1,10,1\n1,10,0.5\n1,11,0\n"}, (*SCORE, "--duplicates", "error"),
                       "I305", ["1 rows of 1 lists", "item 10", "user 1", "--duplicates first"]),
-    "a gain that is NaN": ({T: "user_id,item_id,gain\n1,10,NaN\n1,11,2\n"}, SCORE, "I306", ["1 of 2 gains"]),
+    "a gain that is NaN": ({T: "user_id,item_id,gain\n1,10,NaN\n1,11,2\n"}, SCORE, "I303", ["1 of 2 gains"]),
     "other users": ({R: "user_id,item_id,score\n77,10,1\n78,10,1\n"}, SCORE, "I401",
                     ["none of the 4 users", "(such as 1, 2, 3)", "(such as 77, 78)", "--columns"]),
-    "other items": ({R: "user_id,item_id,score\n1,770,1\n2,780,1\n"}, SCORE, "I402", ["770, 780", "10", "--columns"]),
+    "other items": ({R: "user_id,item_id,score\n1,770,1\n2,780,1\n"}, SCORE, "I401", ["770, 780", "10", "--columns"]),
     "users as words in one file": ({R: "user_id,item_id,score\nu1,10,1\n"}, SCORE, "I403", ["'u1'", "such as 1"]),
-    "items as words in one file": ({R: "user_id,item_id,score\n1,i10,1\n"}, SCORE, "I402", ["'i10'", "(such as 11"]),
+    "items as words in one file": ({R: "user_id,item_id,score\n1,i10,1\n"}, SCORE, "I401", ["'i10'", "(such as 11"]),
     "a user without a list": ({R: "user_id,item_id,score\n1,10,1\n"}, (*SCORE, "--missing", "error"), "I404",
                               ["3 of 4 queries", "the first 2", "--missing zero"]),
     "a log of other items": ({"log.csv": "user_id,item_id\n1,555\n"}, (*SCORE, "-m", "epc@2", "--train", "log.csv"),
@@ -72,8 +72,8 @@ BAD_OPTIONS = {
     "no log": (("-m", "epc@2"), "U105", ["--train"]),
     "no item features": (("-m", "ild@2"), "U105", ["--items"]),
     "neither": (("-m", "epd@2"), "U105", ["--train", "--items"]),
-    "a profile misspelt": (("--profile", "trec_evil"), "U106", ["did you mean 'trec_eval'"]),
-    "a metric that a profile lacks": (("--profile", "trec_eval", "-m", "epc@2"), "U106", ["no epc", "it has", "ndcg"]),
+    "a profile misspelt": (("--profile", "trec_evil"), "U115", ["did you mean 'trec_eval'"]),
+    "a metric that a profile lacks": (("--profile", "trec_eval", "-m", "epc@2"), "U115", ["no epc", "it has", "ndcg"]),
     "a tie policy misspelt": (("--ties", "expekted"), "U107", ["did you mean 'expected'"]),
     "an order misspelt": (("--order", "scores"), "U107", ["did you mean 'score'"]),
     "a policy for duplicates misspelt": (("--duplicates", "frist"), "U107", ["did you mean 'first'"]),
@@ -101,7 +101,7 @@ def assert_refused(answer, code, words, folder, before):
     assert answer.out == ""
     assert "Traceback" not in answer.err
     assert answer.err.startswith(f"[{code}]" if code else "[")
-    assert answer.err[1:5] in CODES
+    assert answer.err[1:5] in explanations()
     assert "Try:" in answer.err
     for word in words:
         assert word in answer.err, f"{word} is not in\n{answer.err}"
@@ -224,7 +224,7 @@ class TestExits:
         (folder / "own.py").write_text(plugin)
         answer = recassay("--plugin", "own.py", *SCORE, "-m", "many@2")
         assert (answer.code, answer.out) == (2, "")
-        assert answer.err.startswith("[U244] many@2 is 4.0")
+        assert answer.err.startswith("[U243] many@2 is 4.0")
         assert "report" not in answer.err
 
     def test_a_metric_outside_its_bounds_is_an_internal_error(self, recassay, folder, monkeypatch):

@@ -62,7 +62,7 @@ def test_an_unknown_format_is_refused(recassay, made):
 def test_a_folder_without_results_is_refused(recassay, tmp_path, command):
     answer = recassay(command, str(tmp_path))
     assert (answer.code, answer.out) == (2, "")
-    assert "I317" in answer.err
+    assert "I316" in answer.err
 
 
 def test_every_check_is_in_the_table_and_in_the_json_document(recassay, made):

@@ -39,4 +39,4 @@ def test_a_check_of_all_papers_goes_on_after_one_without_stored_results(recassay
     monkeypatch.setattr(PaperFile, "results", tmp_path)
     answer = recassay("reproduce", "--check")
     assert (answer.code, "time-to-split: no stored results" in answer.out) == (0, True)
-    assert "[I395]" in recassay("reproduce", "time-to-split", "--check").err
+    assert "[I318]" in recassay("reproduce", "time-to-split", "--check").err

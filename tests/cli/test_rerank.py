@@ -131,7 +131,7 @@ def test_a_table_of_other_items_is_a_finding(recassay, wide):
         (("--method", "mmr"), "U201", "--items FILE"),
         (("--method", "spad"), "U201", "--train LOG"),
         (("--method", "MMMR"), "U115", "did you mean 'MMR'"),
-        (("--method", "MMR(of='Popular')", "--items", "films.csv"), "U202", "remove of="),
+        (("--method", "MMR(of='Popular')", "--items", "films.csv"), "U201", "remove of="),
         (("--items", "log.csv"), "I201", "features"),
     ],
 )

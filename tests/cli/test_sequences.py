@@ -148,7 +148,7 @@ def test_rows_that_do_not_fit_are_refused(recassay, split, change, said):
         (("score", "st/0", "mine.csv", "--profile", "recbole"), "U102", "--profile is for ranked lists"),
         (("score", "st/0", "st/0/truth.parquet", "-m", "ndcg@10"), "U181", "begin with seq_"),
         (("score", "truth.csv", "runs", "-m", "seq_precision@5"), "U181", "the folder of a fold of sequences"),
-        (("score", "st", "st/0/truth.parquet", "-m", "seq_precision@5"), "I118", "one of its folds, such as st/0"),
+        (("score", "st", "st/0/truth.parquet", "-m", "seq_precision@5"), "I109", "one of its folds, such as st/0"),
         (("split", "mine.csv", "--split", RULE, "-o", "x"), "U102", "makes sequences and does not split them"),
         (("split", "mine.csv", "--sequences", RULE, "-o", "x"), "U102", "divides events, not sequences"),
     ],

@@ -83,8 +83,8 @@ def test_ratings_are_gains_and_filters_come_first(recassay, folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "advice"),
     [
-        (("recommend", "Popular", "folds", "-o", "run.csv"), "I118", "give one of its folds, such as folds/0"),
-        (("score", "folds", "runs"), "I118", "give one of its folds, such as folds/0"),
+        (("recommend", "Popular", "folds", "-o", "run.csv"), "I109", "give one of its folds, such as folds/0"),
+        (("score", "folds", "runs"), "I109", "give one of its folds, such as folds/0"),
         (("recommend", "Popular", "folds/0", "-o", "run.xlsx"), "U111", ".parquet, .csv, .tsv or .trec"),
         (("recommend", "no.npz", "folds/0", "-o", "run.csv"), "U123", "recassay fit MODEL FOLD -o FILE"),
         (("fit", "Popular", "folds/0", "-o", "popular.bin"), "U111", "ends in .npz"),
@@ -115,7 +115,7 @@ def test_seeds_are_continued_for_their_users_from_their_times(recassay, folder):
     assert recassay(*words, "-o", "next.trec").err.startswith("[U111]")
     assert recassay(*words, "-o", "next.csv", "--sequences", "random_sequences").err.startswith("[U102]")
     (folder / "seeds.csv").write_text("item_id\n9\n")
-    assert recassay(*words, "-o", "next.csv").err.startswith("[I357]")
+    assert recassay(*words, "-o", "next.csv").err.startswith("[I361]")
 
 
 def test_a_filter_reads_the_features_of_items(recassay, mine):

@@ -197,14 +197,14 @@ def reason(text):
 class TestRefusals:
     def test_a_design_gives_the_reason_of_a_metric_without_a_formula(self, played):
         for text in [text for text in EVERY if isinstance(formula(text), NoFormula)]:
-            with refused("U121") as caught:
+            with refused("U110") as caught:
                 designs.expect(played[0].standings, designs.parse("AI-AR-AN"), parse_metrics(text))
             assert reason(text) in str(caught.value)
 
     def test_a_sampling_curve_gives_the_reason_of_a_metric_that_it_cannot_compute(self, played):
         for text in WITHOUT_CREDIT:
             cases = Cases.of(played[0].standings, user_groups(played[0].standings), "AI")
-            with refused("U121") as caught:
+            with refused("U110") as caught:
                 measure_system(cases, SamplingScheme("uniform", replace=False), [5], parse_metrics(text))
             assert reason(text) in str(caught.value)
 

@@ -233,9 +233,9 @@ class TestOtherLibraries:
     @pytest.mark.parametrize(
         ("model", "code"),
         [
-            (models.RecommendFunction(lambda user, k: ["x"]), "I312"),
-            (models.RecommendFunction(lambda user, k: [7, 999]), "I312"),
-            (models.ScoreFunction(lambda user: {999: 1.0}), "I312"),
+            (models.RecommendFunction(lambda user, k: ["x"]), "I372"),
+            (models.RecommendFunction(lambda user, k: [7, 999]), "I372"),
+            (models.ScoreFunction(lambda user: {999: 1.0}), "I372"),
             (models.ScoreFunction(lambda user: [1.0, 2.0]), "I308"),
             (models.ScoreTable(np.zeros((3, 4))), "I308"),
         ],

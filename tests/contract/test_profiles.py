@@ -66,10 +66,10 @@ def test_what_is_stated_wins_over_the_profile(profile):
 
 @EACH
 def test_a_metric_that_a_library_does_not_have_is_refused(profile):
-    with refused("U106"):
+    with refused("U115"):
         ra.score({"m": RUN}, TRUTH, "stratified_recall@3", profile=profile.name, train=TRAIN)
 
 
 def test_a_profile_that_does_not_exist():
-    with refused("U106", match="did you mean 'lenskit'"):
+    with refused("U115", match="did you mean 'lenskit'"):
         find_profile("lensket")

@@ -115,7 +115,7 @@ class Wrong(PerSequence):
 
 def test_a_value_outside_the_range_is_never_printed():
     block = SequenceBlock(SequenceContext(FOLD), MADE, 7, 9)
-    with pytest.raises(UsageError, match=r"U244.*for test sequence 7 of x, outside \[0.0, 1.0\]"):
+    with pytest.raises(UsageError, match=r"U243.*for test sequence 7 of x, outside \[0.0, 1.0\]"):
         Wrong(k=2).checked(block)
     Wrong.__module__ = "recassay.metrics.sequence.wrong"
     with pytest.raises(InternalError, match=r"X101.*for test sequence 7 of x, outside \[0.0, 1.0\]"):

@@ -12,7 +12,7 @@ import recassay as ra
 from recassay.checks.base import CHECKS
 from recassay.cli import build_app
 from recassay.data.io import FORMATS
-from recassay.errors import CODES
+from recassay.errors import explanations
 from recassay.metrics.registry import METRICS
 from recassay.profiles import profiles
 
@@ -109,7 +109,7 @@ def test_every_name_has_its_entry():
     assert set(METRICS.built_in) <= set(headings("metrics.md"))
     assert set(profiles()) <= set(headings("profiles.md"))
     assert set(CHECKS.built_in) <= set(headings("findings.md"))
-    assert set(CODES) <= set(headings("errors.md"))
+    assert set(explanations()) <= set(headings("errors.md"))
     formats = (REFERENCE / "formats.md").read_text(encoding="utf-8")
     assert [one for one in FORMATS.built_in if f"`{one}`" not in formats] == []
     python = (REFERENCE / "python.md").read_text(encoding="utf-8")

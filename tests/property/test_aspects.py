@@ -243,5 +243,5 @@ class TestRefusals:
 
     @pytest.mark.parametrize("table", [np.zeros((2, 2)), np.full((7, 7), 2.0), np.triu(np.ones((7, 7)), 1)])
     def test_tables_that_hold_no_distances(self, table):
-        with refused("I393"):
+        with refused("I362"):
             judged(self.WORLD, "ild(distance='given')@5", distances=table)

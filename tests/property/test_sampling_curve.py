@@ -254,7 +254,7 @@ class TestCurve:
             ({"sizes": []}, "U102"),
             ({"sizes": [149]}, "U120"),
             ({"by": "popular"}, "U102"),
-            ({"metric": "err(scale=1)"}, "U121"),
+            ({"metric": "err(scale=1)"}, "U110"),
             ({"base": "XI"}, "U107"),
             ({"replace": "foo"}, "U102"),
         ],

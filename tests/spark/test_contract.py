@@ -69,7 +69,7 @@ def test_every_metric_with_a_log_of_spark(spark, tables):
     texts = {text: metric for text in DEFAULTS for metric in parse_metrics(text).values()}
     able = [text for text, metric in texts.items() if not metric.needs_whole_log]
     assert bits(on_spark(spark, tables, able, log_of_spark=True)) == bits(judged(tables, able))
-    with refused("U224"):
+    with refused("U110"):
         on_spark(spark, tables, ["ild(distance='training')@5"], log_of_spark=True)
 
 
@@ -96,7 +96,7 @@ def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_
     )
     assert bits(ra.score(str(tmp_path), truth, texts, engine="spark", **options, **how)) == whole
     assert bits(on_spark(spark, tables | {"runs": placed}, texts, **how)) == whole
-    with refused("U228" if "ties" in how else "I319"):
+    with refused("U223" if "ties" in how else "I319"):
         on_spark(spark, tables | {"runs": mixed}, texts, **how)
 
 

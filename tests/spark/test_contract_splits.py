@@ -150,7 +150,7 @@ def test_what_is_refused(spark, frame, log):
         (lambda: split.last()(no_times), InputError, "I201"),
         (lambda: split.global_time(at=1)(mine), UsageError, "U116"),
         (lambda: split.windows(length=1e9, first=1e12)(mine), UsageError, "U116"),
-        (lambda: split.uniform_items(test=0.9)(mine), UsageError, "U117"),
+        (lambda: split.uniform_items(test=0.9)(mine), UsageError, "U116"),
         (lambda: filters.apply(mine, "core(users=9999)"), UsageError, "U116"),
         (lambda: parse_sequencer("sessions(gap=9)")(alone), UsageError, "U116"),
         (lambda: split.last()(spark_log(mine.table.frame.limit(0))), UsageError, "U116"),

@@ -48,7 +48,7 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first, second = done.stdout.splitlines()[-2:]
     assert first == f"0.5 {sys.executable}"
-    assert second.startswith("U232 set PYSPARK_PYTHON=")
+    assert second.startswith("U227 set PYSPARK_PYTHON=")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
     ],
 )
 def test_what_spark_says_of_another_python_is_said_with_what_to_set(message, what):
-    with refused("U232", match=what) as caught, session.translate_errors():
+    with refused("U227", match=what) as caught, session.translate_errors():
         raise RuntimeError(message)
     assert sys.executable in caught.value.hint
 

@@ -69,7 +69,7 @@ def test_known_users_are_those_of_the_laptop(spark, lake, tmp_path):
     with pytest.raises(UsageError, match="U105"):
         ra.score(*given, train=log, users="known", engine="spark")
     log.with_columns(pl.col("user_id") + 1_000).write_parquet(tmp_path / "others.parquet")
-    with pytest.raises(InputError, match="I409"):
+    with pytest.raises(InputError, match="I406"):
         ra.score(*given, train=tmp_path / "others.parquet", users="known", engine="spark")
 
 
@@ -103,7 +103,7 @@ def test_groups_of_users_are_what_the_laptop_gives(lake, spark):
     tasks = from_paths(lake, users=users, by="country", engine="spark")
     assert tasks.groups[0].to_dict() == whole.groups[0].to_dict()
     items = pl.DataFrame({"item_id": range(1, 61), "genre": ["war", "noir"] * 30})
-    with pytest.raises(UsageError, match=r"U217(.|\n)*groups of items are not computed on Spark"):
+    with pytest.raises(UsageError, match=r"U215(.|\n)*groups of items are not computed on Spark"):
         from_paths(lake, items=items, by_item="genre", engine="spark")
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_part_file_is_named(lake, spark, tmp_path):
 def test_a_table_without_order_is_refused_and_files_have_one(lake, spark, tmp_path):
     rows = pl.read_parquet(lake / "runs" / "pop").drop("rank")
     rows.write_parquet(tmp_path / "pop.parquet")
-    with refused("U228"):
+    with refused("U223"):
         ra.score(spark.createDataFrame(rows.to_arrow()), lake / "truth.parquet", "mrr", engine="spark")
     tasks = ra.score(tmp_path, lake / "truth.parquet", "mrr", engine="spark")
     assert tasks.rows == ra.score(tmp_path, lake / "truth.parquet", "mrr").rows
@@ -179,7 +179,7 @@ def test_what_a_file_leaves_open_is_said_as_on_the_laptop(lake, spark, tmp_path)
     rows.rename({"rank": "Platz"}).write_parquet(tmp_path / "pop.parquet")
     with refused("I204"):
         ra.score(runs, truth, "mrr", engine="spark")
-    with refused("U228"):
+    with refused("U223"):
         ra.score({"pop": spark.createDataFrame(rows.to_arrow())}, truth, "mrr", engine="spark", order="row")
 
 
@@ -194,7 +194,7 @@ def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
     spark.sparkContext.setJobGroup("", "")
     assert [len(status.getJobIdsForGroup(group)) for group in ("one", "two")] == [1, 2]
     for metric in ("mrr", "err@5"):
-        with refused("I103"):
+        with refused("I102"):
             ra.score(run, truth.limit(0), metric)
 
 
@@ -204,8 +204,8 @@ def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
         ({"within": 0.1}, "U107"),
         ({"memory": "1GB"}, "U107"),
         ({"engine": "sparks"}, "U107"),
-        ({"runs": 7}, "U228"),
-        ({"runs": {"a": {"ann": ["x"]}}}, "U228"),
+        ({"runs": 7}, "U223"),
+        ({"runs": {"a": {"ann": ["x"]}}}, "U223"),
     ],
 )
 def test_what_spark_does_not_do(lake, spark, how, code):
@@ -224,7 +224,7 @@ def test_the_truth_may_have_columns_of_its_own(lake, spark, tmp_path):
 
 def test_a_cluster_needs_a_folder_that_all_see(lake, spark, monkeypatch):
     monkeypatch.setattr(spark_score, "is_local", lambda spark: False)
-    with refused("U229"):
+    with refused("U227"):
         from_paths(lake, engine="spark")
 
 

@@ -79,7 +79,7 @@ def test_missing_and_damaged_files_are_named(spark, tmp_path):
 
 
 def test_what_spark_does_not_read(spark):
-    with refused("U228"):
+    with refused("U223"):
         spark_table(spark, {"ann": ["x"]}, "run")
 
 

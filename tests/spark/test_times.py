@@ -50,7 +50,7 @@ def test_names_dates_and_what_is_said_count(spark):
     calendar = frame.with_columns(timestamp=dates["timestamp"].dt.strftime("%Y%m%d%H%M%S").cast(pl.Int64))
     assert far(spark, calendar).times == "global"
     assert far(spark, frame, times="user").times == "user"
-    with pytest.raises(ra.UsageError, match="U235"):
+    with pytest.raises(ra.UsageError, match="U102"):
         far(spark, FRAMES[None], times="user")
 
 

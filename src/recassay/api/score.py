@@ -166,10 +166,10 @@ def score(
 
 
 def _refuse_groups(request: ScoreRequest, engine: str) -> None:
-    """Raise U217 for groups with ``within``, a growing sample of users, or groups of items outside of memory."""
+    """Raise U215 for groups with ``within``, a growing sample of users, or groups of items outside of memory."""
     if request.until is not None:
         raise UsageError(
-            "U217",
+            "U215",
             "groups are not computed for a sample of users that grows until its means are accurate (within): intervals "
             "and tests of groups need a number of users that does not depend on their values",
             hint="score all users, or leave the groups out",
@@ -177,7 +177,7 @@ def _refuse_groups(request: ScoreRequest, engine: str) -> None:
     where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(engine, "")
     if where and request.groups.by_item:
         raise UsageError(
-            "U217",
+            "U215",
             f"groups of items are not computed {where}: all lists are scored once for each group, from memory",
             hint="score in memory, or leave them out; groups of users work there",
         )

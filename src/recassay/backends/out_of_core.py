@@ -306,7 +306,7 @@ class _OpenedTable:
 
 
 def _available(memory: int, held: int, users: int = 0) -> int:
-    """Return how many bytes of the budget ``memory`` remain for lists and values; raise U222 if they are too few.
+    """Return how many bytes of the budget ``memory`` remain for lists and values; raise U143 if they are too few.
 
     ``held`` is the number of bytes in use, and ``users`` the number of users whose values must be kept.
     """
@@ -314,7 +314,7 @@ def _available(memory: int, held: int, users: int = 0) -> int:
     if memory < held + values:
         what = f"scoring {users:,} users" if users else "reading"
         raise UsageError(
-            "U222",
+            "U143",
             f"{memory >> 20:,} MB are too little: the program and the data it must hold take {held >> 20:,} MB, and "
             f"{what} takes {values >> 20:,} MB",
             where="memory",

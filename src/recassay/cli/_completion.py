@@ -65,10 +65,10 @@ def everything(incomplete: str) -> list[str]:
     >>> everything("U10")[:2]
     ['U101', 'U102']
     """
-    from recassay.errors import CODES
+    from recassay.errors import explanations
 
     named = [name.partition("@")[0] for name in source_names.metric_names()]
-    named += [*source_names.model_names(), *source_names.split_names(), *source_names.profile_names(), *CODES]
+    named += [*source_names.model_names(), *source_names.split_names(), *source_names.profile_names(), *explanations()]
     return words(dict.fromkeys(named))(incomplete)
 
 

@@ -67,7 +67,7 @@ def trec_text(run: Run, output: Path) -> str:
 def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
     """Return the paths of the truth and the training log.
 
-    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given. Raise I118
+    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given. Raise I109
     for a folder of folds.
     """
     from recassay.data.fold_files import TRAIN, TRUTH, folds_in, is_fold, no_fold_error

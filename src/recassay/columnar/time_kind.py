@@ -68,7 +68,7 @@ class HasTimes(Protocol):
 def require_times(
     log: HasTimes, needs: TimeKind | None, where: object, *, missing: str = "I201", instead: str = ""
 ) -> None:
-    """Raise an error if the times of a log are weaker than ``needs`` (I385) or cannot be right (I387, I388).
+    """Raise an error if the times of a log are weaker than ``needs`` (I385) or cannot be right (I387).
 
     Kinds from weak to strong are: positions in each user's history (user), one order of all events (global), and
     instants (clock). ``where`` names the operation that needs times, ``missing`` is the error code for a log without
@@ -109,7 +109,7 @@ def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, 
 def validated_kind(times: str | None, *, has_times: bool, where: str = "") -> TimeKind | None:
     """Return ``times``, the kind of times that the user stated, after checking it.
 
-    Raise U107 for an unknown kind, and U235 for a log without times.
+    Raise U107 for an unknown kind, and U102 for a log without times.
 
     >>> validated_kind("user", has_times=True)
     'user'
@@ -120,7 +120,7 @@ def validated_kind(times: str | None, *, has_times: bool, where: str = "") -> Ti
         raise UsageError("U107", f"unknown times={times!r}", where=where, hint=suggest(times, get_args(TimeKind)))
     if not has_times:
         raise UsageError(
-            "U235",
+            "U102",
             f"times={times!r} was given for a log that has no column of times",
             where=where,
             hint="name the column (columns={'timestamp': ...}), or leave times= out",

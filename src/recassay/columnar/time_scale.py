@@ -80,7 +80,7 @@ def known_numbers(timestamps: pl.Series) -> NDArray[Any]:
 
 
 def check_scale(scale: TimeScale, where: str) -> None:
-    """Raise if times cannot all be right: two units (I387), or some far away from all others (I388)."""
+    """Raise if times cannot all be right: two units (I387), or some far away from all others (I387)."""
     found = [band for band, count in enumerate(scale.counts) if count]
     if len(found) < 2 or found == [0]:
         return
@@ -96,13 +96,13 @@ def check_scale(scale: TimeScale, where: str) -> None:
         if low - scale.highs[0] > high - low:
             what = f"{scale.counts[0]:,} of {total:,} times are {scale.highs[0]:g}, and all others {low:.12g} or more"
             hint = "0 probably marks a missing time: drop these rows, or give them a time"
-            raise InputError("I388", what, where=where, hint=hint)
+            raise InputError("I387", what, where=where, hint=hint)
     for band in found:
         if band > main and scale.lows[band] - high > high - low:
             what = f"{scale.counts[band]:,} of {total:,} times are {scale.lows[band]:.12g} or more, "
             what += f"and all others at most {high:.12g}"
             hint = "a time after 2100 probably marks a missing time: drop these rows, or give them a time"
-            raise InputError("I388", what, where=where, hint=hint)
+            raise InputError("I387", what, where=where, hint=hint)
 
 
 def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:

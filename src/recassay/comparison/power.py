@@ -107,10 +107,10 @@ def users_needed(
     (789, False, 0.0141)
     """
     if not 0 < chance < 1:
-        raise UsageError("U214", f"chance must be between 0 and 1, got {chance:g}", hint="such as chance=0.8")
+        raise UsageError("U102", f"chance must be between 0 and 1, got {chance:g}", hint="such as chance=0.8")
     if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
         raise UsageError(
-            "U214",
+            "U102",
             f"wanted must be a finite difference above 0, got {wanted:g}",
             hint="the smallest difference that matters, such as 0.005",
         )

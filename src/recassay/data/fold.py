@@ -44,7 +44,7 @@ class Fold(Displayable):
     items: Features | None = None
 
     def of_known_users(self) -> Fold:
-        """Return the fold whose test part has only users with training events; raise I409 if there are none.
+        """Return the fold whose test part has only users with training events; raise I406 if there are none.
 
         Models learn the same as before. Under designs, a user without training events no longer counts 0.
 

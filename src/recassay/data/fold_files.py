@@ -65,7 +65,7 @@ def no_fold_error(folder: Path) -> InputError:
     """Return the error for a folder that holds no fold itself."""
     held = folds_in(folder)
     hint = f"give one of its folds, such as {held[0]}" if held else "recassay split LOG -o DIR writes folds"
-    return InputError("I118", f"{folder.name} has no {TRAIN} and {TRUTH}", where=str(folder), hint=hint)
+    return InputError("I109", f"{folder.name} has no {TRAIN} and {TRUTH}", where=str(folder), hint=hint)
 
 
 def is_fold(folder: str | Path) -> bool:
@@ -80,7 +80,7 @@ def folds_in(folder: str | Path) -> list[Path]:
 
 @checks_types
 def read_fold(folder: str | Path) -> Fold | SequenceFold:
-    """Return the fold stored in a folder, over the users and items of its files; raise I118 if there is none.
+    """Return the fold stored in a folder, over the users and items of its files; raise I109 if there is none.
 
     A folder with ``seeds.parquet`` has a fold of sequences.
 

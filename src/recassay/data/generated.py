@@ -54,12 +54,12 @@ class Generated(Displayable):
 
         Sequences are numbered from 0 in the order of the test sequences, or have the sequence_id of the given seeds;
         features of seeds are columns, too. The timestamp is in the unit of the log, and the surprise is the same in all
-        rows of a sequence. Raise U174 if it is not known which sequences were continued.
+        rows of a sequence. Raise U173 if it is not known which sequences were continued.
         """
         if self.begun is None:
             what = f"{self.name} was not made by ra.sequences.generate, so the ids of its items are unknown"
             raise UsageError(
-                "U174", what, hint="ra.sequences.generate(model, fold), or give Generated(..., begun=fold.test)"
+                "U173", what, hint="ra.sequences.generate(model, fold), or give Generated(..., begun=fold.test)"
             )
         row, place = np.nonzero(self.items != NOTHING)
         seeds = self.seeds

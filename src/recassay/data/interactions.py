@@ -262,9 +262,9 @@ class Interactions(Displayable):
 
 
 def whole_log_needed(what: str, where: str = "") -> UsageError:
-    """Return the error U224: ``what`` needs the whole log, but only the rows of some users are available at a time."""
+    """Return the error U110: ``what`` needs the whole log, but only the rows of some users are available at a time."""
     return UsageError(
-        "U224",
+        "U110",
         f"{what} need the whole training log, and only the rows of some of its users are available at a time",
         where=where,
         hint="leave this out, or score with a log that fits into memory, without Spark",

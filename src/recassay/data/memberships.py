@@ -81,7 +81,7 @@ class Memberships:
     def places(self, ids: pl.Series, what: str) -> list[NDArray[np.intp]]:
         """Return, for each group, the positions in ``ids`` of its members, ascending.
 
-        ``what`` is user or item, for errors. Raise I408 if no id is in any group.
+        ``what`` is user or item, for errors. Raise I407 if no id is in any group.
         """
         known = self.features.items
         offsets, codes = gather_sets(
@@ -90,7 +90,7 @@ class Memberships:
         if not codes.size:
             there = f"such as {ids[0]!r}, " if ids.len() else ""
             raise InputError(
-                "I408",
+                "I407",
                 f"no {what} of the truth, {there}has a value of '{self.by}', unlike {what}s such as {known[0]!r}",
                 where=self.features.origin,
                 hint="check that both tables use the same ids",

@@ -253,7 +253,7 @@ class SequenceFold(Displayable):
 def no_sequences_error(rows: int, sequences: int, origin: str) -> InputError:
     """Return the error for ready-made sequences that all have a single row."""
     what = f"none of {rows:,} rows in {sequences:,} sequences is in a sequence of two or more"
-    return InputError("I352", what, where=origin, hint="check the column sequence_id")
+    return InputError("I351", what, where=origin, hint="check the column sequence_id")
 
 
 def _distinguish_copies(keys: Keys) -> Keys:

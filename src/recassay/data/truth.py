@@ -181,7 +181,7 @@ class Truth(Displayable):
 
 
 def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDArray[np.float64]:
-    """Return the gains as floats; raise I306 or I303 if one is invalid.
+    """Return the gains as floats; raise I303 if one is invalid.
 
     ``negative`` says whether negative gains are an error, ``where`` names the table, and ``rows`` is its number of
     rows.
@@ -190,7 +190,7 @@ def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDA
         return one_number(1.0, rows)
     gains = table["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     for code, bad, what, hint in (
-        ("I306", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
+        ("I303", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
         (
             "I303",
             gains < 0 if negative == "error" else np.zeros(0, np.bool_),

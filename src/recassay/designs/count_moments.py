@@ -26,7 +26,7 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
     """Return the mean and variance, per group of target sets, of a metric computed from counts: AUC, bpref or infAP.
 
     A target set holds what relevant items are ranked among. bpref and infAP compare judged items, so they need all
-    candidates: a design that samples candidates raises U121.
+    candidates: a design that samples candidates raises U110.
     """
     formula = formula_of(metric)
     assert not isinstance(formula, Credit), "moments_of handles credits"
@@ -34,7 +34,7 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
         return _pair_moments(formula, design, groups)
     if design.n is not None or design.bins is not None or design.relevant != "AR" or design.base == RATED:
         raise UsageError(
-            "U121",
+            "U110",
             f"{metric} counts items judged not relevant wherever they are ranked, not the items of a target set",
             where=str(design),
             hint="judge it under AI-AR-AN or TI-AR-AN",

@@ -209,7 +209,7 @@ def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
 
 
 def _check_supported(standings: Standings, design: Design) -> None:
-    """Raise U119 if the standings (ranks of relevant items) do not have the counts that the design needs."""
+    """Raise U122 if the standings (ranks of relevant items) do not have the counts that the design needs."""
     why = hint = ""
     if design.bins and design.bins not in standings.percentiles:
         have = ", ".join(map(str, standings.percentiles)) or "none"
@@ -230,7 +230,7 @@ def _check_supported(standings: Standings, design: Design) -> None:
         why = "sampling by popularity without replacement has no closed form in the mass above an item"
         hint = "use method='sample' to draw samples, or replace=True, which has a closed form"
     if why:
-        raise UsageError("U119", why, where=f"{design}, {standings.name}", hint=hint)
+        raise UsageError("U122", why, where=f"{design}, {standings.name}", hint=hint)
 
 
 def short_pool_error(

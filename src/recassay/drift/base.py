@@ -71,14 +71,14 @@ class Detector(Named):
     def start(self, state: Mapping[str, NDArray[Any]] | None = None) -> Watch:
         """Return a running detector, new or continued from a saved ``Watch.state``.
 
-        Raise U197 if another detector saved it.
+        Raise U141 if another detector saved it.
         """
         if state is None:
             return Watch(self, self.initial_state())
         saved_by = str(state.get(DETECTOR, "no detector"))
         if saved_by != str(self):
             what = f"{self} cannot continue from a state of {saved_by}"
-            raise UsageError("U197", what, hint="start the detector that saved the state, or start without a state")
+            raise UsageError("U141", what, hint="start the detector that saved the state, or start without a state")
         return Watch(self, {name: array.copy() for name, array in state.items() if name != DETECTOR})
 
 

@@ -25,11 +25,11 @@ from recassay.split.chance import RandomSplit
 
 
 def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]:
-    """Return the fitted re-rankers among the systems of a trial, by name; raise U208 if there are none."""
+    """Return the fitted re-rankers among the systems of a trial, by name; raise U201 if there are none."""
     found = {name: one for name, one in trial.fitted.items() if isinstance(one, FittedReranker)}
     if not found:
         raise UsageError(
-            "U208",
+            "U201",
             f"{experiment} studies re-rankers, but no system is one",
             where=", ".join(trial.models),
             hint="add MMR(of='NAME', weight=0.3), xQuAD or SPAD of a system, or leave the experiment out",

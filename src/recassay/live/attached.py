@@ -146,12 +146,12 @@ class AttachedModels:
         return {one.name: one.description() for one in self.models}
 
     def check_same(self, stored: Mapping[str, str], where: str) -> None:
-        """Raise U251 if the models differ from ``stored``, the descriptions in a state folder, named by ``where``."""
+        """Raise U134 if the models differ from ``stored``, the descriptions in a state folder, named by ``where``."""
         own = self.descriptions()
         if dict(stored) != own:
             before, now = (", ".join("=".join(pair) for pair in one.items()) or "none" for one in (stored, own))
             raise UsageError(
-                "U251", f"the folder was written with other models ({before}), now they are {now}", where=where,
+                "U134", f"the folder was written with other models ({before}), now they are {now}", where=where,
                 hint="attach the same models, with the same training log, or choose another folder with -o",
             )  # fmt: skip
 

@@ -85,14 +85,14 @@ class WatchSettings:
         return json.dumps(kept, sort_keys=True)
 
     def check_same(self, stored: str, where: str) -> None:
-        """Raise U251 if the settings differ from ``stored``, the JSON text of a state folder, named by ``where``."""
+        """Raise U134 if the settings differ from ``stored``, the JSON text of a state folder, named by ``where``."""
         before: dict[str, Any] = json.loads(stored)
         now: dict[str, Any] = json.loads(self.to_json())
         changed = [name for name in now if now[name] != before.get(name)]
         if changed:
             name = changed[0]
             raise UsageError(
-                "U251",
+                "U134",
                 f"the folder was written with {name} = {before.get(name)!r}, now it is {now[name]!r}",
                 where=where,
                 hint="keep the setting, or choose another folder with -o",

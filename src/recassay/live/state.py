@@ -98,7 +98,7 @@ class StateFile:
             self.db.close()
             in_use = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             raise UsageError(
-                "U252" if in_use else "U253", f"the state cannot be {'opened' if in_use else 'read'}: {error}",
+                "U237" if in_use else "U253", f"the state cannot be {'opened' if in_use else 'read'}: {error}",
                 where=self.path, hint=IN_USE if in_use else UNREADABLE,
             ) from None  # fmt: skip
         self.letters = self._open_letters()

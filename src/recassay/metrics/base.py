@@ -178,7 +178,7 @@ class Metric(Discovered):
             raise whole_log_needed(f"{self}: its values", str(self))
 
     def check_range(self, values: Values, limits: tuple[float, float], place: Callable[[int], str]) -> None:
-        """Raise an error for a value outside ``limits``: X101, or U244 for a metric that is no part of recassay.
+        """Raise an error for a value outside ``limits``: X101, or U243 for a metric that is no part of recassay.
 
         ``place`` says in words what the value at a position is of.
         """
@@ -191,7 +191,7 @@ class Metric(Discovered):
         if str(type(self).__module__).partition(".")[0] == "recassay":
             raise InternalError("X101", what, hint="please report this with the files")
         hint = "correct its evaluate(), or let bounds be the range it has"
-        raise UsageError("U244", what, where=type(self).__qualname__, hint=hint)
+        raise UsageError("U243", what, where=type(self).__qualname__, hint=hint)
 
     def require(self, names: frozenset[str], context: Context) -> None:
         """Raise U105 unless all of the named data, such as ``train``, were given."""

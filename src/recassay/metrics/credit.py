@@ -195,7 +195,7 @@ def reachable(k: int | None) -> Norm:
 
 
 def formula_of(metric: Metric) -> Credit | PairFormula | JudgedFormula:
-    """Return the formula of a metric by rank or by counts; raise U121 with the metric's reason if it has none."""
+    """Return the formula of a metric by rank or by counts; raise U110 with the metric's reason if it has none."""
     formula = metric.rank_formula()
     if isinstance(formula, NoFormula):
         raise no_formula(metric, formula.why)
@@ -203,7 +203,7 @@ def formula_of(metric: Metric) -> Credit | PairFormula | JudgedFormula:
 
 
 def credit_of(metric: Metric) -> Credit:
-    """Return what a metric credits by rank; raise U121 if it is not a sum of credits by rank."""
+    """Return what a metric credits by rank; raise U110 if it is not a sum of credits by rank."""
     formula = formula_of(metric)
     if isinstance(formula, JudgedFormula):
         raise no_formula(metric, NEEDS_JUDGED)
@@ -218,9 +218,9 @@ def counts_pairs(metric: Metric) -> bool:
 
 
 def no_formula(metric: Metric, why: str) -> UsageError:
-    """Return error U121 for a metric that can be computed only from ranked lists; ``why`` says why."""
+    """Return error U110 for a metric that can be computed only from ranked lists; ``why`` says why."""
     return UsageError(
-        "U121",
+        "U110",
         f"{metric} cannot be judged by design: {why}",
         where=str(metric),
         hint="metrics of the ranks of relevant items can, such as ndcg@10, recall@10, mrr, map and auc",

@@ -97,7 +97,7 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
     ):  # items are shared, but no list holds a relevant one
         return
     raise InputError(
-        "I402",
+        "I401",
         f"no item of the run (such as {_examples(shared.run_items)}) is among the items of the truth (such as "
         f"{_examples(shared.truth_items)})",
         where=_both(shared.where),

@@ -58,7 +58,7 @@ class Registry(Generic[Thing]):
     def kinds(self) -> Mapping[str, Thing]:
         """Return all registered classes or objects by name, in alphabetical order.
 
-        Raise U240 if two of different modules share a name.
+        Raise U109 if two of different modules share a name.
 
         A class that is defined again (a notebook cell run twice) replaces the earlier one.
         """
@@ -190,7 +190,7 @@ class Registry(Generic[Thing]):
 
     def _clash(self, name: str, one: str, other: str) -> UsageError:
         what = f"two {self.noun}s are named '{name}': one in {one}, one in {other}"
-        return UsageError("U240", what, hint="rename one of them: a name has to mean one thing")
+        return UsageError("U109", what, hint="rename one of them: a name has to mean one thing")
 
     def _all(self) -> Iterator[tuple[str, str, Thing]]:
         self._load()

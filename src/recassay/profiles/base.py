@@ -86,7 +86,7 @@ class Profile:
         if expression.name not in self.metrics:
             excluded = self.exclusion(expression.name)
             raise UsageError(
-                "U106",
+                "U115",
                 f"the profile of {self.title} does not reproduce its {expression.name}: {excluded.why}" if excluded
                 else f"the profile of {self.title} has no {expression.name}",
                 where=f"--profile {self.name} -m {expression}",
@@ -106,7 +106,7 @@ class Profile:
 
 
 PROFILES: Registry[Profile] = Registry(
-    "profile", "recassay.profiles", Profile, group="recassay.profiles", values=True, missing="U106"
+    "profile", "recassay.profiles", Profile, group="recassay.profiles", values=True, missing="U115"
 )
 
 

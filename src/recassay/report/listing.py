@@ -16,8 +16,7 @@ from recassay.checks.base import CHECKS
 from recassay.checks.base import load as checks
 from recassay.data.io.formats import FORMATS, formats
 from recassay.designs import grammar
-from recassay.errors import CODES, UsageError
-from recassay.errors.advice import ADVICE
+from recassay.errors import UsageError, explanations
 from recassay.metrics.base import Metric
 from recassay.metrics.describe import Description, describe
 from recassay.metrics.registry import METRICS, metrics, names
@@ -199,12 +198,12 @@ def _page(name: str) -> Explanation:
         check = checks()[name.upper()]
         asks = _reflowed(inspect.getdoc(check.ask) or "")
         return Explanation(check.code, "check", check.title, {"What": asks, "Severity": check.severity})
-    if name.upper() in CODES:
-        title, advice = CODES[name.upper()], ADVICE[name.upper()]
-        sections = {"What happened": advice.cause, "What to do": advice.remedy}
+    if name.upper() in explanations():
+        title, cause, remedy = explanations()[name.upper()]
+        sections = {"What happened": cause, "What to do": remedy}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     values = [one for home in NAMED.values() for one in home.registry.kinds]
-    known = [*names(), *values, *grammar.TITLES, *profiles(), *FORMATS.kinds, *checks(), *CODES]
+    known = [*names(), *values, *grammar.TITLES, *profiles(), *FORMATS.kinds, *checks(), *explanations()]
     hint = suggest(name, known)
     hint = hint if len(hint) < 100 else f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)

@@ -221,13 +221,13 @@ def paper_files() -> list[Path]:
 
 
 def find_paper(name: str) -> PaperFile:
-    """Return the paper of a name, or of the path of its file; raise U261 if there is none."""
+    """Return the paper of a name, or of the path of its file; raise U115 if there is none."""
     if name.endswith((".yaml", ".yml")):
         return read_paper(Path(name))
     files = {path.stem: path for path in paper_files()}
     if name not in files:
         raise UsageError(
-            "U261",
+            "U115",
             f"there is no paper '{name}'",
             hint=suggest(name, files)
             if files
@@ -237,7 +237,7 @@ def find_paper(name: str) -> PaperFile:
 
 
 def read_paper(path: Path) -> PaperFile:
-    """Return the paper in a YAML file; raise U262 for the first key or value that is wrong."""
+    """Return the paper in a YAML file; raise U132 for the first key or value that is wrong."""
     document = read_document(path)
     try:
         return PaperFile(path.stem, path, Paper.model_validate(document.content))
@@ -250,7 +250,7 @@ def _refusal(document: Document, problem: Any) -> UsageError:
     message = str(problem["msg"]).removeprefix("Value error, ")
     hint = "" if problem["type"] != "extra_forbidden" else f"remove `{key[-1]}`"
     what = f"the file of the paper is wrong: {message[:1].lower()}{message[1:]}"
-    return UsageError("U262", what, where=document.where(key), hint=hint or "see docs/howto/reproduce-a-paper.md")
+    return UsageError("U132", what, where=document.where(key), hint=hint or "see docs/howto/reproduce-a-paper.md")
 
 
 Word = Literal["confirmed", "partly", "refuted", "other settings", "not checkable"]

@@ -120,16 +120,16 @@ def write_reproduction(
 
 
 def _require_small(name: str, table: pl.DataFrame) -> None:
-    """Raise U262 for a kept table with ids of users or items, or with more rows than a summary has."""
+    """Raise U132 for a kept table with ids of users or items, or with more rows than a summary has."""
     personal = [column for column in table.columns if column.lower() in PERSONAL]
     if personal or table.height > MOST_ROWS:
         what = f"has a column '{personal[0]}'" if personal else f"has {table.height:,} rows, more than {MOST_ROWS:,}"
         hint = "keep a summary of it: a query with GROUP BY"
-        raise UsageError("U262", f"the kept table {name} {what}", where=f"sources.{name}.keep", hint=hint)
+        raise UsageError("U132", f"the kept table {name} {what}", where=f"sources.{name}.keep", hint=hint)
 
 
 def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
-    """Return the results in a folder; raise I395 if there are none, or if they cannot be read."""
+    """Return the results in a folder; raise I318 if there are none, or if they cannot be read."""
     try:
         lock, content = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (LOCK, VERDICTS))
         claims = file.paper.claims
@@ -137,7 +137,7 @@ def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
         return Reproduction(file, verdicts, content["seconds"], lock)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            "I395",
+            "I318",
             f"there are no results of {file.name} that can be read: {type(error).__name__}: {error}",
             where=str(folder),
             hint=f"make them: recassay reproduce {file.name} --data DIR -o FOLDER",

@@ -131,14 +131,14 @@ class Sources:
     def _run_study(self, name: str, study: str, may_fail: Sequence[str]) -> None:
         """Run a study file, or resume it, and add tables: its summary, and its comparisons and exhibits with a suffix.
 
-        ``name`` is the first one's name. Raise U264 if a system failed that is not in ``may_fail``.
+        ``name`` is the first one's name. Raise U263 if a system failed that is not in ``may_fail``.
         """
         path = (self.file.path.parent / study).resolve()
         folder = self.place / "studies" / name
         found = run_study(path, folder, data=self.data, quick=self.quick, threads=self.threads, wait=True)
         for first in (one for one in found.failures if one["system"] not in may_fail):
             raise UsageError(
-                "U264",
+                "U263",
                 f"{first['system']} failed in the study {path.stem}: {first['message']}",
                 where=str(folder / "failures"),
                 hint="mend what its traceback shows; what is finished is kept",

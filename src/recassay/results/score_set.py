@@ -91,7 +91,7 @@ class ScoreSet(Displayable):
     def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
         """Return only the scores with the given coordinates, such as ``dataset="ml-1m"`` or a list of names.
 
-        None allows all values of a coordinate. Raise U212 if no scores are left.
+        None allows all values of a coordinate. Raise U115 if no scores are left.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
         >>> [place.design for place, _ in both.where(design="U1R")]
@@ -109,11 +109,11 @@ class ScoreSet(Displayable):
                     hint = (
                         suggest(str(one), stated) if stated else f"leave it out: these scores do not state their {axis}"
                     )
-                    raise UsageError("U212", f"there is no {axis} '{one}' in these scores", hint=hint)
+                    raise UsageError("U115", f"there is no {axis} '{one}' in these scores", hint=hint)
             kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)
-            raise UsageError("U212", f"no scores have all of {all_of}", hint="choose one of them at a time")
+            raise UsageError("U115", f"no scores have all of {all_of}", hint="choose one of them at a time")
         return dataclasses.replace(self, sheets=kept)
 
     def only(self, metrics: Sequence[str] | None) -> ScoreSet:

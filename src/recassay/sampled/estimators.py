@@ -64,7 +64,7 @@ class Estimator(Named):
 def metric_at_rank(metric: Metric, rank: Float, pool: int) -> Float:
     """Return the metric of one relevant item at a rank among ``pool`` others; ranks need not be whole.
 
-    Raise U121 if the metric is not a function of that rank.
+    Raise U110 if the metric is not a function of that rank.
 
     >>> from recassay.metrics.registry import parse_metric
     >>> metric_at_rank(parse_metric("ndcg@2"), np.array([1.0, 1.5, 3.0]), 9).round(6).tolist()
@@ -78,7 +78,7 @@ def metric_at_rank(metric: Metric, rank: Float, pool: int) -> Float:
     credit = credit_of(metric)
     if credit.weight is not None:
         what = f"{metric} cannot be corrected: its credit depends on the item, not only on the rank"
-        raise UsageError("U121", what, where=str(metric), hint="hit@10, ndcg@10, mrr or auc")
+        raise UsageError("U110", what, where=str(metric), hint="hit@10, ndcg@10, mrr or auc")
     return np.where(rank <= pool + 1, credit.of_one(rank), 0.0)
 
 

@@ -143,7 +143,7 @@ def measure_system(
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
     ``scheme`` says how candidates are drawn, and ``cases`` are the system's relevant items. Without replacement, a
-    sample larger than the pool has all candidates. Raise U119 for draws by popularity if the standings have no weights.
+    sample larger than the pool has all candidates. Raise U122 for draws by popularity if the standings have no weights.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -157,7 +157,7 @@ def measure_system(
     counts = cases.counts
     weights = counts if scheme.by == "uniform" else cases.weights
     if weights is None:
-        raise UsageError("U119", "the standings hold no popularity mass", hint="play the systems again")
+        raise UsageError("U122", "the standings hold no popularity mass", hint="play the systems again")
     code = _kernels.AGAIN if scheme.replace else _kernels.TWO if scheme.approximate else _kernels.PLAIN
     sample_sizes = np.array(sizes, np.int64)
     pool = int(counts[2].max(initial=0))

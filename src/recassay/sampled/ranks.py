@@ -65,7 +65,7 @@ def read_ranks(
                 hint="give all systems the same cases",
             )
     if not found:
-        raise InputError("I103", "there are no ranks", hint="give an array, a table, or a dict of name to ranks")
+        raise InputError("I102", "there are no ranks", hint="give an array, a table, or a dict of name to ranks")
     return found
 
 
@@ -132,7 +132,7 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError("I202", f"ranks are not numbers: {error}", where=where) from None
     if not found.size:
-        raise InputError("I103", "there are no ranks", where=where)
+        raise InputError("I102", "there are no ranks", where=where)
     inside = (found >= 1) & (found <= sample + 1)
     broken = np.isfinite(found) & (found != np.floor(found))
     wrong = broken | ~inside

@@ -135,7 +135,7 @@ class UniformItems(Split):
     def _candidates(self, counts: NDArray[np.int64]) -> tuple[int, int]:
         """Return how many of the most popular items are candidates, and the number of test ratings of each.
 
-        ``counts`` are the ratings of all items in descending order. Raise U117 if no number of candidates suffices.
+        ``counts`` are the ratings of all items in descending order. Raise U116 if no number of candidates suffices.
         """
         wanted = self.test if self.flatten == "test" else 1 - self.test
         each, ranks, total = round_down((1 - self.epsilon) * counts), np.arange(1, counts.size + 1), int(counts.sum())
@@ -154,7 +154,7 @@ class UniformItems(Split):
         )  # a strict bound must not be reached
         limit = f"test={most:.6g} is the most" if self.flatten == "test" else f"test={1 - most:.6g} is the least"
         raise UsageError(
-            "U117",
+            "U116",
             f"the largest uniform test part of {counts.size:,} items and {total:,} ratings has a share of {most:.6g}, "
             f"got {wanted:g}",
             where=str(self),

@@ -236,7 +236,7 @@ def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
 
 
 def check_rope(rope: float) -> None:
-    """Raise U216 unless ``rope``, half the width of the region of practical equivalence, is finite and at least 0."""
+    """Raise U102 unless ``rope``, half the width of the region of practical equivalence, is finite and at least 0."""
     if not (np.isfinite(rope) and rope >= 0):
         what = f"rope must be a finite number of at least 0, got {rope:g}"
-        raise UsageError("U216", what, where=f"rope={rope:g}", hint="the largest difference that does not matter: 0.01")
+        raise UsageError("U102", what, where=f"rope={rope:g}", hint="the largest difference that does not matter: 0.01")

@@ -45,7 +45,7 @@ def _check_values(metric: Metric, here: World) -> None:
     try:
         first = _scored(metric, here.run.frame(), here, threads=1)
     except (InternalError, UsageError) as error:  # every value is held to the bounds while it is computed
-        require(error.code in ("X101", "U244"), f"{metric} cannot be computed: {error}")
+        require(error.code in ("X101", "U243"), f"{metric} cannot be computed: {error}")
         raise AssertionError(f"{metric} has values outside its bounds: {error}") from error
     row = first.row("system", str(metric))
     require(row.n > 0, f"{metric} is undefined for every user of a sound run")

@@ -24,7 +24,7 @@ SAME = "The meaning is the same."
 TRAPS = (
     Trap(TOPIC, "A byte order mark", run(b"\xef\xbb\xbf" + DATA), why=SAME),
     Trap(TOPIC, "Windows line ends", run(DATA.replace(b"\n", b"\r\n")), why=SAME),
-    Trap(TOPIC, "Line ends of old Macs, only `\\r`", run(DATA.replace(b"\n", b"\r")), ("I115",)),
+    Trap(TOPIC, "Line ends of old Macs, only `\\r`", run(DATA.replace(b"\n", b"\r")), ("I106",)),
     Trap(TOPIC, "Semicolons between the fields", run(DATA.replace(b",", b";")), why=SAME),
     Trap(TOPIC, "A separator after the last field, in header and rows", run(DATA.replace(b"\n", b",\n")), why=SAME),
     Trap(
@@ -100,6 +100,6 @@ TRAPS = (
         ("I104",),
     ),
     Trap(TOPIC, "An empty file", run(b""), ("I102",)),
-    Trap(TOPIC, "A header and nothing else", run(HEADER), ("I103",)),
+    Trap(TOPIC, "A header and nothing else", run(HEADER), ("I102",)),
     Trap(TOPIC, "No line end at the end", run(DATA[:-1]), why=SAME),
 )

@@ -70,7 +70,7 @@ TRAPS = (
         ("R007",),
         twin=WORDS,
     ),
-    Trap(TOPIC, "A blank before every item of the run", items(lambda n, i: f" {i}"), ("I402",), twin=WORDS),
+    Trap(TOPIC, "A blank before every item of the run", items(lambda n, i: f" {i}"), ("I401",), twin=WORDS),
     Trap(
         TOPIC,
         "A blank after some users of the run",
@@ -127,7 +127,7 @@ TRAPS = (
         ("R007",),
         twin=PADDED,
     ),
-    Trap(TOPIC, "Leading zeros in the truth, lost in the run", CLEAN.but(truth=PADDED.truth), ("I402",), twin=PADDED),
+    Trap(TOPIC, "Leading zeros in the truth, lost in the run", CLEAN.but(truth=PADDED.truth), ("I401",), twin=PADDED),
     Trap(
         TOPIC,
         "Leading zeros lost in some rows of the run",
@@ -167,14 +167,14 @@ TRAPS = (
         TOPIC,
         "Ids of 20 digits in the truth, of which the run keeps the last 18",
         HUGE.but(run=HUGE.run.mapped(lambda u, i, s: (u, i[2:], s))),
-        ("I402",),
+        ("I401",),
         twin=HUGE,
     ),
     Trap(
         TOPIC,
         "Ids of 19 digits that were converted to floats: `9.22337203685478e+18`",
         items(lambda n, i: f"{float(i):.14e}", LARGE),
-        ("I402",),
+        ("I401",),
         twin=LARGE,
     ),
     Trap(

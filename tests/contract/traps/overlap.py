@@ -61,7 +61,7 @@ TRAPS = (
         LONG.but(run=LONG.run.with_rows([*LONG.run.rows[:-1], (LONG.run.rows[-1][0], CLEAN.truth.rows[0][1], "0")])),
         ("R008",),
     ),
-    Trap(TOPIC, "No item in common", LONG, ("I402",)),
+    Trap(TOPIC, "No item in common", LONG, ("I401",)),
     Trap(
         TOPIC,
         "No user in common",

@@ -33,7 +33,7 @@ TRAPS = (
         TOPIC,
         "Times in the third column of a truth without a header, which is the place of gains",
         TIMED.but(truth=TIMED.truth.named()),
-        ("I205",),
+        ("I204",),
         read_as=TIMED.but(truth=TIMED.truth.named("user_id", "item_id", "gain")),
     ),
     Trap(
@@ -123,7 +123,7 @@ TRAPS = (
         TOPIC,
         "Gains that are NaN",
         gains(lambda gain: "nan" if gain == "1" else gain),
-        ("I306",),
+        ("I303",),
         twin=GRADED,
         read_as=gains(lambda gain: "0" if gain == "1" else gain),
     ),

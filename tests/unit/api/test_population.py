@@ -69,7 +69,7 @@ def test_the_population_needs_a_training_log_and_a_known_user(fold, runs):
     truth = ra.Truth.from_frame(fold.test.frame().select("user_id", "item_id"))
     with pytest.raises(UsageError, match=r"U105.*users='known'"):
         ra.score(runs, truth, "ndcg@10", users="known")
-    with pytest.raises(InputError, match="I409"):
+    with pytest.raises(InputError, match="I406"):
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "mrr", train={"bob": ["x"]}, users="known", interval=None)
 
 
@@ -100,7 +100,7 @@ def test_scorings_of_two_populations_are_not_joined(fold, runs, tmp_path):
         (users, ScoreSet({Place(): ra.score({name: run}, dense, "ndcg@10", users=users, interval=None)}))
         for name, users in (("a", "all"), ("b", "known"))
     ]
-    with pytest.raises(UsageError, match=r"U218.*users is all against known"):
+    with pytest.raises(UsageError, match=r"U204.*users is all against known"):
         join_scorings(both)
 
 

@@ -224,12 +224,12 @@ class TestRefusals:
     def test_a_budget_that_is_too_small_to_read_says_what_would_do(self, tmp_path):
         for name, table in (("mine", RUN), ("truth", TRUTH)):
             table.write_parquet(tmp_path / f"{name}.parquet")
-        with refused("U222", match=r"must hold take [\d,]+ MB, and reading takes 64 MB"):
+        with refused("U143", match=r"must hold take [\d,]+ MB, and reading takes 64 MB"):
             judged(tmp_path / "mine.parquet", tmp_path / "truth.parquet", memory="1MB")
 
     def test_a_budget_that_is_too_small_says_what_would_do(self, tmp_path):
         RUN.write_parquet(tmp_path / "mine.parquet")
-        with refused("U222", match=r"scoring 404 users takes 64 MB"):
+        with refused("U143", match=r"scoring 404 users takes 64 MB"):
             judged(tmp_path / "mine.parquet", memory="1MB")
 
     @pytest.mark.parametrize(("before", "after", "warned"), [(9, 9 << 30, 1), (9 << 30, 9 << 30, 0), (9, 7 << 30, 0)])

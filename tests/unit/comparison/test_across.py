@@ -114,5 +114,5 @@ def test_one_data_set_is_too_few():
         across(scores({"a": 0.5, "b": 0.4}))
     with pytest.raises(UsageError, match="U107"):
         across(sets(WORKED), over="user")
-    with pytest.raises(UsageError, match="U216"):
+    with pytest.raises(UsageError, match="U102"):
         across(sets(WORKED), rope=-1)

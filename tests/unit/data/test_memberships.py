@@ -76,9 +76,9 @@ def test_an_unknown_column_names_those_there_are():
 
 def test_other_ids_and_other_types_of_ids_are_refused():
     groups = Memberships.of(pl.DataFrame({"user_id": ["a"], "country": ["de"]}), "user_id", "country")
-    with pytest.raises(InputError, match="I408"):
+    with pytest.raises(InputError, match="I407"):
         groups.places(pl.Series(["b"]), "user")
-    with pytest.raises(InputError, match="I408"):
+    with pytest.raises(InputError, match="I407"):
         groups.places(pl.Series([1]), "user")
 
 

@@ -91,7 +91,7 @@ def test_identities_do_not_depend_on_blocks(monkeypatch):
 @pytest.mark.parametrize(
     ("columns", "code"),
     [
-        ({"sequence_id": [1, 2], "item_id": [7, 8]}, "I352"),
+        ({"sequence_id": [1, 2], "item_id": [7, 8]}, "I351"),
         ({"sequence_id": [1, 1], "item_id": [7, 8], "user_id": [1, 2]}, "I351"),
         ({"sequence_id": [1, 1], "item_id": [7, 8], "position": [1, 1]}, "I351"),
         ({"sequence": [1, 1], "item_id": [7, 8]}, "I201"),

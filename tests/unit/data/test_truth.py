@@ -58,7 +58,7 @@ def test_a_negative_gain_is_rejected_unless_unjudged():
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
 @pytest.mark.parametrize("negative", ["error", "unjudged"])
 def test_nan_infinite_and_missing_gains_are_rejected(bad, negative):
-    with refused("I306", match="1 of 2 gains are missing, NaN or infinite"):
+    with refused("I303", match="1 of 2 gains are missing, NaN or infinite"):
         truth_of([(1, 5, 1.0), (1, 6, bad)], negative=negative)
 
 

@@ -90,7 +90,7 @@ def test_invalid_parameters_are_rejected(text):
 
 
 def test_a_state_of_another_detector_is_rejected():
-    with refused("U197", match=r"cannot continue from a state of PageHinkley"):
+    with refused("U141", match=r"cannot continue from a state of PageHinkley"):
         ADWIN().start(PageHinkley().start().state())
     with pytest.raises(UsageError, match="a state of no detector"):
         ADWIN().start({})

@@ -16,13 +16,13 @@ SHOWN = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
 
 def test_other_settings_are_refused(tmp_path):
     ra.watch(SHOWN, "hit@1", output=tmp_path)
-    with pytest.raises(UsageError, match=r"U251.*window"):
+    with pytest.raises(UsageError, match=r"U134.*window"):
         ra.watch(SHOWN, "hit@1", output=tmp_path, window="1h")
 
 
 def test_a_second_process_is_refused(tmp_path):
     watcher = Watcher(build_settings("hit@1"), tmp_path)
-    with pytest.raises(UsageError, match="U252"):
+    with pytest.raises(UsageError, match="U237"):
         Watcher(build_settings("hit@1"), tmp_path)
     watcher.close()
     Watcher(build_settings("hit@1"), tmp_path).close()

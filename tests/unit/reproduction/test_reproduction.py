@@ -192,13 +192,13 @@ def test_the_lock_names_the_commit_or_without_a_checkout_the_version(tmp_path, m
 )
 def test_a_wrong_file_is_refused_with_the_key(small, old, new, says):
     small.write_text(SMALL.replace(old, new))
-    with refused("U262") as error:
+    with refused("U132") as error:
         read_paper(small)
     assert says in str(error.value)
 
 
 def test_an_unknown_paper_is_refused():
-    with pytest.raises(UsageError, match=r"\[U261\] there is no paper 'time-to-spilt'[\s\S]*time-to-split"):
+    with pytest.raises(UsageError, match=r"\[U115\] there is no paper 'time-to-spilt'[\s\S]*time-to-split"):
         find_paper("time-to-spilt")
 
 
@@ -215,12 +215,12 @@ def test_a_query_that_fails_names_its_claim(small, tmp_path, new, says):
 
 def test_a_kept_table_has_no_ids_of_users(small, tmp_path):
     small.write_text(SMALL.replace("SELECT system, COUNT", "SELECT system, 1 AS user_id, COUNT"))
-    with refused("U262", match="the kept table counts has a column 'user_id'"):
+    with refused("U132", match="the kept table counts has a column 'user_id'"):
         reproduce(read_paper(small), tmp_path / "out", quick=True)
 
 
 def test_missing_and_broken_results_are_refused(small, tmp_path):
-    with refused("I395", match="there are no results of small"):
+    with refused("I318", match="there are no results of small"):
         read_reproduction(read_paper(small), tmp_path)
 
 
@@ -359,7 +359,7 @@ def test_a_failed_study_is_an_error(small, tmp_path, monkeypatch):
     monkeypatch.setattr("recassay.reproduction.sources.run_study", lambda *_, **__: Failed())
     quick = SMALL[SMALL.index("    quick:") : SMALL.index("  agreement:")]
     small.write_text(SMALL.replace("file: scores", "study: tiny.yaml").replace(quick, ""))
-    with refused("U264", match="gru failed in the study tiny: no memory"):
+    with refused("U263", match="gru failed in the study tiny: no memory"):
         Sources(read_paper(small), tmp_path, None).make(lambda _: None)
 
 

@@ -35,12 +35,12 @@ def test_candidates_and_their_test_ratings(epsilon, compat, candidates, each):
 
 
 def test_an_infeasible_share_names_the_largest_one():
-    with pytest.raises(UsageError, match="U117") as caught:
+    with pytest.raises(UsageError, match="U116") as caught:
         split.uniform_items(test=0.2, epsilon=0.7)(log_of())
     assert "test=0.12 is the most" in caught.value.hint
     fold = split.uniform_items(test=0.12, epsilon=0.7)(log_of())[0]
     assert len(fold.test) == 6
-    with pytest.raises(UsageError, match="U117"):
+    with pytest.raises(UsageError, match="U116"):
         split.uniform_items(test=0.2, epsilon=0.7, compat="jsocialnetworks")(log_of())
 
 
@@ -49,7 +49,7 @@ def test_an_infeasible_share_names_the_largest_one():
 @pytest.mark.parametrize("flatten", ["test", "train"])
 def test_the_share_of_the_hint_is_feasible(epsilon, compat, flatten):
     wanted = 0.95 if flatten == "test" else 0.05
-    with pytest.raises(UsageError, match="U117") as caught:
+    with pytest.raises(UsageError, match="U116") as caught:
         split.uniform_items(test=wanted, epsilon=epsilon, compat=compat, flatten=flatten)(log_of([40, 30, 20, 15, 11]))
     share = float(caught.value.hint.partition("test=")[2].partition(" ")[0])
     again = split.uniform_items(test=share, epsilon=epsilon, compat=compat, flatten=flatten)

@@ -74,7 +74,7 @@ def test_folds_with_equal_differences_give_certainty():
 
 
 def test_invalid_arguments_are_rejected():
-    with pytest.raises(UsageError, match="U216"):
+    with pytest.raises(UsageError, match="U102"):
         signed_rank(np.array([0.1]), rope=float("nan"))
     with pytest.raises(UsageError, match="U102"):
         correlated_t(np.array([0.1]), rho=0.2, rope=0.01)

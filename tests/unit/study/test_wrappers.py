@@ -65,7 +65,7 @@ def test_a_file_model_is_relative_to_the_study_and_its_digest_is_in_the_key(stud
     ],
 )
 def test_unknown_names_and_circles_are_errors_with_a_line(study, models, words):
-    with refused("U133", match=words) as caught:
+    with refused("U132", match=words) as caught:
         systems(study(text(models)))
     assert "line 5" in caught.value.where
 

@@ -167,7 +167,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     if not isinstance(fold, SparkFold):
         what = f"Spark plays systems on Spark folds, not on a {type(fold).__name__}"
         raise UsageError(
-            "U228", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
+            "U223", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
         )
     if not isinstance(protocol, Ranking):
         raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")

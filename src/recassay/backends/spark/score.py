@@ -140,7 +140,7 @@ def sources_of(runs: Any) -> dict[str, Any]:
         if found:
             return found
     raise UsageError(
-        "U228",
+        "U223",
         f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}",
         hint="{'mine': spark.read.parquet(path)}",
     )
@@ -175,7 +175,7 @@ def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 def _of_known_users(truth: SparkTable, train: SparkTable | None) -> tuple[SparkTable, dict[str, int]]:
     """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
 
-    Raise U105 for a training log that is not on Spark, I409 if no user has a training event.
+    Raise U105 for a training log that is not on Spark, I406 if no user has a training event.
     """
     if train is None:
         what = "on Spark, users='known' needs the training log as a table of Spark or a path"
@@ -249,7 +249,7 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[str]:
     """Yield a new folder for what tasks write; without ``work`` it is a temporary one, which is removed."""
     if work is None and not is_local(spark):
         raise UsageError(
-            "U229",
+            "U227",
             "the values of users need a folder that all nodes of the cluster see",
             where=f"master {spark.conf.get('spark.master', '')}",
             hint="work='s3a://bucket/scratch', or hdfs:///tmp/scratch",

@@ -94,8 +94,8 @@ def run_scoring(
 
 
 def empty_truth(where: str) -> InputError:
-    """Return I103 for a truth without rows; ``where`` names it."""
-    return InputError("I103", "the truth has no rows", where=where, hint="check the program that wrote it")
+    """Return I102 for a truth without rows; ``where`` names it."""
+    return InputError("I102", "the truth has no rows", where=where, hint="check the program that wrote it")
 
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list
@@ -116,7 +116,7 @@ def has_whole_scores(run: SparkTable) -> bool:
 
 
 def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
-    """Return a run with the columns that order its lists; raise U228 if nothing orders them.
+    """Return a run with the columns that order its lists; raise U223 if nothing orders them.
 
     The position of a row in its files is dropped unless the conventions read it, as it takes more bytes than the rest
     of the row.
@@ -133,7 +133,7 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     if lacks is None or run.has_rows:
         return run
     raise UsageError(
-        "U228",
+        "U223",
         f"{lacks}, but the rows of a Spark table have no order",
         where=run.where,
         hint="give the path of its Parquet files, whose rows have an order, or a rank for every row",

@@ -161,7 +161,7 @@ def _translated(text: str) -> RecassayError | None:
         hint = (
             f"set PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes have"
         )
-        return UsageError("U232", f"the workers of Spark {python}", where="PYSPARK_PYTHON", hint=hint)
+        return UsageError("U227", f"the workers of Spark {python}", where="PYSPARK_PYTHON", hint=hint)
     if "PATH_NOT_FOUND" in text or "FILE_NOT_EXIST" in text:
         return InputError(
             "I101", "file not found", where=_path_in(text), hint="check the path, and that all nodes see it"

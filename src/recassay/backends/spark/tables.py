@@ -133,7 +133,7 @@ def _several_tables_remark(frame: DataFrame, names: Sequence[str], found: Mappin
 def _read_parquet(spark: SparkSession, source: Any) -> DataFrame:
     if not isinstance(source, str | Path):
         raise UsageError(
-            "U228",
+            "U223",
             f"the Spark engine reads Spark tables and Parquet files, not a {type(source).__name__}",
             hint="give a path, or spark.createDataFrame(...)",
         )

@@ -175,5 +175,5 @@ def _folds(folds: Folds) -> list[Outcomes]:
     lengths = sorted({one.events for one in found})
     if len(lengths) > 1:
         what = f"the folds belong to streams of {lengths[0]:,} and {lengths[-1]:,} events"
-        raise InputError("I382", what, where=f"outcomes of {found[0].system}", hint="give the folds of one stream")
+        raise InputError("I311", what, where=f"outcomes of {found[0].system}", hint="give the folds of one stream")
     return found

@@ -49,14 +49,14 @@ class Paired:
         where = f"{a.system} and {b.system}"
         if a.events != b.events:
             what = f"one stream has {a.events:,} events and the other {b.events:,}"
-            raise InputError("I382", what, where=where, hint="play both systems on the same log")
+            raise InputError("I311", what, where=where, hint="play both systems on the same log")
         event, in_a, in_b = np.intersect1d(a.event, b.event, assume_unique=True, return_indices=True)
         if a.users is not None and b.users is not None:
             other = np.flatnonzero((a.users.gather(in_a) != b.users.gather(in_b)).to_numpy())
             if other.size:
                 first = event[other[0]]
                 what = f"{other.size:,} of {event.size:,} events are of other users, the first is event {first:,}"
-                raise InputError("I382", what, where=where, hint="play both systems on the same log")
+                raise InputError("I311", what, where=where, hint="play both systems on the same log")
         made = made_of(a, metric)
         if made.after is not np.asarray:
             what = f"{metric} of a stream is not a mean over its events, so events have no differences"
@@ -67,7 +67,7 @@ class Paired:
             what = (
                 f"no event has a value of {metric} for both: {len(a):,} were scored for one, {len(b):,} for the other"
             )
-            raise InputError("I382", what, where=where, hint="play both with the same protocol")
+            raise InputError("I311", what, where=where, hint="play both with the same protocol")
         count = int(np.count_nonzero(known))
         return cls(
             a=a.system,

@@ -119,7 +119,7 @@ def _guarded(function: Callable[..., Result], where: str) -> Callable[..., Resul
 def regular_file(path: Path) -> Path | None:
     """Return the file at a path, or a copy of what a pipe or standard input (``-``) holds.
 
-    Return None for a folder, and if there is nothing at the path. Raise I119 for a device.
+    Return None for a folder, and if there is nothing at the path. Raise I107 for a device.
     """
     path = Path("/dev/stdin") if str(path) == STDIN else path
     with reading(str(path)[:200]):
@@ -134,7 +134,7 @@ def regular_file(path: Path) -> Path | None:
         if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
             return _copy(path)
     raise InputError(
-        "I119",
+        "I107",
         f"{path} is a device, not a file",
         where=str(path),
         hint="name a file; to read what a program prints, pipe it in: program | recassay score truth.csv -",
@@ -158,7 +158,7 @@ def is_folder(path: Path) -> bool:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return all files in a folder and its subfolders, sorted; raise I119 if there are more than a table can have."""
+    """Return all files in a folder and its subfolders, sorted; raise I107 if there are more than a table can have."""
     if folder.resolve() == Path(folder.resolve().anchor):
         raise _not_a_table(folder, "is the root of the file system")
     found = list(itertools.islice(_walk(folder), MOST_FILES + 1))
@@ -174,7 +174,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _not_a_table(folder: Path, why: str) -> InputError:
     hint = "name the folder that directly holds the files"
-    return InputError("I119", f"{folder} {why}, so it is not a table", where=str(folder), hint=hint)
+    return InputError("I107", f"{folder} {why}, so it is not a table", where=str(folder), hint=hint)
 
 
 _copies: dict[str, Path] = {}  # of pipes, which can be read only once

@@ -62,19 +62,19 @@ def check_encoding(head: Head) -> None:
 
 
 def check_lines(head: Head) -> None:
-    """Raise I115 if lines end in carriage returns alone, and I116 if the first line is too long for a table."""
+    """Raise I106 if lines end in carriage returns alone, and I117 if the first line is too long for a table."""
     if b"\n" in head.data.rstrip():
         return
     if b"\r" in head.data.rstrip():
         raise InputError(
-            "I115",
+            "I106",
             f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
             where=str(head.path),
             hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
         )
     if not head.whole:
         raise InputError(
-            "I116",
+            "I117",
             f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
             where=str(head.path),
             hint="write one line per row, or Parquet",

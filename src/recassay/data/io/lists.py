@@ -52,7 +52,7 @@ def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
 
 
 def explode_lists(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFrame:
-    """Return the wanted columns with one row per list entry; raise I356 if lists of one row differ in length.
+    """Return the wanted columns with one row per list entry; raise I108 if lists of one row differ in length.
 
     >>> frame = pl.DataFrame({"u": [1, 2], "i": [["a", "b"], []], "t": [[5, 6], []]})
     >>> explode_lists(frame, {"user_id": "u", "item_id": "i", "timestamp": "t"}, "").rows()
@@ -68,7 +68,7 @@ def explode_lists(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFra
         if wrong.any():
             row = int(wrong.arg_true()[0])
             raise InputError(
-                "I356",
+                "I108",
                 f"{int(wrong.sum()):,} of {frame.height:,} rows have lists of different lengths, the first is row "
                 f"{row + 1:,}: {lengths[item][row]} in '{item}' and {lengths[name][row]} in '{name}'",
                 where=where,

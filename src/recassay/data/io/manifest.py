@@ -64,7 +64,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: str | Path) -> Manifest:
-        """Read the list of a folder; raise U242 if another version of recassay wrote it."""
+        """Read the list of a folder; raise U134 if another version of recassay wrote it."""
         manifest = cls(Path(folder))
         path = manifest.folder / NAME
         manifest.exists = path.is_file()
@@ -90,7 +90,7 @@ class Manifest:
             self.entries.setdefault(name, []).append(Checksum(row["size"], row["crc32"]))
         elif row["manifest"] != SCHEMA:
             raise UsageError(
-                "U242",
+                "U134",
                 f"the folder has layout {row['manifest']}, and this version of recassay uses layout {SCHEMA}",
                 where=str(self.folder / NAME),
                 hint="use the version of recassay that wrote it, or choose a new folder with -o",

@@ -151,7 +151,7 @@ def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputE
     """
     counts = [f"{len(users):,} in {kind} (such as {users[0]!r})" for kind, users in kinds.items()]
     return InputError(
-        "I114",
+        "I108",
         f"users of the {role.name} have items in different shapes: {', '.join(counts)}",
         where=where,
         hint="give all users the same shape: {user: {item: number}}, {user: [items]} or {user: [(item, number)]}",

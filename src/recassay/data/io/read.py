@@ -95,7 +95,7 @@ def _opened(source: object, options: _ReadOptions, columns: str | Mapping[str, s
         found = _read_parts(table_files(source), options)
         where = str(source)
     if not found.rows:
-        raise InputError("I103", f"the {role} has no rows", where=where, hint="check the program that wrote it")
+        raise InputError("I102", f"the {role} has no rows", where=where, hint="check the program that wrote it")
     return found
 
 
@@ -150,7 +150,7 @@ def open_row_ranges(
     found = [_row_range(path, options, folder / f"{number}.parquet") for number, path in enumerate(full)]
     ranges = [part for part in found if part.rows]
     if not ranges:
-        raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
+        raise InputError("I102", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
     first = [part.read(part.columns, 0, 1) for part in ranges]
     require_equal_columns([(Path(part.where), frame) for part, frame in zip(ranges, first, strict=True)])
     unsigned = ids_without_sign(first)
@@ -277,7 +277,7 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
 def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
     """Return the columns to read by canonical name, and remarks on those that are not read.
 
-    Raise I201, I204 or I205 if the columns do not suffice.
+    Raise I201 or I204 if the columns do not suffice.
     """
 
     def sample(names: Sequence[str]) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def _are_times(column: pl.Series) -> bool:
 
 
 def check_default_value(table: Table, sample: Sample, found: Mapping[str, str], role: Role) -> None:
-    """Raise I205 if a log or truth without a header has times where its ratings or gains are expected.
+    """Raise I204 if a log or truth without a header has times where its ratings or gains are expected.
 
     ``found`` are the columns that were recognised by position, by canonical name, and ``sample`` returns some rows of
     columns.
@@ -77,7 +77,7 @@ def check_default_value(table: Table, sample: Sample, found: Mapping[str, str], 
         return
     option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
     raise InputError(
-        "I205",
+        "I204",
         f"the file has no header, so its third column was taken as the {role.value}, but it holds numbers as large as "
         f"seconds since 1970",
         where=table.where,

@@ -83,7 +83,7 @@ def compare_places(
 
 
 def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
-    """Raise I315 if no user has a value for two systems of the same data set, split, protocol, design and seed."""
+    """Raise I311 if no user has a value for two systems of the same data set, split, protocol, design and seed."""
     for metric in scores.unit_metrics:
         defined = {system: ~np.isnan(scores.values(system, metric)) for system in scores.systems}
         first, *others = scores.systems
@@ -91,7 +91,7 @@ def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
             if defined[first].any() and defined[other].any() and not (defined[first] & defined[other]).any():
                 ids = [scores.units.filter(defined[system])[0] for system in (first, other)]
                 raise InputError(
-                    "I315",
+                    "I311",
                     f"'{first}' and '{other}' share no user: the first has {ids[0]!r} and the second {ids[1]!r}",
                     where=metric if place.dataset == GIVEN else f"{metric}, {place.dataset}",
                     hint="systems are compared user by user: score them on the same users, with the same ids",

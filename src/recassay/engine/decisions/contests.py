@@ -41,7 +41,7 @@ def sudden_deaths(
     only key is the name of the folder, and the stored ranks of first relevant items are used, with the conventions of
     the stored scores. For a study, there is a result per data set, split, ... and seed, with a key such as "ml, random,
     5 folds, 1": the runs are compared in each fold, and folds with the same systems are pooled. Relevant items are
-    those whose ranks the study stored. ``level`` and ``seed`` are for the intervals. Raise U213 if the folder has
+    those whose ranks the study stored. ``level`` and ``seed`` are for the intervals. Raise U205 if the folder has
     neither.
     """
     stated: dict[str, Any] = {**asdict(options), "competitors": options.competitors or None}
@@ -60,7 +60,7 @@ def sudden_deaths(
         folds[without_fold, frozenset(runs)][name] = sudden_death(runs, truth, **stated)
     if not folds:
         raise UsageError(
-            "U213",
+            "U205",
             "the ranks of relevant items, which Sudden Death needs, are unknown",
             where=str(folder or "the scores"),
             hint="use the folder of `recassay score -o`, or of `recassay run` on ranked lists; or call "

@@ -96,7 +96,7 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
     for sheet in scores[1:]:
         if set(sheet.systems) != set(systems):
             what = f"scores of different systems: {', '.join(sheet.systems)} and {', '.join(systems)}"
-            raise UsageError("U207", what, where="home_and_away", hint="score the same systems under all metrics")
+            raise UsageError("U204", what, where="home_and_away", hint="score the same systems under all metrics")
     optimised = _objectives(systems, objectives)
     rows: list[dict[str, Any]] = []
     home: dict[str, tuple[str, ...]] = {}
@@ -145,7 +145,7 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
         if kind is None:
             what = f"no diversity metric is close to the objective '{text}'"
             raise UsageError(
-                "U207", what, where=f"objective of {name}", hint="name a re-ranker such as MMR, or a metric such as ild"
+                "U204", what, where=f"objective of {name}", hint="name a re-ranker such as MMR, or a metric such as ild"
             )
         found[name] = kind
     return found

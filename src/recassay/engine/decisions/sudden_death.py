@@ -290,7 +290,7 @@ def _rank_metric(metrics: Sequence[str]) -> str:
 def _on_streams(
     streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
 ) -> SuddenDeath:
-    """Return Sudden Death between outcomes of a stream, by event or by user; raise I382 if their events differ.
+    """Return Sudden Death between outcomes of a stream, by event or by user; raise I311 if their events differ.
 
     ``at`` are the cut-offs: ranks, or ``by="user"`` events of a user. ``rules`` say, for example, who wins a tie.
     """
@@ -302,7 +302,7 @@ def _on_streams(
         _refuse_twice(stream.system, first)
         if not np.array_equal(stream.event, reference.event):
             raise InputError(
-                "I382",
+                "I311",
                 f"{stream.system} was scored on {len(stream):,} events and {reference.system} on {len(reference):,}: "
                 "the events differ",
                 where=f"outcomes of {stream.system}",

@@ -121,7 +121,7 @@ class ItemGroups:
 
     @classmethod
     def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
-        """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone.
+        """Return the groups of a truth's relevant items; raise U215 if no metric can be computed for a group alone.
 
         ``memberships`` say which item is in which group, and ``job`` has the metrics.
         """
@@ -191,7 +191,7 @@ class ItemGroups:
 def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
     """Return the metrics that can be computed by group of items, and for each other metric the reason why it cannot be.
 
-    A group of items has only some of a user's relevant items. Raise U217 if no metric can be computed; ``by`` is the
+    A group of items has only some of a user's relevant items. Raise U215 if no metric can be computed; ``by`` is the
     column that defines the groups, for the error.
     """
     reasons = {heading: why_no_item_groups(metric) for heading, metric in metrics.items()}
@@ -199,7 +199,7 @@ def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict
     if len(left_out) == len(reasons):
         heading, why = next(iter(left_out.items()))
         raise UsageError(
-            "U217",
+            "U215",
             f"no metric has a value by group of items: {heading} {why}",
             where=f"by_item={by!r}",
             hint="add recall@10, ndcg@10, mrr or hit@10",
@@ -271,7 +271,7 @@ def _group_scores(
     hidden = [size for size in sizes if 0 < size < rules.smallest]
     if len(shown) > MAX_GROUPS:
         raise UsageError(
-            "U217",
+            "U215",
             f"'{memberships.by}' makes {len(shown):,} groups of {rules.smallest:,} users or more; "
             f"at most {MAX_GROUPS:,} are compared",
             where=f"by={memberships.by!r}",
@@ -280,7 +280,7 @@ def _group_scores(
     if len(shown) < 2:
         largest = max(sizes, default=0)
         raise UsageError(
-            "U217",
+            "U215",
             f"'{memberships.by}' makes fewer than two groups of {rules.smallest:,} users or more: it has "
             f"{sum(size > 0 for size in sizes):,} in all, the largest of {largest:,}",
             where=f"by={memberships.by!r}",

@@ -23,8 +23,8 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
     Scores of the same truth become one set of systems. Truths are the same if their fingerprints are. Tables have no
     fingerprint: their scores are joined if they are for the same data set, split, protocol, design and seed, have the
     same users, agree on the systems they share, and one adds systems to the other. Other scores become data sets with
-    the names of their sources, if they have a system in common; else nothing can be compared, and I324 is raised. Raise
-    U218 for scores of one truth under different metrics.
+    the names of their sources, if they have a system in common; else nothing can be compared, and I311 is raised. Raise
+    U204 for scores of one truth under different metrics.
     """
     sheets: dict[Place, Scores] = {}
     sources: dict[Place, str] = {}
@@ -72,7 +72,7 @@ def _same_values(one: Scores, other: Scores, system: str) -> bool:
 def _refuse_other_systems(
     sheets: Mapping[Place, Scores], sources: Mapping[Place, str], place: Place, scores: Scores, name: str
 ) -> None:
-    """Raise I324 if ``scores`` have no system in common with earlier scores of the same split, design and so on.
+    """Raise I311 if ``scores`` have no system in common with earlier scores of the same split, design and so on.
 
     ``sheets`` are the earlier scores by place (data set, split, design, ...), and ``sources`` their names. Scores with
     common systems may come from another data set; without one, nothing can be compared.
@@ -82,7 +82,7 @@ def _refuse_other_systems(
             continue
         what = f"the two scorings have different systems and different truths: {_how_truths_differ(earlier, scores)}"
         raise InputError(
-            "I324", what, where=f"{sources[at]} and {name}",
+            "I311", what, where=f"{sources[at]} and {name}",
             hint="score all runs against one truth: recassay score TRUTH RUNS... -o FOLDER",
         )  # fmt: skip
 
@@ -100,7 +100,7 @@ def _how_truths_differ(one: Scores, other: Scores) -> str:
 def _joined(one: Scores, other: Scores, where: str) -> Scores:
     """Return the systems of two scorings as one set of scores, by the metrics that both have.
 
-    Raise U109 if both have a system of the same name with different values, U218 if their metrics do not fit; ``where``
+    Raise U109 if both have a system of the same name with different values, U204 if their metrics do not fit; ``where``
     names both.
     """
     _refuse_other_metrics(one, other, where)
@@ -132,7 +132,7 @@ def _joined(one: Scores, other: Scores, where: str) -> Scores:
 
 
 def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
-    """Raise U218 if two scorings share no metric, or if metrics of one name, or their conventions, differ."""
+    """Raise U204 if two scorings share no metric, or if metrics of one name, or their conventions, differ."""
     shared = [metric for metric in one.metrics if metric in other.metrics]
     if not shared:
         what = f"the scorings share no metric: {', '.join(one.metrics)} against {', '.join(other.metrics)}"
@@ -141,7 +141,7 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
         if not differing:
             return
         what = f"the scorings differ in metrics or conventions: {'; '.join(differing)}"
-    raise UsageError("U218", what, where=where, hint="score both with the same metrics and options")
+    raise UsageError("U204", what, where=where, hint="score both with the same metrics and options")
 
 
 def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:

@@ -66,7 +66,7 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
     """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
 
     ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn. Metrics need a
-    bounded value per user and equal weights; raise U221 otherwise. If no metric is defined for users without a relevant
+    bounded value per user and equal weights; raise U110 otherwise. If no metric is defined for users without a relevant
     item, those users are not drawn. In the result, ``settings["within"]`` holds the number of users drawn
     and that of all users.
     """
@@ -160,11 +160,11 @@ class _ColumnBounds:
 
 
 def _check_metric(heading: str, metric: Metric) -> None:
-    """Raise U221 for a metric that is not a plain mean of bounded values."""
+    """Raise U110 for a metric that is not a plain mean of bounded values."""
     bounded = isinstance(metric, UnitMetric) and np.isfinite(metric.limits).all() and metric.power == 1
     if not bounded or not isinstance(metric, UnitMetric) or type(metric).weights is not UnitMetric.weights:
         raise UsageError(
-            "U221",
+            "U110",
             f"{heading} cannot be estimated from a sample of users",
             where="within",
             hint="score all users or leave the metric out: within needs a plain mean of bounded values",

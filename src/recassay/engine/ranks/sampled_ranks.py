@@ -47,7 +47,7 @@ def sampled_ranks(
     parsed = parse(f"AI-1R-NN({sample})" if design is None else design)
     if parsed.relevant != "1R" or parsed.n is None or parsed.bins is not None:
         what = "ranks among drawn candidates need a design with one relevant item and a number of candidates"
-        raise UsageError("U119", what, where=str(parsed), hint="such as AI-1R-NN(100)")
+        raise UsageError("U122", what, where=str(parsed), hint="such as AI-1R-NN(100)")
     source, standings = source_of(run), run.standings
     assert standings is not None  # a run with a source was played
     sampler = _RankSampler.of(standings, source.task, parsed, {}, "error", 1, threads)

@@ -169,7 +169,7 @@ class DesignSampler:
         """Return the sampler of a design for ``draws`` draws, whose means and variances are still empty (NaN).
 
         ``standings`` are the ranks of relevant items, and ``task`` has the items that can be drawn. ``short`` says
-        whether a user with too few candidates is an error or gets all of them. Raise U121 for a metric that is not
+        whether a user with too few candidates is an error or gets all of them. Raise U110 for a metric that is not
         computed from sampled candidates.
         """
         groups, closed = _target_sets(standings, task, design, short)
@@ -179,7 +179,7 @@ class DesignSampler:
         for name, metric in metrics.items():
             if isinstance(formulas[name], JudgedFormula):
                 what = f"{metric} counts judged items wherever they are ranked, so it needs no target set"
-                raise UsageError("U121", what, where=str(design), hint="method='exact' computes it")
+                raise UsageError("U110", what, where=str(design), hint="method='exact' computes it")
             moments[name] = moments[name] if name in credits else count_moments(standings, closed, groups, metric)
         n = groups.owner.size
         empty = {  # random and best values stay; draws fill mean and variance

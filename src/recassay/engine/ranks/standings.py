@@ -244,7 +244,7 @@ def _binned_standings(
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
     """Return a function that scores blocks of queries by multiplying user and item factors.
 
-    Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, I309 for factors
+    Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, I308 for factors
     that are not finite or so large that products may overflow.
     """
     users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
@@ -259,7 +259,7 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
     largest = float(np.abs(users).max(initial=0)) * float(np.abs(items).max(initial=0)) * max(users.shape[1], 1)
     if not largest < float(np.finfo(np.float32).max):  # then no product is NaN, and scores need no check
         raise InputError(
-            "I309", f"{name} has NaN, infinite or huge factors", hint="the fit did not converge: check its settings"
+            "I308", f"{name} has NaN, infinite or huge factors", hint="the fit did not converge: check its settings"
         )
     columns = np.ascontiguousarray(items[task.item].T)
     unknown = unknown_users(fitted)

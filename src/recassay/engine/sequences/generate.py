@@ -95,7 +95,7 @@ def generate(
     read = None if seeds is None else read_seeds(seeds, fold.train, items)
     fold = fold if read is None else dataclasses.replace(fold, test=read.sequences)
     if not len(fold.test):
-        raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
+        raise InputError("I351", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
     most = fold.n_items - (not protocol.allow_short)  # the first item is given; a list that may end early can hold all
     if protocol.how == "sample_without_repeats" and protocol.k > most:
         what = f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item"
@@ -285,7 +285,7 @@ def _item_probabilities(predictor: Predictor, begun: Prefixes, items: Int32, tim
 
 
 def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, fold: SequenceFold) -> Int32:
-    """Return the items of a generator; raise I355 if they are not a table of item codes of this ``shape``."""
+    """Return the items of a generator; raise I354 if they are not a table of item codes of this ``shape``."""
     found = np.asarray(items)
     why = ""
     if found.shape != shape or found.dtype.kind not in "iu":
@@ -296,5 +296,5 @@ def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, 
         why = "items after the end of a list"
     if why:
         hint = "return a row per history, a column per step, and -1 after the end of a list"
-        raise InputError("I355", f"the generator of {name} returned {why}", hint=hint)
+        raise InputError("I354", f"the generator of {name} returned {why}", hint=hint)
     return found.astype(np.int32)

@@ -118,7 +118,7 @@ def _codes(ids: list[Any], fold: SequenceFold) -> NDArray[np.int32]:
 
 def _unusable(why: str) -> InputError:
     return InputError(
-        "I364",
+        "I363",
         f"the primitive recommender cannot be used: {why}",
         hint="give a list of item ids, most obvious first; a sequence model; or what ra.sequences.generate returned",
     )

@@ -135,7 +135,7 @@ def scored(
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
-    """Return the metrics by heading; raise U181 for metrics of ranked lists, U182 for cut-offs beyond ``shortest``.
+    """Return the metrics by heading; raise U181 for metrics of ranked lists, U103 for cut-offs beyond ``shortest``.
 
     ``shortest`` are the generated sequences with the fewest places.
     """
@@ -148,7 +148,7 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
             )  # fmt: skip
         if metric.k is not None and metric.k > shortest.k:
             raise UsageError(
-                "U182", f"{heading} needs {metric.k} items, but '{shortest.name}' generated {shortest.k}",
+                "U103", f"{heading} needs {metric.k} items, but '{shortest.name}' generated {shortest.k}",
                 where=heading, hint=f"generate with k={metric.k}, or use @{shortest.k}",
             )  # fmt: skip
         chosen[heading] = metric

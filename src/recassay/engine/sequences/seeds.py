@@ -47,7 +47,7 @@ class Seeds:
 
 
 def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds:
-    """Return seeds over the items of ``train``; raise I357 for a seed that no item fits.
+    """Return seeds over the items of ``train``; raise I361 for a seed that no item fits.
 
     ``seeds`` is an id, a list of ids, of (item, user) or of (item, user, time), or a table with some of item_id,
     user_id and timestamp, and with columns of ``items``, the table of item features. Users that ``train`` does not have
@@ -63,7 +63,7 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     """
     frame, feature_columns = _columns(_frame(seeds), items)
     if not frame.height:
-        raise InputError("I357", "there are no seeds", hint=_such_as(train))
+        raise InputError("I361", "there are no seeds", hint=_such_as(train))
     codes, sets, labels = _fitting_items(frame, feature_columns, train, items)
     users, user_vocabulary = _users(frame, train)
     times: Any = None
@@ -108,7 +108,7 @@ def _frame(seeds: Any) -> pl.DataFrame:
 def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, list[str]]:
     """Return the seeds with their item column, if any, as item_id, and which of their columns are features.
 
-    Raise I201 if there are other columns and none of them is an item, and I357 if features are given in vain.
+    Raise I201 if there are other columns and none of them is an item, and I361 if features are given in vain.
     """
     others = [name for name in frame.columns if name not in (SEQUENCE, USER, TIMESTAMP, POSITION)]
     known: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, lis
     if items is not None and not features:
         what = f"no column of the seeds ({', '.join(frame.columns)}) is a column of the items ({', '.join(known)})"
         raise InputError(
-            "I357", what, hint="name the column of the seeds as in the table of items, or leave items= out"
+            "I361", what, hint="name the column of the seeds as in the table of items, or leave items= out"
         )
     rest = [name for name in others if name not in features]
     if not rest:
@@ -188,7 +188,7 @@ def _no_item(
         asked = " and ".join(f"{name} {value!r}" for name, value in row.items())
         what = f"{alike:,} of {seeds:,} seeds have {asked}, which no item of the training sequences has"
         hint = suggest(str(value), list(members[name])) if name in members else _such_as(train)
-    return InputError("I357", what, hint=hint)
+    return InputError("I361", what, hint=hint)
 
 
 def _such_as(train: Sequences) -> str:

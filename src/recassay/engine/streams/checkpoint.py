@@ -57,7 +57,7 @@ class Checkpoint:
     def load(self) -> dict[str, Any] | None:
         """Return the state to resume from; None if there is no file.
 
-        Raise U193 if the file belongs to another run, U236 if it is a pickle that is not trusted, I104 if it is
+        Raise U141 if the file belongs to another run, U236 if it is a pickle that is not trusted, I104 if it is
         damaged.
         """
         if self.path is None or not self.path.exists():
@@ -84,12 +84,12 @@ class Checkpoint:
         """Return the error for a checkpoint that belongs to another run; ``why`` says how it differs."""
         assert self.path is not None, "it was read"
         hint = "give every run a path of its own, or delete the file to start again"
-        return UsageError("U193", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
+        return UsageError("U141", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
 
     def save(self, state: Mapping[str, Any], *, now: bool = False) -> None:
         """Write the state if enough seconds have passed since the last time, or at once with ``now``.
 
-        Raise U193 if the model can be neither archived nor pickled.
+        Raise U141 if the model can be neither archived nor pickled.
         """
         if self.path is None or (not now and time.monotonic() - self.written < self.options.seconds):
             return
@@ -98,6 +98,6 @@ class Checkpoint:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             what = f"the model cannot be written to {self.path.name}: {error}"
             raise UsageError(
-                "U193", what, where=str(self.path), hint="leave out checkpoint=, or make the model picklable"
+                "U141", what, where=str(self.path), hint="leave out checkpoint=, or make the model picklable"
             ) from error
         self.written = time.monotonic()

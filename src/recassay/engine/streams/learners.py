@@ -91,7 +91,7 @@ def run_learner(
     if nan_scores.size:
         what = f"{name} gave NaN scores"
         hint = "smaller steps, such as a lower learning rate, may help"
-        raise LearnerFailure(int(nan_scores[0]), None, "I375", what, hint)
+        raise LearnerFailure(int(nan_scores[0]), None, "I308", what, hint)
 
 
 class BlockLearner:
@@ -154,7 +154,7 @@ def recommend(learner: Any, name: str, queries: StreamQueries, query: int, outpu
             answer = np.asarray(learner.scores(user))
             _rank_scores(answer, name, known, queries, query, output)
     except InputError as error:
-        code = error.code if error.code == "I375" else "I374"
+        code = error.code if error.code == "I308" else "I374"
         raise LearnerFailure(query, None, code, error.what, error.hint) from error
     except Exception as error:
         what = f"{name} could not answer: {type(error).__name__}: {error}"
@@ -185,16 +185,16 @@ def predict(
 def _rank_scores(
     scores: NDArray[Any], name: str, known: int, queries: StreamQueries, query: int, output: WalkOutput
 ) -> None:
-    """Write the rank of the query's item among ``scores`` to ``output``; raise I375 for scores that cannot be ranked.
+    """Write the rank of the query's item among ``scores`` to ``output``; raise I308 for scores that cannot be ranked.
 
     ``known`` is the number of items learned so far.
     """
     if scores.ndim != 1 or scores.size < known:
         what = f"{name} gave scores of shape {scores.shape}, but it has learned {known:,} items"
-        raise InputError("I375", what, hint="give one score for each item learned so far, by code")
+        raise InputError("I308", what, hint="give one score for each item learned so far, by code")
     if bad := int(np.isnan(scores[:known]).sum()):
         what = f"{name} gave {bad:,} NaN among {known:,} scores"
-        raise InputError("I375", what, hint="give -inf for what cannot be recommended")
+        raise InputError("I308", what, hint="give -inf for what cannot be recommended")
     row = np.empty(int(queries.universe[query]), scores.dtype if scores.dtype == np.float32 else np.float64)
     row[:known] = scores[:known]
     rank_item(row, queries, query, output)
@@ -211,7 +211,7 @@ def _record_list(
 ) -> None:
     """Write to ``output`` the list that the learner returned (``answer``) and the rank of the query's item in it.
 
-    Raise I373 for unknown or repeated items, I372 for items in ``consumed``, those that may not be recommended again.
+    Raise I372 for unknown or repeated items, I372 for items in ``consumed``, those that may not be recommended again.
     ``known`` is the number of items learned so far.
     """
     listed = answer[: output.lists.shape[1]]
@@ -219,11 +219,11 @@ def _record_list(
     if items and (listed.dtype.kind not in "iu" or min(items) < 0 or max(items) >= known):
         unknown = next(item for item in items if not (isinstance(item, int) and 0 <= item < known))
         what = f"{name} recommends {unknown!r}, which is not one of the {known:,} items it has learned"
-        raise LearnerFailure(query, None, "I373", what, "recommend codes of items from learn(): 0, 1, 2, ...")
+        raise LearnerFailure(query, None, "I372", what, "recommend codes of items from learn(): 0, 1, 2, ...")
     distinct = set(items)
     if len(distinct) < len(items):
         what = f"{name} recommends an item twice in one list"
-        raise LearnerFailure(query, None, "I373", what, "list each item once")
+        raise LearnerFailure(query, None, "I372", what, "list each item once")
     if not distinct.isdisjoint(consumed.tolist()):
         repeated = listed[np.isin(listed, consumed)]
         count = f"{repeated.size:,} of {listed.size:,} items, such as {repeated[0]}"

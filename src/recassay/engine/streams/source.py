@@ -204,7 +204,7 @@ class StreamSource:
         if (unit := part.time_scale.unit) not in (None, "seconds"):
             what = f"the times of the stream are in {unit}, but {self.protocol} has a length of time in seconds"
             hint = "give the times in seconds, or as dates"
-            raise InputError("I389", what, where=part.origin or "the stream", hint=hint)
+            raise InputError("I385", what, where=part.origin or "the stream", hint=hint)
 
     def _sorted(self, part: Interactions, begin: int) -> Batch:
         """Return a table as a batch whose first event is number ``begin``, sorted by time if the protocol allows it."""
@@ -225,7 +225,7 @@ class StreamSource:
     def _backwards(self, event: int, before: float, after: float, count: int, why: str) -> InputError:
         what = f"{why}: event {event:,} is at {after:,g}, and an earlier one at {before:,g} ({count:,} such events)"
         hint = "sort the whole stream by time; prequential(order='sort') sorts the rows of one table"
-        return InputError("I371", what, where="the stream", hint=hint)
+        return InputError("I383", what, where="the stream", hint=hint)
 
 
 def _are_tables(given: Any) -> bool:

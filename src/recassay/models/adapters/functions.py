@@ -112,7 +112,7 @@ class FittedScores(ScoringModel):
     def _row(self, answer: Any, user: Any) -> NDArray[np.float64]:
         """Return a score per item of the log from ``answer``, what the function returned for ``user``.
 
-        Raise I308 if it has a wrong length, I312 if a mapping has an unknown item.
+        Raise I308 if it has a wrong length, I372 if a mapping has an unknown item.
         """
         if isinstance(answer, Mapping):
             row = np.full(self.log.n_items, -np.inf)
@@ -182,7 +182,7 @@ class FittedLists:
 
 
 def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> NDArray[np.int64]:
-    """Return the codes of item ids; raise I312 if the log does not have one of them.
+    """Return the codes of item ids; raise I372 if the log does not have one of them.
 
     ``name`` is the name of the function that recommended them to ``user``, for the error.
     """
@@ -196,7 +196,7 @@ def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> 
     if (found < 0).any():
         unknown = listed[int(np.argmax(found < 0))]
         raise InputError(
-            "I312",
+            "I372",
             f"{name} recommended {int((found < 0).sum()):,} items to user {user!r} that the log does not have, such as "
             f"{unknown!r}",
             hint="recommend items of the log by their ids",

@@ -155,9 +155,9 @@ def user_item_matrix(log: Interactions) -> scipy.sparse.csr_array:
 
 
 def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:
-    """Return a model's scores as 32- or 64-bit floats, other types as 64-bit; raise I308 or I309 for unusable ones.
+    """Return a model's scores as 32- or 64-bit floats, other types as 64-bit; raise I308 for unusable ones.
 
-    I308 is a shape other than ``shape``, and I309 a NaN. ``who`` names the model in errors.
+    I308 is a shape other than ``shape``, and I308 a NaN. ``who`` names the model in errors.
     """
     if np.shape(table) != shape:
         raise InputError(
@@ -168,7 +168,7 @@ def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str
     if bad := int(np.isnan(table).sum()):
         row, column = np.argwhere(np.isnan(table))[0]
         raise InputError(
-            "I309",
+            "I308",
             f"{who} gave {bad:,} NaN among {table.size:,} scores, the first in row {row}, column {column}",
             hint="give -inf for items that cannot be scored",
         )

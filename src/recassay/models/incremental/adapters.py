@@ -136,7 +136,7 @@ class PartialFit(NamesFitted):
         if isinstance(learner, PartialLists):
             what = f"{self} returns lists without scores, which only streams support"
             raise UsageError(
-                "U195", what, hint="add predict(X), or wrap its recommendations in ra.models.RecommendFunction"
+                "U191", what, hint="add predict(X), or wrap its recommendations in ra.models.RecommendFunction"
             )
         return fit_learner(learner, log)
 
@@ -163,12 +163,12 @@ class PartialScores:
     def _predicted(self, user: int, items: NDArray[np.int64]) -> Values:
         """Return the predictions for ``items`` and one user.
 
-        Raise I377 unless the model returns one number per item.
+        Raise I308 unless the model returns one number per item.
         """
         found = np.asarray(self.model.predict(np.stack([np.full(items.size, user), items], axis=1)), np.float64)
         if found.shape != items.shape:
             what = f"{self.name} predicted {found.shape} numbers for {items.size:,} rows of user and item"
-            raise InputError("I377", what, hint="return one number per row")
+            raise InputError("I308", what, hint="return one number per row")
         return found
 
 
@@ -198,9 +198,9 @@ def _fit_partly(partial_fit: Callable[..., Any], users: Int32, items: Int32, val
 
 
 def _need(model: Any, *methods: str) -> None:
-    """Raise U194 if a model lacks one of the methods."""
+    """Raise U191 if a model lacks one of the methods."""
     missing = [method for method in methods if not callable(getattr(model, method, None))]
     if missing:
         what = f"{type(model).__name__} has no {' and no '.join(missing)}"
         hint = "RiverLike needs learn_one and predict_one, PartialFit needs partial_fit and predict or recommend"
-        raise UsageError("U194", what, hint=hint)
+        raise UsageError("U191", what, hint=hint)

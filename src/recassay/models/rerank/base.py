@@ -106,10 +106,10 @@ class Reranker(BuiltIn):
         return False
 
     def base_model(self) -> Any:
-        """Return the model whose lists are reordered; raise U202 if none is given."""
+        """Return the model whose lists are reordered; raise U201 if none is given."""
         if self.of is None:
             what = f"{self.name} reorders the lists of another model, but no model is given"
-            raise UsageError("U202", what, where=str(self), hint=f"{self.name}(of='ALS(factors=64)')")
+            raise UsageError("U201", what, where=str(self), hint=f"{self.name}(of='ALS(factors=64)')")
         if isinstance(self.of, str):
             return parse(self.of)
         return self.of

@@ -58,14 +58,14 @@ class Candidates:
         )  # fmt: skip
 
     def require_scores(self, where: str = "") -> None:
-        """Raise I391 unless all scores are finite: every pick depends on scores."""
+        """Raise I301 unless all scores are finite: every pick depends on scores."""
         if np.isfinite(self.scores.sum()) or np.isfinite(self.scores).all():
             return
         bad = ~np.isfinite(self.scores)
         row = int(np.argmax(bad))
         place = row - int(self.offsets[np.searchsorted(self.offsets, row, "right") - 1]) + 1
         raise InputError(
-            "I391",
+            "I301",
             f"{int(bad.sum()):,} of {bad.size:,} baseline scores are NaN or infinite, the first ({self.scores[row]}) "
             f"at position {place} of its list",
             where=where,

@@ -97,7 +97,7 @@ def item_distances(distance: object, context: RerankContext) -> ItemDistances:
 def _all_known(recoding: Recoding, context: RerankContext, what: str) -> Recoding:
     """Return ``recoding``, the mapping from items of the lists to rows of a table of distances or vectors.
 
-    Raise I394 if some items of the lists have no row, and so no distance. ``what`` is the word for what they lack, such
+    Raise I362 if some items of the lists have no row, and so no distance. ``what`` is the word for what they lack, such
     as "item vectors".
     """
     unknown = recoding(context.listed) < 0
@@ -106,7 +106,7 @@ def _all_known(recoding: Recoding, context: RerankContext, what: str) -> Recodin
     missing = np.unique(context.listed[unknown])
     example = context.vocabulary.decode(missing[:1])[0]
     raise InputError(
-        "I394",
+        "I362",
         f"{missing.size:,} items of the lists, such as {example!r}, are not in the log and have no {what}",
         where=context.where,
         hint="give the log the lists were made from, or use distances of features: distance='jaccard'",

@@ -111,14 +111,14 @@ class PreparedRun:
     ) -> PreparedRun:
         """Return a run with the data that the re-ranker ``method`` reads: features of ``items`` and the log ``train``.
 
-        ``columns`` and ``format`` say how to read the run. Raise U202 if the re-ranker has a model of its own (``of``),
-        and I391 or I392 for scores that cannot be used.
+        ``columns`` and ``format`` say how to read the run. Raise U201 if the re-ranker has a model of its own (``of``),
+        and I301 or I201 for scores that cannot be used.
         """
         reranker = METHODS.parse(method)
         if reranker.of is not None:
             what = f"{reranker} has a model, but a run is re-ranked"
-            raise UsageError("U202", what, where=str(reranker), hint="remove of=: the run takes the place of the model")
-        given = read_run(run, columns=columns, format=format, nan="last").with_ties_broken()  # raises I391 below
+            raise UsageError("U201", what, where=str(reranker), hint="remove of=: the run takes the place of the model")
+        given = read_run(run, columns=columns, format=format, nan="last").with_ties_broken()  # raises I301 below
         log = None if train is None else read_interactions(train, columns=columns)
         feature_source = reranker.items if items is None else items
         features = None if feature_source is None else read_items(feature_source, columns=columns)
@@ -143,10 +143,10 @@ class PreparedRun:
 
 
 def _candidates(run: Run, log: Interactions | None) -> Candidates:
-    """Return the lists of a run, ready to be reordered; raise I392 without scores, I391 if one is not finite."""
+    """Return the lists of a run, ready to be reordered; raise I201 without scores, I301 if one is not finite."""
     if run.scores is None:
         raise InputError(
-            "I392",
+            "I201",
             f"the run has no scores, only an order of {run.items.size:,} items",
             where=run.origin,
             hint="add a column `score`: re-ranking weighs differences of scores against diversity",

@@ -66,10 +66,10 @@ class ResultFolder:
 
 
 def read_results(folder: str | Path) -> ResultFolder:
-    """Return the content of a folder of results; raise I317 without a summary, and I318 if a file is malformed."""
+    """Return the content of a folder of results; raise I316 without a summary, and I318 if a file is malformed."""
     home = Path(folder)
     if not (home / SUMMARY).is_file():
-        raise InputError("I317", f"there is no {SUMMARY}", where=str(home), hint=_hint(home))
+        raise InputError("I316", f"there is no {SUMMARY}", where=str(home), hint=_hint(home))
     manifest_of(home).require_intact(files_read(home))
     summary = _document(home / SUMMARY)
     rows = tuple(restored(row) for row in _rows(summary, "rows", home))

@@ -55,7 +55,7 @@ def fill_parameters(
     """Return ``content`` with every ``{name}`` in its texts replaced by the parameter of that name.
 
     ``values`` override the parameters that the study states; ``at`` is the key in the file under which it states them.
-    Raise U102 if ``values`` has a name that is not a parameter of the study, and U133 if a text has one.
+    Raise U102 if ``values`` has a name that is not a parameter of the study, and U132 if a text has one.
     """
     known = dict(content.get(PARAMETERS) or {})
     for name in values:
@@ -76,7 +76,7 @@ def fill_parameters(
             return f"{{{name}}}"
         if name not in known:
             hint = suggest(name, known) if known else f"write `parameters: {{{name}: ...}}`"
-            raise UsageError("U133", f"there is no parameter '{name}'", where=document.where(key), hint=hint)
+            raise UsageError("U132", f"there is no parameter '{name}'", where=document.where(key), hint=hint)
         return str(known[name])
 
     texts = {key: replaced(value, (key,)) for key, value in content.items() if key not in UNTOUCHED}

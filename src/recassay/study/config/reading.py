@@ -78,7 +78,7 @@ class Reader:
     def parse_list(self, key: str | Key, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
         """Return ``parse(text)`` for each text in the list under ``key``.
 
-        If it raises, the error also names the file, line and key of the text. Raise U133 if YAML has cut an unquoted
+        If it raises, the error also names the file, line and key of the text. Raise U132 if YAML has cut an unquoted
         text in two at its comma.
         """
         whole = (key,) if isinstance(key, str) else key
@@ -86,7 +86,7 @@ class Reader:
         return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
 
     def _refuse_cut(self, key: Key, texts: list[str]) -> None:
-        """Raise U133 if YAML has cut an unquoted text such as ``ALS(factors=8, alpha=1)`` in two at its comma."""
+        """Raise U132 if YAML has cut an unquoted text such as ``ALS(factors=8, alpha=1)`` in two at its comma."""
         for number, text in enumerate(texts):
             if text.count("(") > text.count(")"):
                 end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)
@@ -95,8 +95,8 @@ class Reader:
                 raise self.error((*key, number), what, f'quote what has a comma: {key[-1]}: ["{whole}"]')
 
     def error(self, key: Key, what: str, hint: str) -> UsageError:
-        """Return the error U133 for an invalid value at ``key``; ``what`` says what is wrong, ``hint`` what to do."""
-        return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
+        """Return the error U132 for an invalid value at ``key``; ``what`` says what is wrong, ``hint`` what to do."""
+        return UsageError("U132", what, where=self.document.where(self.key(*key)), hint=hint)
 
 
 def _is_closed(texts: list[str]) -> bool:

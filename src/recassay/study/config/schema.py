@@ -265,7 +265,7 @@ class Study(ConfigSection):
 
 
 def read_study(document: Document, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> Study:
-    """Return the study in a document; raise U132 or U133 for the first key or value that is wrong.
+    """Return the study in a document; raise U132 for the first key or value that is wrong.
 
     With ``quick`` the keys under ``quick`` replace those at the top. ``values`` override the parameters of the study.
     """
@@ -330,5 +330,5 @@ def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced
     message = str(problem["msg"])
     hint = f"{message[:1].lower()}{message[1:]}"
     return UsageError(
-        "U133", f"{'.'.join(map(str, key))} has the wrong value{given}", where=document.where(place), hint=hint
+        "U132", f"{'.'.join(map(str, key))} has the wrong value{given}", where=document.where(place), hint=hint
     )

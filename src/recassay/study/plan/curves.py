@@ -79,7 +79,7 @@ def check_metrics(study: Study, protocol: Prequential, items: bool, _text: str) 
 def curves_of(reader: Reader, study: Study, metrics: Mapping[str, Metric], datasets: Iterable[str]) -> tuple[str, ...]:
     """Return the metrics of events with curves, the main one first.
 
-    Raise U133 for an unknown metric or data set of a window, and for tuning by a metric without values for events.
+    Raise U132 for an unknown metric or data set of a window, and for tuning by a metric without values for events.
     Metrics of the catalogue always have curves of their own.
     """
     events = list(of_events(metrics))

@@ -60,7 +60,7 @@ def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
 
 
 def require_run_files(plan: AnyPlan, name: str, split: str, folds: Sequence[int] | None = None) -> None:
-    """Raise I120 or U133 if a system reads its lists from run files, and one is missing or serves several folds.
+    """Raise I109 or U132 if a system reads its lists from run files, and one is missing or serves several folds.
 
     Checked are the files for the split ``split`` of data set ``name``, every seed, and the ``folds`` with these
     numbers; while the numbers are unknown (None), a file of any fold will do.
@@ -77,7 +77,7 @@ def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
 
 
 def _check_paths(plan: Plan) -> None:
-    """Raise U133 if a system would use the same run file for several data sets, or for several splits of one."""
+    """Raise U132 if a system would use the same run file for several data sets, or for several splits of one."""
     several = {"data": len(plan.data), "split": max(len(plan.splits_of(name)) for name in plan.data)}
     things = {"data": "data sets", "split": "splits"}
     for system, runs in _systems_with_runs(plan):
@@ -85,13 +85,13 @@ def _check_paths(plan: Plan) -> None:
             if number > 1 and name not in runs.names:
                 what = f"{system.name} has one run file for {number} {things[name]}: {runs}"
                 hint = f"write a file for each, and {{{name}}} in the path"
-                raise UsageError("U133", what, where=plan.document.where(system.key), hint=hint)
+                raise UsageError("U132", what, where=plan.document.where(system.key), hint=hint)
 
 
 def _check_item_groups(plan: Plan) -> None:
     """Raise an error if the study wants means by group of items and cannot have them.
 
-    U133: its designs have no ranked lists; U217: none of its metrics has a value for a group of items.
+    U132: its designs have no ranked lists; U215: none of its metrics has a value for a group of items.
     """
     if not plan.study.by_item:
         return

@@ -219,7 +219,7 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
     for system in systems:
         if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
             what = f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model"
-            raise UsageError("U133", what, where=document.where(system.key), hint="protocol: ranking, or name a model")
+            raise UsageError("U132", what, where=document.where(system.key), hint="protocol: ranking, or name a model")
     if isinstance(protocol, Prequential):
         return _stream_plan(reader, study, protocol, common)
     _no_streams(reader, study, protocol)
@@ -249,7 +249,7 @@ def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Calla
 
 
 def _no_sequences(reader: Reader, study: Study, protocol: BaseProtocol, keys: tuple[str, ...]) -> None:
-    """Raise U133 if an entry under ``data`` has one of ``keys``, which only studies of sequences have."""
+    """Raise U132 if an entry under ``data`` has one of ``keys``, which only studies of sequences have."""
     for number, data in enumerate(study.data):
         for key in keys:
             if getattr(data, key):
@@ -269,7 +269,7 @@ def _no_streams(reader: Reader, study: Study, protocol: BaseProtocol) -> None:
 
 
 def _no_lists(reader: Reader, study: Study, protocol: BaseProtocol, purpose: str) -> None:
-    """Raise U133 if a study of another kind has a key of ranked lists; ``purpose`` ends the error's sentence."""
+    """Raise U132 if a study of another kind has a key of ranked lists; ``purpose`` ends the error's sentence."""
     for key in LIST_KEYS:
         if key in study.model_fields_set:
             what = f"`{key}` is for ranked lists, and {protocol} {purpose}"
@@ -345,7 +345,7 @@ def _sequence_split(text: str) -> SequenceSplit:
     found = sequences.parse(text)
     if not isinstance(found, SequenceSplit):
         hint = "move it to the data as `sequences:`, and write latest_sequences(test=0.2) here"
-        raise UsageError("U133", f"{found} makes sequences and does not split them", where=text, hint=hint)
+        raise UsageError("U132", f"{found} makes sequences and does not split them", where=text, hint=hint)
     return found
 
 

@@ -41,14 +41,14 @@ class FailedChoice:
 
 
 def refuse_tuning_of_others(reader: Reader, tune: Tune | None, protocol: BaseProtocol) -> None:
-    """Raise U133 if a study that is neither of streams nor of ranked lists has the key ``tune``."""
+    """Raise U132 if a study that is neither of streams nor of ranked lists has the key ``tune``."""
     if tune is not None and not isinstance(protocol, UserProtocol):
         hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
         raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
 
 
 def check_reranker_grid(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> None:
-    """Raise U133 if ``tune`` has a system that is no re-ranker, a parameter it does not have, or no metric."""
+    """Raise U132 if ``tune`` has a system that is no re-ranker, a parameter it does not have, or no metric."""
     if tune is None:
         return
     grid_settings(reader, tune, systems)

@@ -97,13 +97,13 @@ class RunFiles:
         return bool(glob.glob(str(Path(glob.escape(str(self.folder)), _pattern(self._filled(**place))))))
 
     def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
-        """Raise I120 if a system's file for some fold or seed is missing, U133 if one file would serve several folds.
+        """Raise I109 if a system's file for some fold or seed is missing, U132 if one file would serve several folds.
 
         While the numbers of the ``folds`` are unknown (None), a file for any fold will do.
         """
         if folds is not None and len(folds) > 1 and "fold" not in self.names:
             what = f"{system} has one run file for the {len(folds)} folds of {dataset}, {split}"
-            raise UsageError("U133", what, where=self.text, hint="write a file for each fold, and {fold} in the path")
+            raise UsageError("U132", what, where=self.text, hint="write a file for each fold, and {fold} in the path")
         places: list[dict[str, str | int]] = [
             {"data": dataset, "split": split, "seed": seed, **({} if fold is None else {"fold": fold})}
             for fold in (folds or (None,))
@@ -114,7 +114,7 @@ class RunFiles:
                 f"{name} {value}" if isinstance(value, int) else value for name, value in missing[0].items()
             )
             raise InputError(
-                "I120",
+                "I109",
                 f"{system} lacks {len(missing)} of {len(places)} run files, the first for {where}",
                 where=str(self.folder / self._filled(**missing[0])),
                 hint="write it: recassay split LOG -o DIR has the training log of every fold, under its number",

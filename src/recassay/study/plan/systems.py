@@ -71,7 +71,7 @@ def parse_systems(
     parse: Callable[[str], Any],
     columns: Mapping[str, Columns] | None = None,
 ) -> tuple[System, ...]:
-    """Return the systems of a study, each parsed from its text; raise U133 for a name that cannot be a file name.
+    """Return the systems of a study, each parsed from its text; raise U132 for a name that cannot be a file name.
 
     ``models`` are the texts, by name or without names. ``columns`` are the column names of run files, by data set.
     """
@@ -119,7 +119,7 @@ def _systems_of(
 
 
 def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
-    """Add a system to ``found``, by its name in lower case; raise U133 if the name is taken or not a file name."""
+    """Add a system to ``found``, by its name in lower case; raise U132 if the name is taken or not a file name."""
     label = system.name
     if not label.strip() or label.startswith(".") or re.search(r"[/\\\x00-\x1f]", label) or len(label) > 100:
         raise reader.error(
@@ -173,7 +173,7 @@ class _Wrapped:
     def _unnamed(self, system: System, of: str) -> System:
         """Return a system whose model is parsed from ``of``, the text of a model that is not a system of the study.
 
-        ``system`` is the re-ranker that names it, for the error U133 if the text is not a model either.
+        ``system`` is the re-ranker that names it, for the error U132 if the text is not a model either.
         """
         found_at, source = _resolve_file(of, self.reader.document.path.parent)
         try:
@@ -184,7 +184,7 @@ class _Wrapped:
             raise self._wrong(system, what, suggest(of, others) if others else "of='ALS(factors=64)'") from None
 
     def _wrong(self, system: System, what: str, hint: str) -> UsageError:
-        return UsageError("U133", what, where=self.reader.document.where(system.key), hint=hint)
+        return UsageError("U132", what, where=self.reader.document.where(system.key), hint=hint)
 
 
 def _label(model: Any, text: str, several: bool) -> str:

@@ -44,7 +44,7 @@ class Setting:
 def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
     """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
 
-    Raise U133 for a system or a parameter in the grid that does not exist.
+    Raise U132 for a system or a parameter in the grid that does not exist.
     """
     named = {system.name: system for system in systems}
     found = {}

@@ -148,7 +148,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
                 fitted, fold, name, progress=progress, checkpoint=CheckpointOptions(checkpoint, trust=self.trust)
             )
         except UsageError as error:
-            if error.code != "U193" or checkpoint.is_file():
+            if error.code != "U141" or checkpoint.is_file():
                 raise
         done = 0
         return self._played(fitted, fold, name, progress=progress)

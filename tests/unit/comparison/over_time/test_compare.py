@@ -251,7 +251,7 @@ def test_pairs_are_events_scored_for_both():
 )
 def test_outcomes_of_other_streams_are_refused(b, what):
     a = outcomes("a", A, users=pl.Series(["ann"] * 12))
-    with refused("I382", match=what):
+    with refused("I311", match=what):
         ra.compare_over_time(a, b, metric="hit@10")
 
 

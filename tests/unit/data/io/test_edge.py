@@ -47,7 +47,7 @@ def test_a_mistake_of_recassay_is_not_hidden_by_the_edge(mistake, monkeypatch):
 
 @pytest.mark.parametrize("path", ["/", "/dev/zero", "/dev/null"])
 def test_what_is_no_file_is_refused(path):
-    assert code_of(ra.read_run, path) == "I119"
+    assert code_of(ra.read_run, path) == "I107"
 
 
 def test_a_name_that_is_too_long_is_refused():

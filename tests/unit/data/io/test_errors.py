@@ -61,12 +61,12 @@ def test_files_without_bytes_or_rows(tmp_path: Path) -> None:
         b"\xef\xbb\xbf",
     ):
         path.write_bytes(content)
-        assert error_of(path).code == "I103", content
+        assert error_of(path).code == "I102", content
     pl.DataFrame({"user_id": [], "item_id": []}).write_parquet(tmp_path / "x.parquet")
-    assert error_of(tmp_path / "x.parquet").code == "I103"
+    assert error_of(tmp_path / "x.parquet").code == "I102"
     (tmp_path / "x.json").write_text("{}")
     for source in ({}, [], tmp_path / "x.json", pd.DataFrame({"user_id": [], "item_id": []})):
-        assert error_of(source).code == "I103", source
+        assert error_of(source).code == "I102", source
 
 
 @pytest.mark.parametrize("keep", [0.1, 0.5, 0.99])
@@ -145,13 +145,13 @@ def test_users_of_different_shapes_are_rejected(tmp_path: Path, role: str) -> No
     (tmp_path / "x.json").write_text(json.dumps(mixed))
     for source in (mixed, dict(reversed(mixed.items())), tmp_path / "x.json"):
         error = error_of(source, role)
-        assert error.code == "I114"
+        assert error.code == "I108"
         assert "1 in a dict of item and number (such as 'ann'), 2 in a list (such as" in error.what
         assert "give all users the same shape: {user: {item: number}}" in error.hint
     error = error_of({"ann": [("x", 1.0)], "bob": ["y"], "eve": []}, role)
-    assert error.code == "I114"
+    assert error.code == "I108"
     assert "1 in a list of (item, number) (such as 'ann'), 1 in a list of items (such as 'bob')" in error.what
-    assert error_of({"ann": ["x", ("y", 1.0)]}, role).code == "I114"
+    assert error_of({"ann": ["x", ("y", 1.0)]}, role).code == "I108"
 
 
 def test_a_dict_of_other_values_is_rejected_with_an_example() -> None:
@@ -160,7 +160,7 @@ def test_a_dict_of_other_values_is_rejected_with_an_example() -> None:
 
 
 def test_users_of_different_shapes_are_not_taken_for_named_runs() -> None:
-    with refused("I114"):
+    with refused("I108"):
         ra.score({"ann": {"x": 1.0}, "bob": ["y"]}, {"ann": ["x"]}, "mrr")
 
 
@@ -384,5 +384,5 @@ def test_text_parts_may_have_numeric_and_text_ids(tmp_path: Path) -> None:
 def test_a_file_without_line_ends_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
-    with refused("I116", match=r"the first line of run\.csv is longer than"):
+    with refused("I117", match=r"the first line of run\.csv is longer than"):
         ra.read_run(path)

@@ -35,7 +35,7 @@ def test_lists_of_one_row_must_have_equal_lengths(tmp_path):
     path = tmp_path / "lists.parquet"
     lists = {"user": [1, 2, 3], "item": [["x"], ["x", "y"], ["z"]], "timestamp": [[1], [2], None]}
     pl.DataFrame(lists).write_parquet(path)
-    with refused("I356", match=r"2 of 3 rows.*row 2: 2 in 'item' and 1 in 'timestamp'"):
+    with refused("I108", match=r"2 of 3 rows.*row 2: 2 in 'item' and 1 in 'timestamp'"):
         ra.read_interactions(path)
 
 

@@ -40,7 +40,7 @@ class TestTimesWithoutHeader:
 
     @pytest.mark.parametrize("read", [ra.read_interactions, ra.read_truth])
     def test_times_are_not_ratings_or_gains(self, tmp_path, read):
-        with refused("I205"):
+        with refused("I204"):
             read(self.file(tmp_path / "log.tsv"))
 
     def test_the_hint_works(self, tmp_path):

@@ -171,10 +171,10 @@ def test_folds_with_other_systems_get_their_own_sudden_death(results, tmp_path):
 
 
 def test_a_table_without_runs_has_no_sudden_death(results, tmp_path):
-    with pytest.raises(UsageError, match="U213"):
+    with pytest.raises(UsageError, match="U205"):
         decide(read_scores(table(a=0.1, b=0.0)), sudden_death=(5,))
     copied(results, tmp_path, [*results.rglob("runs/**/*.parquet"), results / "scores.parquet"])
-    with pytest.raises(UsageError, match="U213"):
+    with pytest.raises(UsageError, match="U205"):
         decide(read_scores(tmp_path), sudden_death=(5,))
 
 
@@ -208,7 +208,7 @@ def test_several_data_sets_are_ranked_across_by_default():
 
 def test_systems_without_shared_users_are_refused():
     mixed = pl.concat([table(a=0.1), table(b=0.0).with_columns(user=pl.col("user") + 1_000)])
-    with pytest.raises(InputError, match=r"I315.*'a' and 'b' share no user"):
+    with pytest.raises(InputError, match=r"I311.*'a' and 'b' share no user"):
         decide(read_scores(mixed))
     with pytest.raises(UsageError, match="U108"):
         decide(read_scores(table(a=0.1, b=0.0)), baseline="c")

@@ -339,7 +339,7 @@ class TestStreams:
             ra.sudden_death(STREAMS).over_time(6)
 
     def test_systems_must_have_the_same_events(self):
-        with refused("I382"):
+        with refused("I311"):
             ra.sudden_death([STREAMS[0], outcomes("b", [1, 1, 1, 1, 1], events=[0, 1, 2, 3, 5])])
 
     def test_a_metric_that_is_no_reciprocal_rank_is_refused(self):

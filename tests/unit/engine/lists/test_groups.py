@@ -147,9 +147,9 @@ def test_groups_survive_json_and_show_themselves():
     [
         ({"by": "country"}, "U105", "users=FILE"),
         ({"by_item": "genre"}, "U105", "items=FILE"),
-        ({"users": COUNTRY, "by": "country", "smallest_group": 50}, "U217", "fewer than two groups of 50 users"),
+        ({"users": COUNTRY, "by": "country", "smallest_group": 50}, "U215", "fewer than two groups of 50 users"),
         ({"users": COUNTRY, "by": "country", "smallest_group": 1}, "U102", "at least 2"),
-        ({"users": COUNTRY, "by": "country", "within": 0.5}, "U217", "need a number of users that does not"),
+        ({"users": COUNTRY, "by": "country", "within": 0.5}, "U215", "need a number of users that does not"),
     ],
 )
 def test_groups_that_cannot_be_made(options, code, words):
@@ -165,5 +165,5 @@ def test_a_column_with_too_many_groups_is_refused():
 
 
 def test_no_metric_by_group_of_items_is_refused():
-    with pytest.raises(UsageError, match=r"U217(.|\n)*precision@5"):
+    with pytest.raises(UsageError, match=r"U215(.|\n)*precision@5"):
         ra.score(RUNS, TRUTH, "precision@5", items=GENRE, by_item="genre", **FAST)

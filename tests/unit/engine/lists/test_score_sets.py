@@ -159,7 +159,7 @@ def test_places_can_be_selected_and_mistakes_get_a_hint(results):
     scores = read_scores(results)
     assert {place.design for place, _ in scores.where(design=["P1R"])} == {"P1R"}
     assert {place.seed for place, _ in scores.where(seed=1)} == {1}
-    with pytest.raises(UsageError, match="U212"):
+    with pytest.raises(UsageError, match="U115"):
         scores.where(design="P2R")
     with pytest.raises(UsageError, match="U101"):
         scores.only(["recall@6"])

@@ -99,7 +99,7 @@ def test_systems_by_name_and_standings_alone(runs):
         (lambda runs: ra.judge([], "TI-AR-AN", "mrr"), "U122", "no run"),
         (lambda runs: ra.judge(replace(runs[0], standings=None), "TI-AR-AN", "mrr"), "U122", "no standings"),
         (lambda runs: ra.judge(runs, "TI-1R-NN(89)", "mrr"), "U120", "fewer than 89"),
-        (lambda runs: ra.judge(runs, "TI-AR-AN", "err"), "U121", "err"),
+        (lambda runs: ra.judge(runs, "TI-AR-AN", "err"), "U110", "err"),
         (lambda runs: ra.judge(runs, "T1-AR-AN", "mrr"), "U118", "TI-AR-AN"),
     ],
 )

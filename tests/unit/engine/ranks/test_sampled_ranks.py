@@ -72,9 +72,9 @@ def test_only_a_played_run_has_ranks(value):
     [
         ({}, "U102"),
         ({"sample": 5, "design": "AI-1R-NN(5)"}, "U102"),
-        ({"design": "AI-AR-NN(5)"}, "U119"),
-        ({"design": "AI-1R-AN"}, "U119"),
-        ({"design": "P1R(bins=2, n=3)"}, "U119"),
+        ({"design": "AI-AR-NN(5)"}, "U122"),
+        ({"design": "AI-1R-AN"}, "U122"),
+        ({"design": "P1R(bins=2, n=3)"}, "U122"),
         ({"sample": 150}, "U120"),
         ({"sample": 0}, "U118"),
     ],

@@ -49,7 +49,7 @@ def test_scores_of_another_shape_are_refused_with_both_shapes():
 def test_nan_scores_are_refused_with_their_count():
     task = RankingTask.of(fold([0, 2], [1]), bins=())
     fitted = scorer_of(lambda users: np.full((users.size, 2), np.nan))
-    message = refused("I309", lambda: compute_standings(task, fitted, "mine"))
+    message = refused("I308", lambda: compute_standings(task, fitted, "mine"))
     assert f"{2 * BLOCK_ROWS}" in message
 
 
@@ -102,8 +102,8 @@ def test_a_missing_list_gets_the_credit_of_no_list_in_every_design():
     [
         (np.ones((2, 3)), np.ones((3, 3)), "I308"),
         (np.ones((2, 3)), np.ones((2, 4)), "I308"),
-        (np.full((2, 3), np.nan), np.ones((2, 3)), "I309"),
-        (np.full((2, 3), 1e30), np.full((2, 3), 1e30), "I309"),
+        (np.full((2, 3), np.nan), np.ones((2, 3)), "I308"),
+        (np.full((2, 3), 1e30), np.full((2, 3), 1e30), "I308"),
     ],
 )
 def test_factors_that_cannot_be_scores_are_refused(users, items, code):

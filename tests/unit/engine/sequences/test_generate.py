@@ -227,7 +227,7 @@ def test_a_custom_generator_replaces_the_protocol(example):
     "items", [np.zeros((3, 1), int), np.zeros((3, 2)), np.full((3, 2), 5), np.array([[-1, 0]] * 3), np.full((3, 2), -2)]
 )
 def test_a_generator_that_returns_no_table_of_items_is_refused(items, example):
-    with pytest.raises(ra.InputError, match="I355"):
+    with pytest.raises(ra.InputError, match="I354"):
         ra.sequences.generate(Unigram(), example, sequence(k=2), generator=lambda *args: items)
 
 
@@ -289,7 +289,7 @@ def test_a_system_without_probabilities_needs_a_generator(example):
 
 
 def test_a_fold_without_test_sequences_is_refused(example):
-    with pytest.raises(ra.InputError, match="I352"):
+    with pytest.raises(ra.InputError, match="I351"):
         ra.sequences.generate(Uniform(), SequenceFold(example.train, example.test.take(np.arange(0))))
 
 

@@ -170,12 +170,12 @@ class TestSeeds:
 
     @pytest.mark.parametrize(("seeds", "why"), [(["a", "zz"], "1 of 2 seeds"), ([], "no seeds")])
     def test_seeds_that_cannot_be_continued(self, seeds, why):
-        with refused("I357", match=why):
+        with refused("I361", match=why):
             ra.sequences.generate(NGram(), self.TRAIN, sequence(k=2), seeds=seeds)
 
     def test_sequences_that_were_not_generated_here_have_no_ids(self):
         made = Generated("mine", np.array([[1]]), np.array([[0.5]]), np.array([1.0]), 0)
-        with pytest.raises(UsageError, match="U174"):
+        with pytest.raises(UsageError, match="U173"):
             made.frame()
 
 
@@ -263,7 +263,7 @@ class TestSeedsThatAreNoItems:
         ],
     )
     def test_seeds_that_no_item_fits(self, seeds, why):
-        with refused("I357", match=why):
+        with refused("I361", match=why):
             ra.sequences.generate(NGram(), by_hand().train, sequence(k=2), seeds=seeds, items=self.ITEMS)
 
     def test_what_cannot_begin_with_several_items_is_refused(self):

@@ -102,7 +102,7 @@ class TestRefused:
     def test_a_metric_that_looks_further_than_was_generated(self):
         short = other(chances=np.full((3, 2), 0.2))
         short = dataclasses.replace(short, items=short.items[:, :2])
-        with refused("U182", match="needs 3 items, but 'other' generated 2"):
+        with refused("U103", match="needs 3 items, but 'other' generated 2"):
             score_sequences(FOLD, [mine(), short], "seq_precision@3")
 
     @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ class TestGivenBeside:
         ],
     )
     def test_a_primitive_that_cannot_be_used(self, primitive, why):
-        with refused("I364", match=why):
+        with refused("I363", match=why):
             score_sequences(FOLD, mine(), "seq_serendipity(primitive='given')@3", primitive=primitive)
 
     def test_a_table_of_pairs_is_a_matrix(self):

@@ -145,12 +145,12 @@ def test_a_file_model_with_learn_and_recommend_equals_recent(tmp_path):
     ],
 )
 def test_a_model_without_the_needed_methods_is_an_error(adapter, model, missing):
-    with pytest.raises(UsageError, match=f"U194.*has no {missing}"):
+    with pytest.raises(UsageError, match=f"U191.*has no {missing}"):
         adapter(model)
 
 
 def test_fitting_a_model_that_only_lists_is_an_error():
-    with pytest.raises(UsageError, match="U195"):
+    with pytest.raises(UsageError, match="U191"):
         PartialFit(Best()).fit(LOG)
 
 
@@ -162,7 +162,7 @@ class Wrong(Rows):
 def test_predictions_of_a_wrong_shape_are_an_error():
     learner = PartialFit(Wrong()).start()
     learner.learn(np.array([0, 1], np.int32), np.array([0, 1], np.int32), np.ones(2))
-    with pytest.raises(InputError, match="I377"):
+    with pytest.raises(InputError, match="I308"):
         learner.scores(0)
 
 

@@ -250,14 +250,14 @@ class TestInput:
     @pytest.mark.parametrize(
         ("code", "run", "method", "given"),
         [
-            ("I391", ra.read_run({1: {7: math.nan, 8: 0.3}}, nan="last"), "MMR", {"items": features({7: "x"})}),
-            ("I391", {1: {7: 0.5, 8: math.nan}}, "MMR", {"items": features({7: "x"})}),
-            ("I391", {1: {7: math.inf, 8: 0.3}}, "MMR", {"items": features({7: "x"})}),
-            ("I392", {1: [7, 8]}, "MMR", {"items": features({7: "x"})}),
-            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=np.zeros((3, 3))), {"train": [(1, 7)]}),
-            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=[[0, 0.2], [0.3, 0]]), {"train": [(1, 7), (1, 8)]}),
-            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=[[math.nan]]), {"train": [(1, 7)]}),
-            ("I394", {1: {7: 0.5, 9: 0.4}}, ra.models.MMR(distance=[[0.0]]), {"train": [(1, 7)]}),
+            ("I301", ra.read_run({1: {7: math.nan, 8: 0.3}}, nan="last"), "MMR", {"items": features({7: "x"})}),
+            ("I301", {1: {7: 0.5, 8: math.nan}}, "MMR", {"items": features({7: "x"})}),
+            ("I301", {1: {7: math.inf, 8: 0.3}}, "MMR", {"items": features({7: "x"})}),
+            ("I201", {1: [7, 8]}, "MMR", {"items": features({7: "x"})}),
+            ("I362", {1: {7: 0.5}}, ra.models.MMR(distance=np.zeros((3, 3))), {"train": [(1, 7)]}),
+            ("I362", {1: {7: 0.5}}, ra.models.MMR(distance=[[0, 0.2], [0.3, 0]]), {"train": [(1, 7), (1, 8)]}),
+            ("I362", {1: {7: 0.5}}, ra.models.MMR(distance=[[math.nan]]), {"train": [(1, 7)]}),
+            ("I362", {1: {7: 0.5, 9: 0.4}}, ra.models.MMR(distance=[[0.0]]), {"train": [(1, 7)]}),
             ("I406", {1: {7: 0.5}}, "SPAD", {"train": [(1, 8)]}),
             ("I407", {1: {7: 0.5}}, "MMR", {"items": features({8: "x"})}),
             ("I403", {1: {7: 0.5}}, "MMR", {"items": features({"i7": "x"})}),
@@ -266,7 +266,7 @@ class TestInput:
             ("U201", {1: {7: 0.5}}, "xQuAD", {"items": features({7: "x"})}),
             ("U201", {1: {7: 0.5}}, "SPAD", {}),
             ("U201", {1: {7: 0.5}}, "MMR(distance='factors')", {"train": [(1, 7)]}),
-            ("U202", {1: {7: 0.5}}, "MMR(of='Popular')", {"items": features({7: "x"})}),
+            ("U201", {1: {7: 0.5}}, "MMR(of='Popular')", {"items": features({7: "x"})}),
             ("U115", {1: {7: 0.5}}, "Popular", {}),
         ],
     )
@@ -276,9 +276,9 @@ class TestInput:
 
     def test_infinite_scores_and_a_missing_model_are_errors(self):
         wild = ra.models.RecommendFunction(lambda user, k: [(1, math.inf), (2, 0.5)])
-        with pytest.raises(InputError, match="I391"):
+        with pytest.raises(InputError, match="I301"):
             ra.play(ra.models.SPAD(wild), FOLD, ra.protocols.ranking(k=5, bins=0))
-        with pytest.raises(UsageError, match="U202"):
+        with pytest.raises(UsageError, match="U201"):
             ra.models.SPAD().fit(FOLD.train)
 
 

@@ -120,10 +120,10 @@ def test_a_single_system_is_not_compared(tmp_path):
 
 def test_a_folder_without_results_is_an_error_that_names_one_nearby(tmp_path):
     scored(tmp_path / "first")
-    with pytest.raises(InputError, match="I317") as caught:
+    with pytest.raises(InputError, match="I316") as caught:
         read_results(tmp_path / "frist")
     assert "first" in caught.value.hint
-    with pytest.raises(InputError, match="I317") as caught:
+    with pytest.raises(InputError, match="I316") as caught:
         read_results(tmp_path / "study.yaml")
     assert "recassay run" in caught.value.hint
     for text in ("[]", "{", '{"rows": 3}', '{"rows": [{"system": "a"}]}'):

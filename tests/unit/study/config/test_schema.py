@@ -48,7 +48,7 @@ def test_a_seed_is_added_to_that_of_a_model(study):
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("part", ["3", "[1]", "less"])
 def test_a_quick_part_without_keys_is_refused(study, part, quick):
-    assert refusal(study(add=f"quick: {part}\n"), quick=quick).code == "U133"
+    assert refusal(study(add=f"quick: {part}\n"), quick=quick).code == "U132"
 
 
 def test_quick_keys_replace_others(study):
@@ -73,7 +73,7 @@ class TestParameters:
 
     def test_an_unknown_parameter_in_a_text_is_an_error(self, study):
         error = refusal(study(replace=[(self.MODELS[0], '"PureSVD(factors={factor})"')], add=self.ADD))
-        assert (error.code, error.hint) == ("U133", "did you mean 'factors'?")
+        assert (error.code, error.hint) == ("U132", "did you mean 'factors'?")
         assert error.where.endswith("line 5, models.svd")
 
     def test_a_value_for_an_unknown_parameter_is_an_error(self, study):
@@ -94,11 +94,11 @@ class TestParameters:
     ("add", "code", "line", "key", "hint"),
     [
         ("metric: mrr\n", "U132", 9, "metric", "did you mean 'metrics'?"),
-        ("filters: {core: 5}\n", "U133", 9, "filters", "input should be a valid string"),
-        ("seeds: [zero]\n", "U133", 9, "seeds.0", "input should be a valid integer"),
-        ("seeds: []\n", "U133", 9, "seeds", "at least 1 item"),
+        ("filters: {core: 5}\n", "U132", 9, "filters", "input should be a valid string"),
+        ("seeds: [zero]\n", "U132", 9, "seeds.0", "input should be a valid integer"),
+        ("seeds: []\n", "U132", 9, "seeds", "at least 1 item"),
         ("quick: {metrix: mrr}\n", "U132", 9, "quick.metrix", "did you mean 'metrics'?"),
-        ("quick: 3\n", "U133", 9, "quick", "valid dictionary"),
+        ("quick: 3\n", "U132", 9, "quick", "valid dictionary"),
         ("filters: [core(user=2)]\n", "U102", 9, "filters.0", "did you mean 'users'?"),
         ("designs: [TI-AR-AM]\n", "U118", 9, "designs.0", "did you mean 'TI-AR-AN'?"),
         ("protocol: rankin\n", "U115", 9, "protocol", "did you mean 'ranking'?"),
@@ -121,12 +121,12 @@ def test_errors_have_a_line_and_a_suggestion(study, add, code, line, key, hint):
         ("k_folds", "kfolds", "U115", "line 4, split", "did you mean 'k_folds'?"),
         ("baseline: popular", "baseline: popula", "U108", "line 7, compare.baseline", "did you mean 'popular'?"),
         ("baseline:", "base:", "U132", "line 7, compare.base", "did you mean 'baseline'?"),
-        ("resamples: 200", "short: al", "U133", "line 8, judge.short", "'error' or 'all'"),
-        ("resamples: 200", "level: 95", "U133", "line 8, judge.level", "less than 1"),
+        ("resamples: 200", "short: al", "U132", "line 8, judge.short", "'error' or 'all'"),
+        ("resamples: 200", "level: 95", "U132", "line 8, judge.level", "less than 1"),
         ("study: small\n", "", "U132", "study.yaml", "add `study:`"),
-        ("random: Random", "Popular: Random", "U133", "line 5, models.Popular", "rename one"),
-        ("random: Random", "a/b: Random", "U133", "line 5, models.a/b", "without /"),
-        ("{generate:", "{path: log.csv, generate:", "U133", "line 3, data", "path: ratings.csv"),
+        ("random: Random", "Popular: Random", "U132", "line 5, models.Popular", "rename one"),
+        ("random: Random", "a/b: Random", "U132", "line 5, models.a/b", "without /"),
+        ("{generate:", "{path: log.csv, generate:", "U132", "line 3, data", "path: ratings.csv"),
         ("generate:", "generated:", "U132", "line 3, data.generated", "did you mean 'generate'?"),
     ],
 )  # fmt: skip
@@ -150,7 +150,7 @@ def test_quick_needs_a_quick_part(study):
 def test_two_data_sets_of_one_name(study):
     log = '{generate: "log(users=60, items=40, events=900)"}'
     error = refusal(study(replace=[(log, f"[{log}, {log}]")]))
-    assert (error.code, "data.1" in error.where) == ("U133", True)
+    assert (error.code, "data.1" in error.where) == ("U132", True)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def refused(tmp_path, monkeypatch):
     [
         (("random(test=0.2)", "last(n=1)"), "I201", "line 3, split"),
         (("{path: log.csv}", "{path: log.csv, split: 'last(n=1)'}"), "I201", "line 2, data.split"),
-        (("{path: log.csv}", "{path: log.csv, times: clock}"), "U235", "line 2, data.times"),
+        (("{path: log.csv}", "{path: log.csv, times: clock}"), "U102", "line 2, data.times"),
         (("{path: log.csv}", "{path: logs.csv}"), "I101", "line 2, data"),
         (("{path: log.csv}", "{path: log.csv, columns: {user: uid}}"), "I201", "line 2, data.columns"),
         (("{path: log.csv}", "{path: log.csv, items: items.csv}"), "I101", "line 2, data.items"),

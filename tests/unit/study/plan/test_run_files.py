@@ -86,9 +86,9 @@ def test_the_columns_of_the_data_are_those_of_the_run_files_that_have_them(study
 @pytest.mark.parametrize(
     ("path", "code", "words"),
     [
-        ("lists/{fold}.csv", "I120", "mine lacks 1 of 1 run files, the first for generated"),
-        ("runs/{data}/{fold}.csv", "I120", "runs/generated/{fold}.csv"),
-        ("runs/0.csv", "U133", "one run file for the 2 folds"),
+        ("lists/{fold}.csv", "I109", "mine lacks 1 of 1 run files, the first for generated"),
+        ("runs/{data}/{fold}.csv", "I109", "runs/generated/{fold}.csv"),
+        ("runs/0.csv", "U132", "one run file for the 2 folds"),
         ("runs/*/{fold}.csv", "I101", "no file matches"),
     ],
 )

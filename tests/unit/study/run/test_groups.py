@@ -128,8 +128,8 @@ def test_a_study_shows_groups_of_items_as_score_does(genres):
     [
         (("genre\n", "genres\n"), "I201", "did you mean 'genre'"),
         ((", items: items.csv", ""), "U105", "need the table of items"),
-        (("[recall@5, precision@5]", "[precision@5]"), "U217", "no metric has a value by group of items"),
-        (("judge:", "designs: TI-AR-AN\njudge:"), "U133", "groups of items are of ranked lists"),
+        (("[recall@5, precision@5]", "[precision@5]"), "U215", "no metric has a value by group of items"),
+        (("judge:", "designs: TI-AR-AN\njudge:"), "U132", "groups of items are of ranked lists"),
     ],
 )
 def test_mistakes_about_groups_of_items_are_found(genres, change, code, words):

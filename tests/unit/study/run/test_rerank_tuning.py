@@ -75,9 +75,9 @@ def test_a_re_ranker_that_cannot_be_tuned_fails_alone(study, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("old", "new", "code", "message"),
     [
-        ("{mmr: {weight", "{svd: {factors: [2], weight", "U133", "weight"),
-        ("{mmr: {weight: [0, 0.4, 0.8], candidates: [15, 20]}}", "{svd: {factors: [2]}}", "U133", "no re-ranker"),
-        ("  metric: ild@5\n", "", "U133", "missing"),
+        ("{mmr: {weight", "{svd: {factors: [2], weight", "U132", "weight"),
+        ("{mmr: {weight: [0, 0.4, 0.8], candidates: [15, 20]}}", "{svd: {factors: [2]}}", "U132", "no re-ranker"),
+        ("  metric: ild@5\n", "", "U132", "missing"),
         ("metric: ild@5", "metric: idl@5", "U101", "idl@5"),
         ("[0, 0.4, 0.8]", "[0.4, 0.8]", "U203", "begins at 0.4"),
     ],

@@ -250,7 +250,7 @@ def test_a_protocol_of_lists_rejects_sequences(study):
     ("change", "code"),
     [
         (("seq_precision@3", "ndcg@3"), "U181"),
-        (("seq_precision@3", "seq_precision@9"), "U182"),
+        (("seq_precision@3", "seq_precision@9"), "U103"),
         (("gap=4000000", "gap=1"), "U116"),
     ],
 )

@@ -743,7 +743,7 @@ def test_positions_in_histories_are_not_times(study, tmp_path):
         ra.run_study(study(replace=timed), tmp_path / "not")
     timed[0] = (generated, "path: log.parquet, times: global")
     assert ra.run_study(study(replace=timed), tmp_path / "said").failures == ()
-    with pytest.raises(ra.UsageError, match=r"U133.*data"):
+    with pytest.raises(ra.UsageError, match=r"U132.*data"):
         ra.run_study(study(replace=[(generated, "path: log.parquet, times: order")]), tmp_path / "no")
 
 
