@@ -23,7 +23,7 @@ ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m p
   -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 # what old versions break first: files of every format, tables, options, pages, models, and the bits of results
 SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/columnar tests/unit/engine tests/unit/report tests/contract/test_models.py \
-  tests/processor/test_same_bits.py::test_every_digest_is_the_stored_one[plain]
+  tests/processor/test_digests.py::test_results_are_the_stored_ones[plain]
 WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 SEEDS ?= 1 2 3 4 5
 SECONDS ?= 60

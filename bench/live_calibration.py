@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import scipy
 
 from recassay.live.events.durations import HOUR
 from recassay.live.events.schema import read_table
 from recassay.live.settings import WatchSettings
 from recassay.live.simulate import EXAMINED, Simulation
 from recassay.live.watcher import Watcher
-from recassay.portable.distributions import chi2_tail
 from tools import help_if_asked, write_section
 
 TITLE = "Bounds of a live evaluation"
@@ -76,7 +76,7 @@ def z_test(watcher: Watcher) -> bool:
 def chi_square(counts: dict[str, int]) -> bool:
     """Return whether the chi-square test of equal shares, meant for one look, finds a mismatch now."""
     old, new = (counts.get(arm, 0) for arm in ("old", "new"))
-    return old + new > 0 and float(chi2_tail(np.array([(old - new) ** 2 / (old + new)]), 1)[0]) < ALPHA
+    return old + new > 0 and float(scipy.special.chdtrc(1, (old - new) ** 2 / (old + new))) < ALPHA
 
 
 def truth(watcher: Watcher, known: np.ndarray) -> tuple[float, dict[str, float]]:

@@ -77,7 +77,7 @@ LONGEST = (
     "tests/contract/",
     "tests/property/",
     "tests/e2e/",
-    "tests/processor/test_same_bits.py",
+    "tests/processor/test_digests.py",
     "tests/agreement/",
     "tests/unit/checks/",
 )

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import nctdtr
+from scipy.special import nctdtr, ndtri, stdtrit
 
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.portable.distributions import normal_quantile, t_quantile
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.differences import largest_magnitude, standard_deviation
@@ -153,12 +152,12 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
     """
     if math.isinf(effect):
         return 2
-    root = float((normal_quantile(chance) - normal_quantile(alpha / 2)) / effect)
+    root = float((ndtri(chance) - ndtri(alpha / 2)) / effect)
     if not root < math.sqrt(MOST):
         return None
     guess = root**2
     if guess > LARGE:
-        return math.ceil(guess + float(normal_quantile(alpha / 2)) ** 2 / 2)  # what t costs more (Guenther 1981)
+        return math.ceil(guess + float(ndtri(alpha / 2)) ** 2 / 2)  # what t costs more (Guenther 1981)
     n = max(2, math.floor(guess) - 2)
     while power_of_t(n, effect, alpha) < chance:
         n += 1
@@ -180,7 +179,7 @@ def detectable(n: int, alpha: float, chance: float) -> float:
 
     if alpha >= chance:
         return 0.0
-    guess = (normal_quantile(chance) - normal_quantile(alpha / 2)) / math.sqrt(n)
+    guess = (ndtri(chance) - ndtri(alpha / 2)) / math.sqrt(n)
     if n > LARGE:
         return float(guess)
     high = guess
@@ -195,6 +194,6 @@ def power_of_t(n: int, effect: float, alpha: float) -> float:
     >>> round(power_of_t(34, 0.5, 0.05), 6)
     0.807778
     """
-    shift, edge = effect * math.sqrt(n), -t_quantile(alpha / 2, n - 1)
+    shift, edge = effect * math.sqrt(n), -float(stdtrit(n - 1, alpha / 2))
     missed, opposite = (float(nctdtr(n - 1, shift, at)) for at in (edge, -edge))
     return 1 - (0.0 if math.isnan(missed) else missed) + (0.0 if math.isnan(opposite) else opposite)  # NaN: too small

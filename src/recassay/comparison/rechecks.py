@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from recassay.errors import RecassayError
 from recassay.metrics.registry import parse_metric
-from recassay.portable import elementary
 from recassay.results.named_users import CODES, users_without
 from recassay.results.scores import Scores, Summary
 from recassay.stats.intervals import means
@@ -99,7 +98,7 @@ def _with_mean(row: Summary, values: NDArray[np.float64], weights: NDArray[np.fl
     defined, power = ~np.isnan(values), _power(row.metric)
     column = values[defined] if power == 1 else values[defined] ** power
     mean = float(means(column[:, None], None if weights is None else weights[defined][:, None])[0])
-    mean = mean if power == 1 else elementary.power(mean, 1 / power)
+    mean = mean if power == 1 else mean ** (1 / power)
     return dataclasses.replace(row, mean=mean, n=int(defined.sum()), low=math.nan, high=math.nan)
 
 

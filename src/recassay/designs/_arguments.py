@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
 from recassay.designs import _places
 from recassay.designs.classes import Classes
 from recassay.designs.sets import TargetSets
-from recassay.portable.elementary import log_gamma
 
 Float = NDArray[np.float64]
 
@@ -39,4 +39,4 @@ def kernel_arguments(groups: TargetSets, *, with_replacement: bool) -> tuple[tup
 def logs_and_parts(largest: int) -> tuple[Float, Float]:
     """Return (logs, parts): log(x!) and 1 / x for x from 0 to ``largest`` and a few more; 1 / 0 counts as 1."""
     numbers = np.arange(largest + 4.0)
-    return readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    return readonly(scipy.special.gammaln(numbers + 1)), readonly(1 / np.maximum(numbers, 1))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import exp, log, log1p
 
 Float = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ def few_hits(
     This is :func:`hit_probabilities`, faster if ``most`` is small. ``parts[x]`` is 1 / x.
     """
     if most <= SHORT and gap < rest:
-        least = log1p(-gap / rest) if replace else 0.0
+        least = math.log1p(-gap / rest) if replace else 0.0
         last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, probs)
         if last != -1:
             return 0, last
@@ -54,7 +55,7 @@ def hit_probabilities(
         return 0, -1
     mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
     first = stop = min(max(mode, low), last)
-    start = exp(log_probability(first, gap, rest, q, replace, logs))
+    start = math.exp(log_probability(first, gap, rest, q, replace, logs))
     probs[first - low] = start
     chance = start
     while first > low:
@@ -98,8 +99,8 @@ def hit_probabilities_from_zero(
     start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
     if start < BOTTOM:
         each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # largest factor of one step up
-        return -1 if start + (most - 1) * log(max(each, 1.0)) > LOG_ZERO else ALL_NEGLIGIBLE
-    last, now = min(q, most - 1), exp(start)
+        return -1 if start + (most - 1) * math.log(max(each, 1.0)) > LOG_ZERO else ALL_NEGLIGIBLE
+    last, now = min(q, most - 1), math.exp(start)
     chances[0] = now
     if again:
         probability_ratio = gap / (rest - gap)
@@ -123,7 +124,7 @@ def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs
     """
     if replace:
         part = gap / rest
-        return float(logs[q] - logs[y] - logs[q - y] + y * log(part) + (q - y) * log1p(-part))
+        return float(logs[q] - logs[y] - logs[q - y] + y * math.log(part) + (q - y) * math.log1p(-part))
     inside, all_of_them = int(gap), int(rest)
     outside = all_of_them - inside
     ways = logs[inside] - logs[y] - logs[inside - y] + logs[outside] - logs[q - y] - logs[outside - q + y]

@@ -13,11 +13,12 @@ distribution is then evaluated at a few nodes of each small range of mass.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import exp, log_gamma
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -174,7 +175,7 @@ def masses_above(
         if is_out_of_reach(gap, pool, q, most):
             at[0] = number[0]  # positions with more of the first class above are out of reach too
         elif log > -UNSEEN:
-            gaps[filled], chances[filled] = gap, exp(log)
+            gaps[filled], chances[filled] = gap, math.exp(log)
             filled += 1
         at[0] += 1
         for c in range(number.size - 1):  # the next position
@@ -229,8 +230,8 @@ def fewer_above(k: float, large: int, small: int, weight: float, logs: Float, ch
     n = large + small
     likely = int(small * k / n)
     base = logs[large] + logs[small] - logs[n]
-    log = base + log_gamma(k + 1) + log_gamma(n - k + 1) - logs[likely] - logs[small - likely]
-    here = weight * exp(log - log_gamma(k - likely + 1) - log_gamma(large - k + likely + 1))
+    log = base + math.lgamma(k + 1) + math.lgamma(n - k + 1) - logs[likely] - logs[small - likely]
+    here = weight * math.exp(log - math.lgamma(k - likely + 1) - math.lgamma(large - k + likely + 1))
     chances[likely] = here
     first, last = likely, likely if abs(here) > NEGLIGIBLE else likely - 1
     while first > 0 and abs(chances[first]) > NEGLIGIBLE:

@@ -6,11 +6,12 @@ Both detectors write their state back into the arrays they are given, so that bl
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import log
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -177,7 +178,7 @@ def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding:
     n, total, square, oldest = _window(sums, squares, filled)
     if n < 2:
         return -1, -1
-    level = log((4 if hoeffding else 2) * n / delta)
+    level = math.log((4 if hoeffding else 2) * n / delta)
     spread = 2 * level * square / n
     n0, total0 = 0, 0.0
     for row in range(oldest, -1, -1):

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from recassay.checks import diagnose
 from recassay.metrics.base import Metric
-from recassay.portable import elementary
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
@@ -224,7 +223,7 @@ def mean_of(values: Values, weights: Values | None, power: float = 1.0) -> float
         values, weights = values[~undefined], None if weights is None else weights[~undefined]
     column = values if power == 1 else values**power
     result = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return result if power == 1 else elementary.power(result, 1 / power)
+    return result if power == 1 else result ** (1 / power)
 
 
 def standard_error(values: Values) -> float:
@@ -244,9 +243,7 @@ def _defined(column: Values) -> NDArray[np.bool_] | None:
 
 def _raised(columns: list[Values], powers: Values) -> Values:
     """Return a table with a column for each of ``columns``, its values raised to the column's power."""
-    raised = (
-        values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
-    )
+    raised = (values if power == 1 else values**power for values, power in zip(columns, powers, strict=True))
     return np.stack(list(raised)).T if len(columns) > 1 else next(raised)[:, None]
 
 
@@ -256,7 +253,7 @@ def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
     >>> root_bounds(-1.0, 4.0, 2.0)
     (0.0, 2.0)
     """
-    return (low, high) if power == 1 else tuple(elementary.power(np.maximum([low, high], 0.0), 1 / power).tolist())
+    return (low, high) if power == 1 else (max(low, 0.0) ** (1 / power), max(high, 0.0) ** (1 / power))
 
 
 def _resampling(report: StageProgress | None) -> Callable[[int, int], None] | None:

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from recassay.live.rules import Rule
-from recassay.portable.elementary import exp, log, log_gamma
 from recassay.stats.anytime import TUNED_FOR, best_rho, boundary, log_mixture
 from recassay.stats.exact_sums import GroupSums
 from recassay.stats.significance import adjust
@@ -60,7 +59,7 @@ class Running:
     @property
     def p(self) -> float:
         """Return the two-sided p-value of "the mean of the terms is 0"; it is valid however often one looks at it."""
-        return min(1.0, 2 * float(exp(-self.best)))
+        return min(1.0, 2 * math.exp(-self.best))
 
 
 @dataclass(frozen=True)
@@ -327,17 +326,17 @@ class Evidence:
         if len(arms) < 2:
             return 0.0
         whole = sum(self.share(arm) for arm in arms)
-        ratio = float(log_gamma(CONCENTRATION)) - float(log_gamma(CONCENTRATION + sum(self.assigned.values())))
+        ratio = math.lgamma(CONCENTRATION) - math.lgamma(CONCENTRATION + sum(self.assigned.values()))
         for arm in arms:
             share, n = self.share(arm) / whole, self.assigned[arm]
-            ratio += float(log_gamma(CONCENTRATION * share + n)) - float(log_gamma(CONCENTRATION * share))
-            ratio -= n * float(log(share))
+            ratio += math.lgamma(CONCENTRATION * share + n) - math.lgamma(CONCENTRATION * share)
+            ratio -= n * math.log(share)
         return ratio
 
     @property
     def mismatch_p(self) -> float:
         """Return the p-value of "the arms get their stated shares of the units"; valid however often one looks."""
-        return min(1.0, float(exp(-self.mismatch)))
+        return min(1.0, math.exp(-self.mismatch))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all sums as plain values for JSON, from which a restart continues; floats keep all their bits."""

@@ -16,17 +16,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.draws import normals, uniforms
 from recassay.errors import UsageError
 from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND, microseconds
 from recassay.live.sources.base import BATCH, Arrival, Source
-from recassay.portable.draws import normals, uniforms
-from recassay.portable.elementary import exp, log, power
 from recassay.rng import derive
 
 DEPTH, ARMS = 10, ("old", "new")
 POSITION_BIAS = 0.7
 MONDAY = 1_767_571_200 * SECOND  # 5 January 2026, 00:00 UTC
-EXAMINED = power(np.arange(1.0, DEPTH + 1), -POSITION_BIAS)
+EXAMINED = np.arange(1.0, DEPTH + 1) ** -POSITION_BIAS
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Simulation:
     def levels(self) -> NDArray[np.float64]:
         """Return for each user the attraction of a list of the arm ``old``."""
         rng = derive(self.seed, "live levels")
-        return np.asarray(0.08 / (1 + exp(-normals(rng, (self.users,)))) * 2)
+        return np.asarray(0.08 / (1 + np.exp(-normals(rng, (self.users,)))) * 2)
 
     def arms(self) -> NDArray[np.bool_]:
         """Return whether each user is in the arm ``new``."""
@@ -116,7 +115,7 @@ class Simulation:
     def batches(self, span: int = HOUR) -> Iterator[pl.DataFrame]:
         """Yield tables of the events that arrive in each ``span`` of time (microseconds), in order of arrival."""
         end = self.start + round(self.days * DAY)
-        activity = np.cumsum(exp(normals(derive(self.seed, "live activity"), (self.users,))))
+        activity = np.cumsum(np.exp(normals(derive(self.seed, "live activity"), (self.users,))))
         levels, new = self.levels(), self.arms()
         waiting: list[pl.DataFrame] = []
         for number, begin in enumerate(range(self.start, end, span)):
@@ -154,11 +153,11 @@ class Simulation:
         in_new = new[who] & ~((times >= out) & (times < out + self.outage))
         drifted = times >= self.start + round(self.days * DAY / 2)
         attraction = self.attraction(levels[who], in_new, drifted)
-        items = np.minimum((power(uniforms(rng, (n, DEPTH)), 2.0) * self.items).astype(np.int64), self.items - 1)
+        items = np.minimum((uniforms(rng, (n, DEPTH)) ** 2 * self.items).astype(np.int64), self.items - 1)
         items = _distinct(items, self.items)
         clicked = uniforms(rng, (n, DEPTH)) < attraction[:, None] * EXAMINED
         row, place = np.nonzero(clicked)
-        delay = (-log(1 - uniforms(rng, (row.size,))) * 90 * SECOND).astype(np.int64) + SECOND
+        delay = (-np.log(1 - uniforms(rng, (row.size,))) * 90 * SECOND).astype(np.int64) + SECOND
         jitter = (uniforms(rng, (n,)) * 20 * SECOND).astype(np.int64)
         requests = pl.Series([f"{number}-{at}" for at in range(n)], dtype=pl.String)
         names = pl.Series([f"item{at}" for at in range(self.items)])

@@ -9,11 +9,12 @@ Tests compare each loop with a slow, readable implementation in ``tests/property
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import exp, log_gamma
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -224,7 +225,7 @@ def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, c
                 continue
             value = 0.0
             for found in range(max(0, hits - (size - inside)), min(hits, inside) + 1):
-                chance = exp(_ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside))
+                chance = math.exp(_ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside))
                 value += chance * (total + _precisions(top, inside, found, above)) / max(above + found, 1)
         out[query] = value
 
@@ -245,7 +246,7 @@ def _precisions(top: int, size: int, hits: int, above: int) -> float:
 @njit(nogil=True, cache=True, inline="always")
 def _ways(n: int, k: int) -> float:
     """Return the logarithm of the binomial coefficient C(n, k)."""
-    return log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0)
+    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
 @njit(nogil=True, cache=True)

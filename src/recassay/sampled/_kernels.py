@@ -7,6 +7,7 @@ are above the item. Values outside the range are negligible, or beyond the last 
 
 from __future__ import annotations
 
+import math
 from math import lgamma
 
 import numpy as np
@@ -21,7 +22,6 @@ from recassay.designs._distributions import (
     hit_probabilities_from_zero,
 )
 from recassay.designs._places import masses_above
-from recassay.portable._kernels import exp, expm1, log, log1p
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -55,7 +55,7 @@ def add_expected_credit(
     chances, work = np.zeros(most + 2), np.zeros(most + 2)
     for case in range(begin, end):
         time = 0.0
-        least = log1p(-above[case] / pool[case]) if scheme == AGAIN and above[case] < pool[case] else 0.0
+        least = math.log1p(-above[case] / pool[case]) if scheme == AGAIN and above[case] < pool[case] else 0.0
         for place in range(sizes.size):
             q, mean, variance = sizes[place], 0.0, 0.0
             first, last = 0, -1
@@ -281,12 +281,12 @@ def two_weight_probabilities(
     fast, slow = load / gap, light / rest
     time = max(time, q / mass)
     for _ in range(100):  # Newton's method on a concave function, from the left
-        stay, wait = exp(-fast * time), exp(-slow * time)
+        stay, wait = math.exp(-fast * time), math.exp(-slow * time)
         step = (q - gap * (1 - stay) - rest * (1 - wait)) / (load * stay + light * wait)
         time += step
         if step <= 1e-10 * time:
             break
-    above_share, below_share = -expm1(-fast * time), -expm1(-slow * time)
+    above_share, below_share = -math.expm1(-fast * time), -math.expm1(-slow * time)
     mean = gap * above_share
     above_variance, below_variance = mean * (1 - above_share), rest * below_share * (1 - below_share)
     variance = (
@@ -325,7 +325,7 @@ def binomial_probabilities(trials: float, chance: float, most: int, chances: Flo
     top = int(np.ceil(trials))
     mode = max(0, min(int((trials + 1) * chance), top, most - 1))
     ways = lgamma(trials + 1) - lgamma(mode + 1.0) - lgamma(max(trials - mode, 0.0) + 1)
-    start = exp(ways + mode * log(chance) + (trials - mode) * log1p(-chance))
+    start = math.exp(ways + mode * math.log(chance) + (trials - mode) * math.log1p(-chance))
     odds, end = chance / (1 - chance), min(top, most - 1)
     chances[mode] = start
     first, last, now = mode, mode, start

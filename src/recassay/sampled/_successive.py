@@ -13,11 +13,12 @@ exponentially with the step. The step is halved until the distribution no longer
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.portable._kernels import exp, expm1
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -42,7 +43,7 @@ def arrival_probabilities(weights: Float, time: float, last: int, chances: Float
     for place in range(weights.size):
         weight = weights[place]
         if weight != before:
-            stay, come, before = exp(-weight * time), -expm1(-weight * time), weight
+            stay, come, before = math.exp(-weight * time), -math.expm1(-weight * time), weight
         old, old_rates, new, new_rates = chances[row], rates[row], chances[1 - row], rates[1 - row]
         new[low] = stay * old[low]
         new_rates[low] = stay * (old_rates[low] + weight * old[low])
@@ -99,18 +100,18 @@ def central_log_time(weights: Float, q: int) -> tuple[float, float]:
     wanted, low, high = min(q + 0.5, weights.size - 0.5), -80.0, 80.0
     for _ in range(200):
         log = (low + high) / 2
-        time, come = exp(log), 0.0
+        time, come = math.exp(log), 0.0
         for place in range(weights.size):
-            come -= expm1(-weights[place] * time)
+            come -= math.expm1(-weights[place] * time)
         if come < wanted:
             low = log
         else:
             high = log
         if high - low < 1e-3:
             break
-    time, slope, variance = exp(log), 0.0, 0.0
+    time, slope, variance = math.exp(log), 0.0, 0.0
     for place in range(weights.size):
-        stay = exp(-weights[place] * time)
+        stay = math.exp(-weights[place] * time)
         slope += weights[place] * time * stay
         variance += stay * (1 - stay)
     return log, np.sqrt(variance + 0.1) / max(slope, 1e-3)
@@ -131,7 +132,7 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, p
     for way in (-1, 1):  # outwards from the centre, until the integrand is negligible
         at = 0 if way == 1 else -1
         while True:
-            time = exp(centre + at * step)
+            time = math.exp(centre + at * step)
             add_leaving_rates(above, level, below, q, time, probs, work, whole)
             _, last = arrival_probabilities(pool, time, q, work[6], work[7])
             rate = time * work[7, 0, q] if last == q else 0.0
@@ -148,7 +149,7 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, p
     for _ in range(HALVINGS):
         finer[:] = 0
         for at in range(left - 1, right + 1):
-            add_leaving_rates(above, level, below, q, exp(centre + (at + 0.5) * step), probs, work, finer)
+            add_leaving_rates(above, level, below, q, math.exp(centre + (at + 0.5) * step), probs, work, finer)
         whole += finer
         step /= 2
         left, right, worst = 2 * left, 2 * right, 0.0

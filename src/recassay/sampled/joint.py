@@ -12,17 +12,18 @@ rank are sums over these pairs, in which the division by small rho is explicit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal, svd
+from scipy.special import gammaln
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.designs._distributions import hit_probabilities
-from recassay.portable.elementary import exp, log, log1p, log_gamma
 from recassay.sampled.polynomials import coefficients, log_edge_values, polynomial_values
 
 Float = NDArray[np.float64]
@@ -81,8 +82,8 @@ def _degrees_kept(pool: int, sample: int, replace: bool) -> int:
     full = log_edge_values(pool, most)
     kept = log_edge_values(sample, most) - full
     if replace:
-        kept += np.append(0.0, np.cumsum(log1p(-np.arange(most - 1) / pool)))
-    return max(1, int(((kept >= log(LOST)) & (full >= log(SMALLEST_EDGE))).sum()))
+        kept += np.append(0.0, np.cumsum(np.log1p(-np.arange(most - 1) / pool)))
+    return max(1, int(((kept >= math.log(LOST)) & (full >= math.log(SMALLEST_EDGE))).sum()))
 
 
 def _without_replacement(pool: int, sample: int, degrees: int) -> Joint:
@@ -95,7 +96,7 @@ def _without_replacement(pool: int, sample: int, degrees: int) -> Joint:
         pool=pool,
         sample=sample,
         chances=np.full(sample + 1, 1 / (sample + 1)),
-        kept=exp(log_edge_values(sample, degrees) - log_edge_values(pool, degrees)),
+        kept=np.exp(log_edge_values(sample, degrees) - log_edge_values(pool, degrees)),
         seen=polynomial_values(sample, degrees),
         pairs=min(pool, sample) + 1,
         coefficients=lambda credit: coefficients(pool, degrees, credit),
@@ -172,7 +173,7 @@ def _count_distributions(above: Float, pool: int, sample: int, *, replace: bool)
     ``above[i]`` of the ``pool`` candidates are above item i. The distribution is binomial with ``replace``, where
     ``above[i]`` need not be whole, and hypergeometric without.
     """
-    logs = readonly(log_gamma(np.arange(max(pool, sample) + 2) + 1.0))
+    logs = readonly(gammaln(np.arange(max(pool, sample) + 2) + 1.0))
     found: Float = _fill(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)
     found /= found.sum(axis=1, keepdims=True)  # cancels the rounding of logarithms of large factorials
     return found

@@ -9,16 +9,17 @@ Reference: Li, Jin, Gao and Liu, On sampling top-k recommendation evaluation, KD
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
-from recassay.portable.elementary import exp, log, log_gamma
 from recassay.sampled.ranks import check_ranks
 
 Float = NDArray[np.float64]
@@ -59,7 +60,7 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
         raise UsageError(
             "U102", f"the beta family needs a positive a, got {a}", hint=f"a=fit_a(ranks, sample={sample})"
         )
-    return float(1 + pool * exp(_log_share(np.array(float(k)), sample, a) / a))
+    return float(1 + pool * math.exp(_log_share(np.array(float(k)), sample, a) / a))
 
 
 def fit_a(ranks: ArrayLike, *, sample: int) -> float:
@@ -95,7 +96,7 @@ def _log_share(k: Float, sample: int, a: float) -> Float:
     ``sample`` is the number of sampled candidates, and ``a`` the parameter of the family: relative full ranks have the
     density a x^(a-1) on (0, 1).
     """
-    found: Float = log_gamma(sample + 1.0) - log_gamma(sample + 1 + a) + log_gamma(k + a) - log_gamma(k)
+    found: Float = gammaln(sample + 1.0) - gammaln(sample + 1 + a) + gammaln(k + a) - gammaln(k)
     return found
 
 
@@ -116,7 +117,7 @@ def _fit_to_hits(hits: Float, sample: int) -> float:
     k = np.arange(1.0, sample + 1)
 
     def distance(log_a: float) -> float:
-        return float(((exp(_log_share(k, sample, exp(log_a))) - hits) ** 2).sum())
+        return float(((np.exp(_log_share(k, sample, math.exp(log_a))) - hits) ** 2).sum())
 
-    bounds = (log(SMALLEST), log(LARGEST))
-    return float(exp(minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x))
+    bounds = (math.log(SMALLEST), math.log(LARGEST))
+    return float(np.exp(minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys
@@ -18,7 +19,6 @@ from recassay.designs.classes import Classes
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import counts_pairs, credit_of
-from recassay.portable.elementary import log_gamma
 from recassay.sampled import _kernels
 from recassay.sampled.scheme import SamplingScheme
 from recassay.threads import each_block
@@ -165,7 +165,7 @@ def measure_system(
     credit = credit_table(metrics, largest + 1)
     classes = cases.classes(scheme)
     numbers = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
-    log_factorials, reciprocals = readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    log_factorials, reciprocals = readonly(scipy.special.gammaln(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
     auc = any(counts_pairs(metric) for metric in metrics.values())
     groups = cases.bounds.size - 1
     sums = np.zeros((groups, sample_sizes.size, credit.shape[0] + 1))

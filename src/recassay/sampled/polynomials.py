@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
-from recassay.portable.elementary import exp, log
 
 Float = NDArray[np.float64]
 
@@ -33,8 +32,8 @@ def log_edge_values(last: int, degrees: int) -> Float:
     [1.0, 1.0]
     """
     k = np.arange(1.0, degrees)
-    steps = np.append(0.0, np.cumsum(log((last - k + 1) / (last + 1 + k))))
-    found: Float = (steps + log(2 * np.arange(degrees) + 1)) / 2
+    steps = np.append(0.0, np.cumsum(np.log((last - k + 1) / (last + 1 + k))))
+    found: Float = (steps + np.log(2 * np.arange(degrees) + 1)) / 2
     return found
 
 
@@ -45,7 +44,7 @@ def polynomial_values(last: int, degrees: int) -> Float:
     [[1.0, 1.224745, 0.707107], [1.0, 0.0, -1.414214], [1.0, -1.224745, 0.707107]]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(exp(log_edge_values(last, degrees))), half).T
+    left = _from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), half).T
     right: Float = (left[: last + 1 - half] * _signs(degrees))[::-1]
     return np.concatenate([left, right])
 
@@ -59,7 +58,7 @@ def coefficients(last: int, degrees: int, credit: Float) -> Float:
     [0.333333, 0.408248, 0.235702]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(exp(log_edge_values(last, degrees))), min(credit.size, half))
+    left = _from_edge(last, readonly(np.exp(log_edge_values(last, degrees))), min(credit.size, half))
     found: Float = left @ credit[: left.shape[1]]
     if credit.size > half:
         mirrored = left[:, last + 1 - credit.size : last + 1 - half]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from recassay.columnar.order import Keys, ordered_keys
 from recassay.data.interactions import Interactions
-from recassay.portable.elementary import log as log_of
 from recassay.split.base import RowAssignment, Split
 from recassay.split.boundaries import Boundary, find_boundaries
 from recassay.split.draws import Draws, events_per_user, round_down, row_draws, uniform
@@ -80,7 +79,7 @@ class DebiasedTest(Split):
         rows = np.flatnonzero(coins < self.held_out)
         draws = row_draws(log.take(rows), self.seed, self.name)
         weights = self.weights(log, popularity.of(log))[rows]
-        return rows, draws, ordered_keys(-log_of(uniform(draws)) / weights)
+        return rows, draws, ordered_keys(-np.log(uniform(draws)) / weights)
 
     def _keys(self, popularity: ItemSums, log: Interactions) -> Keys:
         _, _, keys = self._held(popularity, log)

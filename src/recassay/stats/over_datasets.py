@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 
+from recassay.draws import gammas
 from recassay.errors import UsageError
-from recassay.portable.draws import dirichlets
 from recassay.rng import derive
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.ranks import mid_ranks
@@ -209,6 +209,20 @@ def _random_shares(count: int, seed: int, samples: int) -> tuple[Floats, ...]:
     rng = derive(seed, "Bayesian signed rank", count)
     strengths = np.append(STRENGTH, np.ones(count))
     return tuple(dirichlets(rng, strengths, min(BLOCK, samples - begin)) for begin in range(0, samples, BLOCK))
+
+
+def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
+    """Return (rows, len(alphas)) shares; each row sums to 1 and is Dirichlet distributed with parameters ``alphas``.
+
+    >>> dirichlets(derive(1, "example"), np.ones(3), 2).sum(axis=1).round(12).tolist()
+    [1.0, 1.0]
+    """
+    drawn = np.empty((rows, alphas.size))
+    for alpha in np.unique(alphas):
+        columns = np.flatnonzero(alphas == alpha)
+        drawn[:, columns] = gammas(rng, float(alpha), (rows, columns.size))
+    shares: Floats = drawn / drawn.sum(axis=1, keepdims=True)
+    return shares
 
 
 def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:

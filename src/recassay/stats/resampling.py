@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.draws import multinomials
 from recassay.errors import UsageError
-from recassay.portable.draws import multinomials
 from recassay.rng import derive, derive_seed
 from recassay.threads import available
 

@@ -9,9 +9,8 @@ import pytest
 import scipy.stats
 
 from recassay.errors import UsageError
-from recassay.portable.draws import dirichlets
 from recassay.rng import derive
-from recassay.stats.over_datasets import STRENGTH, Chances, correlated_t, signed_rank
+from recassay.stats.over_datasets import STRENGTH, Chances, correlated_t, dirichlets, signed_rank
 
 
 def by_loops(differences, rope, seed, samples):

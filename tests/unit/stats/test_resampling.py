@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recassay.draws import multinomials
 from recassay.errors import UsageError
-from recassay.portable.draws import multinomials
 from recassay.rng import derive, derive_seed
 from recassay.stats import resampling
 from recassay.stats.intervals import Uncertainty

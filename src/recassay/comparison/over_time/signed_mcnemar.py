@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from recassay.comparison.over_time.windows import PastWindows
-from recassay.portable.distributions import normal_quantile
 from recassay.stats.significance import mcnemar_p, mcnemar_signed
 
 FEWEST = 10  # no claim while fewer events than this tell two systems apart, unless a caller says otherwise
@@ -71,4 +71,4 @@ def threshold(alpha: float) -> float:
     >>> round(threshold(0.01), 6), round(threshold(0.05), 3)
     (6.634897, 3.841)
     """
-    return float(normal_quantile(alpha / 2)) ** 2
+    return float(scipy.special.ndtri(alpha / 2)) ** 2

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.portable.elementary import log as log_of
-from recassay.portable.elementary import power
 from recassay.rng import derive
 
 Counts = NDArray[np.int64]
@@ -71,7 +69,7 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
             f"{ratings:,} ratings of {users:,} users and {items:,} items with c1={c1:g}, c2={c2:g} are impossible",
             hint="at most users x items ratings, c1 x items below them, c2 above -1",
         )
-    shape = power(c2 + np.arange(1, items + 1), -alpha)
+    shape = (c2 + np.arange(1.0, items + 1)) ** -alpha
     wanted = c1 + (ratings - c1 * items) / shape.sum() * shape
     while (over := wanted > users).any():
         excess = float((wanted[over] - users).sum())
@@ -105,13 +103,13 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
     from scipy.optimize import least_squares  # takes a third of a second to import
 
     counts = np.sort(log.item_events[log.item_events > 0])[::-1].astype(np.float64)
-    rank, total = np.arange(1, counts.size + 1), counts.sum()
+    rank, total = np.arange(1.0, counts.size + 1), counts.sum()
 
     def misfit(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         c1, c2, alpha = parameters
-        shape = power(c2 + rank, -alpha)
+        shape = (c2 + rank) ** -alpha
         wanted = c1 + (total - c1 * counts.size) / shape.sum() * shape
-        gap: NDArray[np.float64] = log_of(np.maximum(wanted, 1e-9)) - log_of(counts)
+        gap: NDArray[np.float64] = np.log(np.maximum(wanted, 1e-9)) - np.log(counts)
         return gap
 
     most = counts.mean() * 0.999

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.data.interactions import Interactions
+from recassay.draws import gammas, multinomials, normals
 from recassay.errors import UsageError
-from recassay.portable import draws
-from recassay.portable.elementary import power
 from recassay.rng import derive
 
 TOPICS = (
@@ -88,12 +87,12 @@ def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
 def events_per_user(users: int, items: int, events: int, seed: int) -> Codes:
     """Return the number of events of each user: log-normal, at least 1 (5 if possible), at most half of the items."""
     rng = derive(seed, "synthetic", "activity")
-    weights = draws.log_normals(rng, ACTIVITY_SPREAD, users)
+    weights = np.exp(ACTIVITY_SPREAD * normals(rng, users))
     most, least = items // 2, min(5, events // users, items // 2)
     wanted = np.full(users, least)
     while (left := events - int(wanted.sum())) > 0:
         share = np.where(wanted < most, weights, 0.0)
-        wanted = np.minimum(most, wanted + draws.multinomials(rng, left, share, 1)[0])
+        wanted = np.minimum(most, wanted + multinomials(rng, left, share, 1)[0])
     return wanted
 
 
@@ -128,11 +127,11 @@ class ItemSampler:
         owner, topic = _topics(items, seed)
         order = np.argsort(topic, kind="stable")
         self.owner = owner[order]
-        weight = power(rank[self.owner] + SHIFT, -exponent)
+        weight = (rank[self.owner] + SHIFT) ** -exponent
         self.reach = np.append(0.0, np.cumsum(weight))  # cumulative weights of all items, topic by topic
         self.ends = np.searchsorted(topic[order], np.arange(len(TOPICS) + 1))
         popular = np.diff(self.reach[self.ends])  # a topic with many or popular items is drawn more often
-        taste = draws.gammas(derive(seed, "synthetic", "taste"), TASTE, (users, len(TOPICS))) * popular
+        taste = gammas(derive(seed, "synthetic", "taste"), TASTE, (users, len(TOPICS))) * popular
         taste += 1e-3 * popular  # avoids rows of zeros
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 

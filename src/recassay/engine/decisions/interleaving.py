@@ -21,7 +21,6 @@ from recassay.errors import UsageError
 from recassay.metrics.align import Conventions, align
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.portable.elementary import power
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
 from recassay.stats.intervals import BOOTSTRAP, Uncertainty, intervals
@@ -145,7 +144,7 @@ def interleave(
     items, relevance = lists.encoded()
     users = judged.queries.filter(pl.Series(lists.has_relevant))
     coins = _coins(users, at, draws, seed)
-    examined = np.array([power(np.array([persistence]), float(place))[0] for place in range(at)])
+    examined = np.asarray(persistence ** np.arange(float(at)), np.float64)
     chances = {}
     for a, b in itertools.combinations(lists.tops, 2):
         found = np.zeros((users.len(), 2))

@@ -6,12 +6,13 @@ same results.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar._hashes import mix, unit
-from recassay.portable._kernels import log
 
 Keys = NDArray[np.uint64]
 Int32 = NDArray[np.int32]
@@ -76,7 +77,7 @@ def pick_smallest(keys: Keys, weight: Float, scheme: int, seed: np.uint64, chose
     for c in range(keys.size):
         number[c] = unit(mix(seed ^ keys[c]))
         if scheme == MASS:
-            number[c] = -log(number[c]) / weight[c] if weight[c] > 0 else np.inf
+            number[c] = -math.log(number[c]) / weight[c] if weight[c] > 0 else np.inf
     last = np.inf if chosen.size == keys.size else np.partition(number, chosen.size - 1)[chosen.size - 1]
     filled = 0
     for c in range(keys.size):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from recassay.engine.sequences.predictors import Int32, RowPredictor
+from recassay.engine.sequences.predictors import Int32, RowPredictor, surprisal
 from recassay.engine.sequences.prefixes import Prefixes
-from recassay.portable.elementary import log2
 from recassay.threads import blocks
 
 NUMBERS = 1 << 22  # probabilities in a block
@@ -29,7 +28,7 @@ def beam_search(predictor: RowPredictor, seeds: Prefixes, k: int, width: int) ->
 def _search(predictor: RowPredictor, seeds: Prefixes, k: int, width: int) -> Int32:
     n, kept, bits = len(seeds), seeds, np.zeros((len(seeds), 1))  # n times the beams, (n, beams)
     for _ in range(k):
-        added = -log2(predictor.rows(kept.histories())).reshape(n, bits.shape[1], -1)
+        added = surprisal(predictor.rows(kept.histories())).reshape(n, bits.shape[1], -1)
         longer = (bits[:, :, None] + added).reshape(n, -1)
         best = np.argsort(longer, axis=1, kind="stable")[:, :width]
         beam, item = np.divmod(best, added.shape[2])

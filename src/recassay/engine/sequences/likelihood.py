@@ -14,7 +14,6 @@ from recassay.engine.sequences.predictors import surprisal
 from recassay.models.base.capabilities import ModelSource
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.naming.arguments import checks_types
-from recassay.portable.elementary import exp2
 from recassay.results.exhibit import Exhibit
 
 
@@ -43,7 +42,7 @@ def perplexity_by_position(
         fitted = fitted_on_sequences(system, fold.train)
         bits = surprisal(make_predictor(fitted, fold, name, threads=threads).item_probabilities(fold.test))
         mean = np.bincount(position, bits)[:positions] / counts
-        columns = {"position": np.arange(counts.size) + 1, "perplexity": exp2(mean), "transitions": counts}
+        columns = {"position": np.arange(counts.size) + 1, "perplexity": np.exp2(mean), "transitions": counts}
         parts.append(pl.DataFrame(columns).with_columns(system=pl.lit(name)))
     return Exhibit(
         name="perplexity-by-position",

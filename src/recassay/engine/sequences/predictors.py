@@ -24,7 +24,6 @@ from recassay.engine.sequences import _picks
 from recassay.engine.sequences.prefixes import Prefixes
 from recassay.errors import InputError
 from recassay.models.base.capabilities import NextProbabilities, PredictsTimes, SamplesNext
-from recassay.portable.elementary import log2
 from recassay.threads import blocks, each_block
 
 NUMBERS = 1 << 22  # probabilities in a block
@@ -271,7 +270,8 @@ def next_times(fitted: Any, prefixes: Prefixes, items: Int32) -> TimeValues | No
 
 def surprisal(probabilities: Float) -> Float:
     """Return -log2 of probabilities, in bits; infinite for 0."""
-    return 0.0 - log2(np.minimum(probabilities, 1))
+    with np.errstate(divide="ignore"):
+        return np.asarray(0.0 - np.log2(np.minimum(probabilities, 1)))
 
 
 def check_probabilities(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,7 +24,6 @@ from recassay.metrics.registry import Metrics
 from recassay.models.incremental._clock import has_clock
 from recassay.models.incremental.base import WalksStream
 from recassay.naming.system_names import system_name
-from recassay.portable.elementary import exp
 from recassay.protocols.prequential import Prequential
 from recassay.results.outcomes import Outcomes
 from recassay.results.timing import CallTimes, Timing
@@ -172,7 +172,7 @@ def _learn_counts(log: Interactions, protocol: Prequential, number: int) -> Int6
     """
     if protocol.folds == "bootstrap":
         draws = uniform(user_draws(log, protocol.seed, f"bootstrap copy {number}"))
-        poisson = np.cumsum(exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1.0, 20))))  # cumulative, of mean 1
+        poisson = np.cumsum(math.exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1.0, 20))))  # cumulative, of mean 1
         of_user = np.searchsorted(poisson, draws, side="right")
     else:
         own_copy = np.floor(uniform(user_draws(log, protocol.seed, "copies")) * protocol.copies).astype(np.int64)

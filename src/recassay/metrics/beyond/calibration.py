@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -14,7 +15,6 @@ from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import WithAspects
 from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, rank_weights
-from recassay.portable.elementary import log
 from recassay.threads import blocks
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> V
     if kind == "tv":
         return _row_sums(np.abs(p - q)) / 2
     m = (p + q) / 2
-    js = np.maximum(_row_sums(_relative_entropy(p, m) + _relative_entropy(q, m)) / (2 * log(2)), 0.0)
+    js = np.maximum(_row_sums(_relative_entropy(p, m) + _relative_entropy(q, m)) / (2 * math.log(2)), 0.0)
     return np.asarray(np.sqrt(js) if kind == "sqrt_js" else js)
 
 
@@ -153,4 +153,4 @@ def _row_sums(values: Values) -> Values:
 
 def _relative_entropy(p: Values, q: Values) -> Values:
     """Return ``p ln(p / q)``, 0 where p is 0."""
-    return p * log(np.divide(p, q, out=np.ones_like(p), where=p != 0))
+    return p * np.log(np.divide(p, q, out=np.ones_like(p), where=p != 0))

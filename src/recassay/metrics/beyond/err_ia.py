@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,6 @@ from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import AspectGains, IntentMetric
 from recassay.metrics.beyond.base import ratio
 from recassay.metrics.ranking.satisfaction import Satisfying
-from recassay.portable.elementary import exp2, log, power
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,8 +71,8 @@ class ERRIA(Satisfying, IntentMetric):
         0.0
         """
         assert self.scale is not None
-        surest = (exp2(self.scale) - 1.0) / exp2(self.scale)
+        surest = (2.0**self.scale - 1.0) / 2.0**self.scale
         if self.k is None:  # the sum of x^p / p is -ln(1 - x)
-            return 1.0 if surest == 1 else float(-surest * log(surest) / (1.0 - surest))
+            return 1.0 if surest == 1 else float(-surest * math.log(surest) / (1.0 - surest))
         discount = 1.0 / np.arange(1.0, self.k + 1)
-        return float((discount * surest * power(1.0 - surest, np.arange(self.k))).sum())
+        return float((discount * surest * (1.0 - surest) ** np.arange(self.k)).sum())

@@ -20,7 +20,6 @@ from recassay.metrics.beyond.base import (
     mean_over_places,
     relevant_places,
 )
-from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
     from recassay.metrics.context import ContextLookup
@@ -116,6 +115,6 @@ class EFD(Novelty):
         counts, is_discovery = popularity.counts, self.form == "discovery"
         total = popularity.pairs if is_discovery else popularity.users
         if self.unseen == "smoothing":
-            return log2((total + (popularity.items + 1 if is_discovery else 2)) / (counts + 1))
+            return np.log2((total + (popularity.items + 1 if is_discovery else 2)) / (counts + 1))
         floor = popularity.rarest if self.unseen == "max" else total
-        return log2(total / np.where(counts > 0, counts, floor))
+        return np.log2(total / np.where(counts > 0, counts, floor))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.metrics.base import CatalogueMetric
-from recassay.portable.elementary import exp2, log2
 from recassay.stats.concentration import entropy, shares
 
 
@@ -45,7 +45,7 @@ class Entropy(CatalogueMetric):
             return float("nan")
         if self.form == "bits":
             return bits
-        return bits / float(log2(exposure.size)) if self.form == "normalised" else exp2(bits)
+        return bits / math.log2(exposure.size) if self.form == "normalised" else 2.0**bits
 
 
 @dataclass(frozen=True, repr=False)

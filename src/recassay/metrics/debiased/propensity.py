@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from recassay.metrics.base import Addend, Values, range_sums
-from recassay.portable.elementary import log, power, zeta
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from recassay.metrics.context import ContextLookup
 
 STEEPEST = 20.0
-GOLDEN = (np.sqrt(5.0) - 1) / 2
+STEP = 1e-5  # of a difference quotient, as a share of the exponent above 1
 
 
 def power_law_exponent(counts: NDArray[np.int64]) -> float:
@@ -37,7 +38,7 @@ def power_law_exponent(counts: NDArray[np.int64]) -> float:
     seen = counts[counts > 0]
     if seen.size == 0:
         return float("nan")
-    return _most_likely_exponent(float(log(np.sort(seen)).mean()))
+    return _most_likely_exponent(float(np.log(np.sort(seen)).mean()))
 
 
 @lru_cache(maxsize=64)  # each part of the users asks for that of the same log, and every metric does
@@ -45,13 +46,14 @@ def _most_likely_exponent(mean_log: float) -> float:
     """Return the exponent that makes items with this mean logarithm of their counts most likely."""
 
     def cost(gamma: float) -> float:  # convex in gamma
-        return float(gamma * mean_log + log(zeta(gamma)))
+        return gamma * mean_log + math.log(scipy.special.zeta(gamma))
 
-    low, high = 1.0 + 1e-9, STEEPEST
-    while high - low > 1e-9:  # golden section
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        low, high = (low, right) if cost(left) <= cost(right) else (left, high)
-    return float((low + high) / 2)
+    low, high = 1.0, STEEPEST
+    while high - low > 1e-12:  # where the slope is 0: the least cost itself is flat, and known to 8 digits only
+        middle = (low + high) / 2
+        step = STEP * (middle - 1)
+        low, high = (low, middle) if cost(middle + step) > cost(middle - step) else (middle, high)
+    return high
 
 
 def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: float = 0.0) -> Values:
@@ -61,7 +63,7 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
     [0.8, 0.4, nan]
     """
     known = np.where(counts > 0, counts, np.nan)
-    return np.asarray(np.maximum(power(known / max(users, 1), (gamma + 1) / 2), p_min))
+    return np.asarray(np.maximum((known / max(users, 1)) ** ((gamma + 1) / 2), p_min))
 
 
 @dataclass(frozen=True, eq=False)

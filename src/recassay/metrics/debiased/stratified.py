@@ -14,7 +14,6 @@ from recassay.metrics.base import Accuracy, Addend, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
 from recassay.metrics.debiased.ips import weighted_credit_sum
 from recassay.metrics.debiased.propensity import ObservedWeights, effective_size
-from recassay.portable.elementary import power
 
 if TYPE_CHECKING:
     from recassay.metrics.context import Context, ContextLookup
@@ -53,7 +52,7 @@ class StratifiedRecall(Accuracy):
 
     def _weights(self, users: NDArray[np.int64]) -> Values:
         """Return users^-b, the weight of items from their numbers of training users; 0 without a training user."""
-        return np.where(users > 0, power(np.maximum(users, 1), -self.b), 0.0)
+        return np.where(users > 0, np.maximum(users, 1.0) ** -self.b, 0.0)
 
     def rank_formula(self) -> RankFormula:
         if self.weighting == "stratified":

@@ -21,7 +21,6 @@ from recassay.metrics.credit import (
     reachable,
     reciprocal,
 )  # fmt: skip
-from recassay.portable.elementary import log
 
 Denominator = Literal["relevant", "reachable", "list", "hits", "k"]
 
@@ -112,6 +111,6 @@ def reciprocal_tail_sums(k: int, depth: int) -> Values:
     [1.833333, 0.833333]
     """
     last = min(k, max(depth, 10_000))
-    beyond = log(k / last) + (1 / k - 1 / last) / 2 - (1 / (k * k) - 1 / (last * last)) / 12
+    beyond = math.log(k / last) + (1 / k - 1 / last) / 2 - (1 / (k * k) - 1 / (last * last)) / 12
     sums: Values = np.cumsum(1.0 / np.arange(last, 0, -1))[::-1][:depth] + beyond
     return sums

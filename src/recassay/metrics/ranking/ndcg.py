@@ -16,7 +16,6 @@ from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
 from recassay.naming.departures import Departure
-from recassay.portable.elementary import exp2, log2
 
 if TYPE_CHECKING:
     from recassay.data.truth_statistics import TruthStatistics
@@ -39,7 +38,7 @@ def discounts(kind: Discount, depth: int) -> Values:
 
 def discount_at(kind: Discount, position: Values) -> Values:
     """Return the discount of positions, which may lie between two ranks; ``kind`` is ``log2p1`` or ``jk``."""
-    return 1.0 / (log2(position + 1) if kind == "log2p1" else np.maximum(1.0, log2(position)))
+    return 1.0 / (np.log2(position + 1) if kind == "log2p1" else np.maximum(1.0, np.log2(position)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +79,7 @@ class DCG(Accuracy):
             return (grade >= self.relevant_from).astype(np.float64)
         if self.gain == "linear":
             return np.maximum(grade, 0.0)
-        return np.where(grade > 0, np.maximum(exp2(grade - self.offset) - 1.0, 0.0), 0.0)
+        return np.where(grade > 0, np.maximum(np.exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
     def rank_formula(self) -> RankFormula:
         gain = float(self.gains(np.ones(1))[0])

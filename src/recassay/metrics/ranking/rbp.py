@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
-from recassay.portable.elementary import power
 
 
 def rank_weights_of(p: float, ranks: Values) -> Values:
     """Return (1 - p) p^(rank - 1), the probability that the reader stops at each rank."""
-    return np.asarray((1 - p) * power(p, ranks - 1))
+    return np.asarray((1 - p) * p ** (ranks - 1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +68,7 @@ class RBP(Accuracy):
 
     def _reached(self, places: NDArray[np.int64]) -> Values:
         """Return the value of a list whose first n items are relevant and no others, for each n in ``places``."""
-        return np.asarray(1.0 - power(self.p, places))
+        return np.asarray(1.0 - self.p**places)
 
     def judge(self, lists: AlignedBlock) -> Values:
         if self.scale is None and not self.normalize:

@@ -10,7 +10,6 @@ import numpy as np
 
 from recassay.metrics.base import Metric, Values
 from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
-from recassay.portable.elementary import exp2
 
 if TYPE_CHECKING:
     from recassay.data.truth_statistics import TruthStatistics
@@ -40,4 +39,4 @@ class Satisfying(Metric):
     def satisfied(self, grade: Values) -> Values:
         """Return the probability that an item of each grade satisfies the reader."""
         assert self.scale is not None
-        return np.asarray((exp2(np.maximum(grade, 0.0)) - 1.0) / exp2(self.scale))
+        return np.asarray((np.exp2(np.maximum(grade, 0.0)) - 1.0) / 2.0**self.scale)

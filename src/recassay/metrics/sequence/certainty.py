@@ -11,7 +11,6 @@ from recassay.metrics.base import Values
 from recassay.metrics.sequence.base import FunctionOfMean, PerSequence, PlaceSum
 from recassay.metrics.sequence.block import SequenceBlock
 from recassay.naming.departures import Departure
-from recassay.portable.elementary import exp2
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,4 +94,4 @@ class Perplexity(FunctionOfMean):
     part: ClassVar[PerSequence] = Surprise()
 
     def of_mean(self, mean: float) -> float:
-        return exp2(mean)
+        return float(np.exp2(mean))

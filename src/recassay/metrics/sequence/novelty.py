@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -13,7 +14,6 @@ from recassay.metrics.sequence.accuracy import HitShare
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
 from recassay.metrics.sequence.block import SequenceBlock
 from recassay.metrics.sequence.known import SequenceContext
-from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,8 +66,8 @@ class SequenceNovelty(PlaceSum):
         counts, items = block.known.fold.counts, block.items[:, : self.depth]
         total = int(block.known.fold.train.offsets[-1])
         seen = np.where(items >= 0, counts[items], total)  # a place without an item adds log2(1)
-        bits = -log2(np.maximum(seen, 1) / total)
-        return np.where(seen > 0, bits, log2(total + 1) if self.unseen == "max" else 0.0)
+        bits = -np.log2(np.maximum(seen, 1) / total)
+        return np.where(seen > 0, bits, math.log2(total + 1) if self.unseen == "max" else 0.0)
 
 
 @dataclass(frozen=True, repr=False)

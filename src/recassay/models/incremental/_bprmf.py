@@ -7,6 +7,7 @@ readable version.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ from recassay.models.incremental._walk import (
     learned_before,
     rank_counted,
 )
-from recassay.portable._single import logistic_of_minus
 
 EVENT, USER, BOTH = 0, 1, 2  # what an event updates: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit an item of the user's profile; then all other items are enumerated
@@ -361,7 +361,7 @@ def move_factors(
     margin = up[bias] - down[bias]
     for factor in range(user.size):
         margin += user[factor] * (up[factor] - down[factor])
-    pull = logistic_of_minus(np.float64(margin))
+    pull = np.float32(1.0 / (1.0 + math.exp(np.float64(margin))))
     if move_positive:
         up[bias] += rate * (pull - reg_bias * up[bias])
     if move_negative:

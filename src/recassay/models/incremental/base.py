@@ -20,10 +20,10 @@ from recassay.columnar.order import lexsort_groups
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.data.times import row_times
+from recassay.draws import normals
 from recassay.models.base.capabilities import Learner
 from recassay.models.base.model import BuiltIn, ScoringModel
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
-from recassay.portable.draws import normals
 from recassay.rng import derive
 
 Int32 = NDArray[np.int32]

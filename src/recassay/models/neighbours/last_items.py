@@ -17,7 +17,6 @@ from recassay.models.base.model import BuiltIn, user_item_matrix
 from recassay.models.base.sequential import HistoryModel
 from recassay.models.base.sums import rounded, step_for
 from recassay.models.neighbours.user_knn import UserKNN
-from recassay.portable.elementary import power
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +77,7 @@ class FittedRecentItemKNN(HistoryModel):
         """Return scores (n, items) of the next item after each history."""
         items = histories.last(self.last, pad=-1)
         row, place = np.nonzero(items >= 0)
-        weights = power(self.decay, self.last - 1.0 - place)
+        weights = self.decay ** (self.last - 1.0 - place)
         terms = self.similar[items[row, place]]  # a row of similarities for each item of each history
         terms.data = rounded(terms.data * np.repeat(weights, np.diff(terms.indptr)), self.step)
         added = scipy.sparse.csr_array(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from recassay.columnar.layout import row_groups
 from recassay.data.histories import Histories
@@ -13,7 +14,6 @@ from recassay.models.neural.base import Neural
 from recassay.models.neural.compute import map_chunks
 from recassay.models.neural.fitted import read_states
 from recassay.models.neural.layers import Tensor, Weights, torch_module
-from recassay.portable.distributions import normal_quantile
 
 K = 10
 USERS_PER_CHUNK = 128  # users whose scores of all items are in memory at once
@@ -43,7 +43,7 @@ class ValidationEvents:
 
         It covers the draw of events from a population, in which a user has one event.
         """
-        return float(normal_quantile(0.975) * np.sqrt(hits * (1 - hits) / self.events.items.size))
+        return float(scipy.special.ndtri(0.975) * np.sqrt(hits * (1 - hits) / self.events.items.size))
 
     def hits(self, model: Neural, weights: Weights) -> float:
         """Return the share of events whose item is in the top 10; ties are misses. NaN if a state is not finite."""

@@ -11,13 +11,14 @@ decimal arithmetic.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar._sets import count_bits, distance_from_sizes, is_empty_set
 from recassay.models.rerank._greedy import append_rest, pick_best, start_candidates
-from recassay.portable._kernels import exp2, log
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -135,7 +136,7 @@ def pick_by_determinant(
                 factor = (1.0 - distance[i] - common) / np.sqrt(own) if own > DEPENDENT else 0.0
                 factors[other, pick] = factor
                 unexplained[i] = max(unexplained[i] - factor * factor, DEPENDENT)
-                diversity[i] = log(unexplained[i])
+                diversity[i] = math.log(unexplained[i])
         append_rest(query, offsets, remaining, min(places, n), n, order)
 
 
@@ -198,7 +199,7 @@ def pick_by_calibration(
 @njit(nogil=True, cache=True)
 def _divergence_term(p: float, q: float, alpha: float) -> float:
     """Return p ln(p / ((1 - alpha) q + alpha p)), 0 where p is 0."""
-    return p * log(p / ((1.0 - alpha) * q + alpha * p)) if p > 0 else 0.0
+    return p * math.log(p / ((1.0 - alpha) * q + alpha * p)) if p > 0 else 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -377,6 +378,6 @@ def _probabilities(
             elif most <= 0:
                 probability[at - begin] = 0.0
             elif relevance == GRADED:
-                probability[at - begin] = (exp2(score / most) - 1.0) / 2.0
+                probability[at - begin] = (2.0 ** (score / most) - 1.0) / 2.0
             else:
                 probability[at - begin] = score / most

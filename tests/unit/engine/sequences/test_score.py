@@ -13,7 +13,6 @@ from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.sequences.score import score_sequences, sequeval
 from recassay.errors import UsageError
 from recassay.models.sequence import MostPopular
-from recassay.portable.elementary import exp2
 
 from ....refusals import refused
 
@@ -304,7 +303,7 @@ class TestUncertainty:
         scores = score_sequences(fold, systems, "seq_surprise seq_perplexity")
         bits, perplexity = scores.row("seeing", "seq_surprise"), scores.row("seeing", "seq_perplexity")
         assert (perplexity.low, perplexity.mean, perplexity.high) == tuple(
-            exp2(x) for x in (bits.low, bits.mean, bits.high)
+            np.exp2(x) for x in (bits.low, bits.mean, bits.high)
         )
         assert bits.low < bits.mean < bits.high
         assert scores.row("blind", "seq_perplexity").mean == pytest.approx(30)
