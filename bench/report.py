@@ -21,7 +21,7 @@ from recassay.data.io import write_json
 from recassay.data.io.manifest import recording
 from recassay.report.folder.page import write_page
 from recassay.report.folder.read import read_results
-from recassay.study.store.values import Values
+from recassay.study.run.record import Values
 from recassay.threads import available
 from tools import is_quick, write_section
 

@@ -31,10 +31,9 @@ from recassay.metrics.registry import parse_metric
 from recassay.models.base.registry import parse as parse_model
 from recassay.naming.grammar import parse
 from recassay.naming.grammar import split as split_names
-from recassay.study.config.parameters import parse_values
-from recassay.study.config.reading import read_document
+from recassay.study.config.reading import parse_values, read_document
 from recassay.study.config.schema import read_study
-from recassay.study.plan.plan import make_plan
+from recassay.study.plan.parsing import make_plan
 
 from . import structures
 from .corpus import STREAM, STUDY, TABLE, WORDS, files, mutate

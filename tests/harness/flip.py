@@ -104,7 +104,7 @@ def flip(folder: Path, rng: random.Random, names: str = "*") -> str:
 def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
     """Flip bits for some seconds, once the studies have run, and send what came of each."""
     import recassay as ra
-    from recassay.study.store import state
+    from recassay.study.store import results as stored
 
     with tempfile.TemporaryDirectory(prefix="recassay-flip-", dir=MEMORY_FOLDER) as place:
         home = Path(place)
@@ -135,8 +135,8 @@ def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
                 elif how == "read":
                     same = read_all(copy) == sound[name][1]
                 else:
-                    wanted = state.request(home / f"{name}.yaml", data=None, quick=False, values=None)
-                    found = state.stored_results(copy, wanted)
+                    wanted = stored.request(home / f"{name}.yaml", data=None, quick=False, values=None)
+                    found = stored.stored_results(copy, wanted)
                     same = found is None or found.document() == sound[name][2]
                 outcome = "same bits" if same else "FAULT other outputs"
             except RecassayError as error:

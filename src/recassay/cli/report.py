@@ -56,7 +56,7 @@ def report(
             paths = write_figures(figures_of(read_results(folder), progress), output or folder / "figures", figures)
         _common.say(f"{len(paths):,} figures are in {output or folder / 'figures'}")
     if not tables and not figures:
-        from recassay.study.store.page import write_report
+        from recassay.study.store.results import write_report
 
         with _common.progress(quiet) as progress:
             target = write_report(folder, output, progress=progress)

@@ -58,14 +58,14 @@ def run(
 
     Example: recassay run studies/first.yaml -o first --quick
     """
-    from recassay.study.config.parameters import parse_values
-    from recassay.study.store import state
+    from recassay.study.config.reading import parse_values
+    from recassay.study.store import results as stored
 
     parameters = parse_values(values or ())
-    request = state.request(study, data=data, quick=quick, values=parameters)
+    request = stored.request(study, data=data, quick=quick, values=parameters)
     if why:
-        _common.say("\n".join(state.changes(output, request)) or "nothing has changed")
-    if (found := state.stored_results(output, request)) is not None:
+        _common.say("\n".join(stored.changes(output, request)) or "nothing has changed")
+    if (found := stored.stored_results(output, request)) is not None:
         _common.say("Nothing has changed: these are the stored results.")
         _finish(found, as_json, times, fail_on)
         return

@@ -124,7 +124,7 @@ class TestColdUsers:
         scores, _, _ = judged(self.RUNS, train=LOG)
         early = dataclasses.replace(scores, named={name: np.zeros_like(one) for name, one in scores.named.items()})
         pooled = pool_folds(
-            [StudyScores(scores), StudyScores(early)], Judge(), metrics=parse_metrics(scores.metrics)
+            [StudyScores(scores), StudyScores(early)], Judge().uncertainty, metrics=parse_metrics(scores.metrics)
         ).scores
         assert pooled.named["pop"].tolist() == scores.named["pop"].tolist()
         assert [one.leader for one in ra.compare(pooled).rechecks if one.code == "C010"] == ["knn"]

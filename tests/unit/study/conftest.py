@@ -19,7 +19,7 @@ judge: {resamples: 200}
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
     """Time stands still: a folder of results has the same bytes each time."""
-    monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: 0.0)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import recassay as ra
 from recassay.errors import RecassayError
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import read_study
-from recassay.study.plan.plan import make_plan
+from recassay.study.plan.parsing import make_plan
 
 from ...refusals import refused
 

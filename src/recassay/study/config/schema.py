@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from recassay.errors import UsageError
-from recassay.naming import choices
 from recassay.naming.grammar import suggest
-from recassay.study.config.parameters import PARAMETERS, Value, fill_parameters
-from recassay.study.config.reading import Document, Key
+from recassay.stats.intervals import Uncertainty
+from recassay.study.config.reading import PARAMETERS, Document, Key, Value, fill_parameters
 
 QUICK = "quick"
 
@@ -114,9 +113,10 @@ class Judge(ConfigSection):
     seed: Annotated[int, Field(description="seed of the resamples")] = 0
 
     @property
-    def method(self) -> choices.IntervalMethod | None:
-        """Return the interval method; None if the study asks for ``none``."""
-        return None if self.interval == "none" else self.interval
+    def uncertainty(self) -> Uncertainty:
+        """Return the settings of intervals; their method is None if the study asks for ``none``."""
+        method = None if self.interval == "none" else self.interval
+        return Uncertainty(method, self.level, self.resamples, self.seed)
 
 
 class Compare(ConfigSection):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.rerank.base import Reranker
 from recassay.split.base import Cut
-from recassay.study.config.parameters import Value
-from recassay.study.config.reading import read_document
+from recassay.study.config.reading import Value, read_document
 from recassay.study.config.schema import Data, read_study
 from recassay.study.config.sources import items_file, log_file
-from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan, make_plan
+from recassay.study.plan.parsing import make_plan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
 
@@ -38,25 +39,18 @@ def read_plan(
     """
     document = read_document(path)
     plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)
-    refuse_early(plan, None if data is None else Path(data))
-    return plan
-
-
-def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
-    """Raise an error for the first mistake that the study file and the headers of its data files show, with its line.
-
-    ``data_folder`` is the folder in which data sets are looked up by name.
-    """
+    folder = None if data is None else Path(data)
     if isinstance(plan, Plan):
         _check_item_groups(plan)
         _check_paths(plan)
         _check_rerankers(plan)
     if isinstance(plan, Plan | StreamPlan):
         _check_items(plan)
-    for name, data in plan.data.items():
-        _check_data(plan, name, data, data_folder)
+    for name, entry in plan.data.items():
+        _check_data(plan, name, entry, folder)
         for split in plan.splits_of(name):
             require_run_files(plan, name, str(split))
+    return plan
 
 
 def require_run_files(plan: AnyPlan, name: str, split: str, folds: Sequence[int] | None = None) -> None:
@@ -66,10 +60,8 @@ def require_run_files(plan: AnyPlan, name: str, split: str, folds: Sequence[int]
     numbers; while the numbers are unknown (None), a file of any fold will do.
     """
     for system, runs in _systems_with_runs(plan):
-        try:
+        with plan.document.locating(system.key):
             runs.require(system.name, name, split, plan.study.seeds, folds)
-        except RecassayError as error:
-            raise plan.document.locate(system.key, error) from None
 
 
 def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
@@ -100,10 +92,8 @@ def _check_item_groups(plan: Plan) -> None:
         raise plan.reader.error(("by_item",), what, f"add `{LISTS}` to the designs, or remove `by_item:`")
     from recassay.engine.lists.groups import metrics_of_item_groups
 
-    try:
+    with plan.reader.locating("by_item"):
         metrics_of_item_groups(plan.metrics, plan.study.by_item[0])
-    except RecassayError as error:
-        raise plan.reader.locate(("by_item",), error) from None
 
 
 def _check_items(plan: Plan | StreamPlan) -> None:
@@ -138,28 +128,27 @@ def _check_data(plan: AnyPlan, name: str, data: Data, data_folder: Path | None) 
 
     ``data`` is the entry of the data set in the study file, and ``data_folder`` where data sets are looked up by name.
     """
-    try:
+    with plan.locating_data(name, "items"), _in_yaml():
         items = items_file(data, plan.folder, data_folder)
         if items is not None:
             read_header(items, "items")
-    except RecassayError as error:
-        raise plan.locate_data(name, _in_yaml(error), "items") from None
     if data.generate is not None:
         return
-    try:
+    with plan.locating_data(name, *(["columns"] if data.columns else [])), _in_yaml():
         path = log_file(data, plan.folder, data_folder)
         header = read_header(path, "log", columns=data.columns or None, format=data.format)
-    except RecassayError as error:
-        more = ("columns",) if data.columns else ()
-        raise plan.locate_data(name, _in_yaml(error), *more) from None
     if header is None:
         return
-    try:
+    with plan.locating_data(name, "times"):
         stated = validated_kind(data.times, has_times=TIMESTAMP in header, where=str(path))
-    except RecassayError as error:
-        raise plan.locate_data(name, error, "times") from None
     if TIMESTAMP not in header or stated is not None:
-        _check_times(plan, name, HeaderTimes(stated, str(path)))
+        log = HeaderTimes(stated, str(path))
+        for number, split in enumerate(plan.splits_of(name)):
+            with plan.locating_split(name, number):
+                _require(log, split)
+        if isinstance(plan, SequencePlan):
+            with plan.locating_data(name, "sequences"):
+                _require(log, plan.sequencers[name])
     if RATING not in header:
         _check_ratings(plan, str(path))
 
@@ -180,24 +169,8 @@ class HeaderTimes:
         raise NotImplementedError("a header has no values")
 
 
-def _check_times(plan: AnyPlan, name: str, log: HeaderTimes) -> None:
-    """Raise an error if a split, or a rule that cuts sequences, needs times that the log lacks or has of another kind.
-
-    ``name`` is the data set, and ``log`` what its header tells of the times.
-    """
-    for number, split in enumerate(plan.splits_of(name)):
-        try:
-            _require(log, split)
-        except RecassayError as error:
-            raise plan.locate_split(name, number, error) from None
-    if isinstance(plan, SequencePlan):
-        try:
-            _require(log, plan.sequencers[name])
-        except RecassayError as error:
-            raise plan.locate_data(name, error, "sequences") from None
-
-
 def _require(log: HeaderTimes, rule: Cut) -> None:
+    """Raise an error if a split, or a rule that cuts sequences, needs times that a log lacks or has of another kind."""
     if log.times is None:
         require_times(log, rule.needs, rule)
     require_order(log.times, rule.needs, rule, log.origin)
@@ -212,10 +185,14 @@ def _check_ratings(plan: AnyPlan, path: str) -> None:
             raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, path))
 
 
-def _in_yaml(error: RecassayError) -> RecassayError:
-    """Return an error about columns with a hint in the syntax of study files in place of that of the command line."""
+@contextmanager
+def _in_yaml() -> Iterator[None]:
+    """Write the hint of an error about columns in the syntax of study files in place of that of the command line."""
 
     def written(match: re.Match[str]) -> str:
         return f"columns: {{{match['pairs'].replace('=', ': ').replace(',', ', ')}}}"
 
-    return type(error)(error.code, error.what, where=error.where, hint=OPTION.sub(written, error.hint))
+    try:
+        yield
+    except RecassayError as error:
+        raise type(error)(error.code, error.what, where=error.where, hint=OPTION.sub(written, error.hint)) from error

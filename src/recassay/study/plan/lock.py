@@ -6,17 +6,14 @@ It holds no time, absolute path or machine name: the same study on the same data
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import platform
+import json
 import re
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from recassay._version import __version__
 from recassay.data.interactions import Interactions
 from recassay.data.io.manifest import Manifest, require_own_folder
 from recassay.data.io.yaml_text import YamlError, parse_yaml
@@ -24,11 +21,12 @@ from recassay.designs import Design
 from recassay.errors import UsageError
 from recassay.naming.named import Named
 from recassay.study.plan.plan import AnyPlan, StreamPlan
-from recassay.study.plan.run_files import RunFiles
+from recassay.study.plan.run_files import RunFiles, digest_of_files
 from recassay.study.plan.systems import System
+from recassay.study.store.folder import FAILURES
+from recassay.study.store.results import versions
 
 NAME = "study.lock.yaml"
-LIBRARIES = ("numpy", "scipy", "numba", "polars")
 SHARED = ("versions", "protocol", "protocols", "plugins")  # keys that the answers of all systems depend on
 IDENTITY = ("study", "quick", "data", "filters", "splits", "users")  # keys that must not change in a folder of results
 
@@ -39,12 +37,12 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
     ``logs`` are the logs of the study by the name of the data set.
     """
     study = plan.study
+    plugins = {name: digest_of_files([plan.folder / name]) for name in study.plugins}
     return {
         "study": study.study,
         "about": study.about,
         "quick": plan.quick,
-        "versions": {"recassay": __version__, "python": platform.python_version()}
-        | {library: version(library) for library in LIBRARIES},
+        "versions": versions(),
         "data": [_data(plan, name, log) for name, log in logs.items()],
         "filters": [_named(step) for step in plan.filters],
         "splits": [_named(split) for split in plan.splits],
@@ -64,17 +62,9 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         "compare": study.compare.model_dump(),
         "experiments": [_named(experiment) for experiment in plan.experiments],
         "parameters": dict(study.parameters),
-        **({"plugins": _digests(plan)} if study.plugins else {}),
+        **({"plugins": plugins} if study.plugins else {}),
         **(_of_streams(plan) if isinstance(plan, StreamPlan) else {}),
         **({"tune": study.tune.model_dump()} if study.tune and not isinstance(plan, StreamPlan) else {}),
-    }
-
-
-def _digests(plan: AnyPlan) -> dict[str, str]:
-    """Return a digest of each plugin file of the study by name, because a changed plugin makes it another study."""
-    folder = plan.document.path.parent
-    return {
-        name: hashlib.blake2b((folder / name).read_bytes(), digest_size=16).hexdigest() for name in plan.study.plugins
     }
 
 
@@ -163,6 +153,12 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
     return path.read_text(encoding="utf-8") == to_yaml(lock)
 
 
+def failed_in_dry_run(folder: Path) -> frozenset[str]:
+    """Return the names of the systems and metrics that failed in the dry run of the study whose results are there."""
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in (folder / FAILURES).rglob("*.json"))
+    return frozenset(about["system"] for about in found if about.get("dry_run"))
+
+
 def code_files(plan: AnyPlan) -> list[Path]:
     """Return the study file, and the run files and Python files that it names, as absolute paths.
 
@@ -231,13 +227,10 @@ def _difference(before: Any, now: Any) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(_shown(each) for each in value) or "nothing"
-    if isinstance(value, dict):
-        digest = value.get("fingerprint")
-        return f"{value.get('name')} ({digest[:8]})" if digest else _call(value)
-    return str(value)
-
-
-def _call(value: dict[str, Any]) -> str:
+        return ", ".join(map(_shown, value)) or "nothing"
+    if not isinstance(value, dict):
+        return str(value)
+    if digest := value.get("fingerprint"):
+        return f"{value.get('name')} ({digest[:8]})"
     inside = ", ".join(f"{key}={each!r}" for key, each in value.items() if key != "name")
     return f"{value.get('name')}({inside})"

@@ -1,41 +1,35 @@
-"""The plan of a study: all texts parsed into objects, so that mistakes are found before any work begins."""
+"""The plan of a study: its texts parsed into objects, for ranked lists, generated sequences or streams."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from recassay import drift, models, protocols, split
+import numpy as np
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
 from recassay.designs import Design
-from recassay.designs import parse_list as parse_designs
 from recassay.drift import Detector
-from recassay.errors import RecassayError, UsageError
+from recassay.engine.streams.source import Batch, StreamSource, digest
+from recassay.errors import RecassayError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.naming.files import load_file
-from recassay.naming.grammar import suggest
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.protocols.sequence import Sequence
-from recassay.split import filters, sequences
 from recassay.split.base import Cut, Split
 from recassay.split.filters import Filter
 from recassay.split.sequences import SequenceSplit
 from recassay.split.sessions import Sequencer
-from recassay.study.config.reading import Document, Key, Reader
+from recassay.study.config.reading import Document, Reader
 from recassay.study.config.schema import Data, Study
-from recassay.study.config.sources import names_table
-from recassay.study.plan.curves import check_metrics, curves_of, of_catalogue, of_events, streams_of
-from recassay.study.plan.own_classes import with_own_classes
-from recassay.study.plan.rerank_tuning import check_reranker_grid, refuse_tuning_of_others
-from recassay.study.plan.run_files import RunFiles
-from recassay.study.plan.systems import System, parse_model_text, parse_systems
-from recassay.study.plan.tuning import grid_settings
-from recassay.study.store.stream_fold import WholeStream
+from recassay.study.plan.systems import System
 
 if TYPE_CHECKING:
     from recassay.experiments.base import Experiment
@@ -43,8 +37,6 @@ if TYPE_CHECKING:
 LISTS = "lists"  # the design that scores ranked lists as they are
 SEQUENCES = "sequences"  # the only design for generated sequences
 STREAM = "stream"  # the only design for streams
-LIST_KEYS = ("designs", "experiments", "users", "by", "by_item")  # keys that only studies of ranked lists have
-STREAM_KEYS = ("over_time",)  # keys that only studies of streams have
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +78,19 @@ class AnyPlan:
         """Return the splits of all data sets, each once even if several data sets have it."""
         return tuple({str(split): split for name in self.data for split in self.splits_of(name)}.values())
 
-    def locate_split(self, name: str, number: int, error: RecassayError) -> RecassayError:
-        """Return an error about split ``number`` of data set ``name`` with the split's line in the study file."""
-        own: Key = ("data", list(self.data).index(name), "split", number)
-        return self.reader.locate(own if name in self.own_splits else ("split", number), error)
+    def protocol_of(self, dataset: str, split: str) -> BaseProtocol:
+        """Return the protocol by which systems answer on a split of a data set."""
+        return self.protocol
 
-    def locate_data(self, name: str, error: RecassayError, *more: str | int) -> RecassayError:
-        """Return an error about data set ``name``, or key ``more`` in its entry, with its line in the study file."""
-        return self.reader.locate(("data", list(self.data).index(name), *more), error)
+    def locating_split(self, name: str, number: int) -> AbstractContextManager[None]:
+        """Return a context that adds to errors the line of split ``number`` of data set ``name`` in the study file."""
+        if name in self.own_splits:
+            return self.locating_data(name, "split", number)
+        return self.reader.locating("split", number)
+
+    def locating_data(self, name: str, *more: str | int) -> AbstractContextManager[None]:
+        """Return a context that adds to errors the line of data set ``name``, or of key ``more`` in its entry."""
+        return self.reader.locating("data", list(self.data).index(name), *more)
 
     def locate_metric(self, heading: str, error: RecassayError) -> RecassayError:
         """Return an error about the metric with this heading, with its line in the study file."""
@@ -113,10 +110,6 @@ class AnyPlan:
         """Return the plan with only the metrics that a data set can have: without features of items some cannot be."""
         lacks = self.data[name].items is None
         return self.with_metrics(name for name, one in self.metrics.items() if not (lacks and "items" in one.needed))
-
-    def replaced(self, key: str) -> bool:
-        """Return whether the value of a key comes from the ``quick`` part of the study file."""
-        return self.quick and key in self.document.content.get("quick", {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,229 +164,71 @@ class StreamPlan(AnyPlan):
     @property
     def of_events(self) -> Mapping[str, Metric]:
         """Return the metrics that have a value for each event."""
-        return of_events(self.metrics)
+        return {heading: one for heading, one in self.metrics.items() if not isinstance(one, CatalogueMetric)}
 
     @property
     def of_catalogue(self) -> Mapping[str, CatalogueMetric]:
         """Return the metrics of the lists of many events together, such as coverage."""
-        return of_catalogue(self.metrics)
+        return {heading: one for heading, one in self.metrics.items() if isinstance(one, CatalogueMetric)}
+
+    @property
+    def tuned_by(self) -> str:
+        """Return the metric by which settings are chosen: that of ``tune``, or else that of ``over_time``."""
+        return (self.study.tune and self.study.tune.metric) or self.over_time
 
 
-def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan | StreamPlan:
-    """Return the plan of a study, read from ``document``; errors name the line and key of the mistake in the file."""
-    quick_part = document.content.get("quick", {}) if quick else {}
-    reader = Reader(document, frozenset(quick_part))
-    for number, file in enumerate(study.plugins):
-        reader.parse(("plugins", number), file, lambda name: load_file(document.path.parent / name))
-    study = with_own_classes(reader, study)
-    protocol, *more = reader.parse_list("protocol", study.protocol, protocols.parse)
-    if more and not isinstance(protocol, Prequential):
-        what = f"several protocols are for streams, and {protocol} is not one of streams"
-        raise reader.error(("protocol",), what, "name one protocol, and run a study for each other one")
-    generates = isinstance(protocol, Sequence)
-    data = _datasets(reader, study)
-    columns = {name: entry.columns for name, entry in data.items() if entry.columns}
-    systems = parse_systems(reader, study.models, models.sequence.parse_any if generates else models.parse, columns)
-    _baseline(reader, study, systems)
-    common: dict[str, Any] = {
-        "document": document,
-        "study": study,
-        "quick": quick,
-        "data": data,
-        "filters": tuple(reader.parse_list("filters", study.filters, filters.parse)),
-        "own_filters": {},
-        "own_splits": {},
-        "systems": systems,
-        "metrics": {
-            heading: metric
-            for found in reader.parse_list("metrics", study.metrics, parse_metrics)
-            for heading, metric in found.items()
-        },
-    }
-    for number, (name, entry) in enumerate(data.items()):
-        own = reader.parse_list(("data", number, "filters"), entry.filters, filters.parse)
-        common["own_filters"][name] = tuple(own)
-        if entry.protocol and not isinstance(protocol, Prequential):
-            what = "only studies of streams have a protocol per data set"
-            raise reader.error(("data", number), what, "remove `protocol:` from the data")
-    for system in systems:
-        if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
-            what = f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model"
-            raise UsageError("U132", what, where=document.where(system.key), hint="protocol: ranking, or name a model")
-    if isinstance(protocol, Prequential):
-        return _stream_plan(reader, study, protocol, common)
-    _no_streams(reader, study, protocol)
-    refuse_tuning_of_others(reader, study.tune, protocol)
-    if isinstance(protocol, Sequence):
-        return _sequence_plan(reader, study, protocol, common)
-    if not isinstance(protocol, UserProtocol):
-        raise reader.error(("protocol",), f"studies do not support the protocol {protocol}", "ranking(...)")
-    _no_sequences(reader, study, protocol, ("sequences", "similarities", "primitive"))
-    check_reranker_grid(reader, study.tune, systems)
-    return Plan(
-        **common | _splits(reader, study, data, split.parse),
-        protocol=protocol,
-        designs=_designs(reader, study),
-        experiments=_experiments(reader, study),
-    )
+@dataclass(frozen=True, repr=False)
+class WholeStream(Cut):
+    """The split of a stream, which leaves it whole: every event is first used for testing, then for training.
+
+    ``protocol`` says by which of several protocols; it is empty if the stream has only one.
+    """
+
+    name: ClassVar[str] = "whole"
+
+    protocol: str = ""
 
 
-def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
-    own = {
-        name: tuple(reader.parse_list(("data", number, "split"), entry.split, parse))
-        for number, (name, entry) in enumerate(data.items())
-        if entry.split
-    }
-    return {"splits": tuple(reader.parse_list("split", study.split, parse)), "own_splits": own}
+@dataclass(frozen=True, eq=False)
+class StreamFold:
+    """A log and the protocol by which systems are tested on it event by event.
 
+    The first ``tuned_on`` events only serve to choose settings of models. ``items`` are features of items, for metrics
+    of lists. ``removed`` are the numbers of removed events by reason.
+    """
 
-def _no_sequences(reader: Reader, study: Study, protocol: BaseProtocol, keys: tuple[str, ...]) -> None:
-    """Raise U132 if an entry under ``data`` has one of ``keys``, which only studies of sequences have."""
-    for number, data in enumerate(study.data):
-        for key in keys:
-            if getattr(data, key):
-                what = f"{key} is for generated sequences, and {protocol} needs ranked lists or streams"
-                raise reader.error(("data", number), what, f"remove `{key}:`, or use `protocol: sequence(k=5)`")
+    log: Interactions
+    protocol: Prequential
+    dataset: str
+    tuned_on: int = 0
+    number: int = 0
+    removed: Mapping[str, int] = field(default_factory=dict)
+    items: Features | None = None
+    split: str = str(WholeStream())
 
+    @property
+    def train(self) -> Interactions:
+        """Return the whole log, because systems learn from every event."""
+        return self.log
 
-def _no_streams(reader: Reader, study: Study, protocol: BaseProtocol) -> None:
-    """Raise an error if a study of ranked lists or sequences has no split, or has a key that only streams have."""
-    if not study.split and not all(entry.split for entry in study.data):
-        where = reader.document.where(())
-        raise UsageError("U132", "the study lacks the key 'split'", where=where, hint="add `split:`")
-    for key in STREAM_KEYS:
-        if key in study.model_fields_set:
-            what = f"{key} is for streams, and {protocol} is not a protocol of streams"
-            raise reader.error((key,), what, f"remove `{key}:`, or use `protocol: prequential(at=10)`")
+    @property
+    def how(self) -> dict[str, Any]:
+        """Return how the fold was made: the name of the split, the protocol, and the number of events for tuning."""
+        return {"split": self.split, "protocol": str(self.protocol), "tuned_on": self.tuned_on}
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a digest of the events, their order (by time, then by row) and the item features."""
+        rows = np.arange(len(self.log))
+        features = "" if self.items is None else f"-{self.items.fingerprint}"
+        order = digest(Batch(self.log, rows, None, np.zeros(rows.size, np.bool_)))
+        return f"{self.log.fingerprint}-{order:x}{features}"
 
-def _no_lists(reader: Reader, study: Study, protocol: BaseProtocol, purpose: str) -> None:
-    """Raise U132 if a study of another kind has a key of ranked lists; ``purpose`` ends the error's sentence."""
-    for key in LIST_KEYS:
-        if key in study.model_fields_set:
-            what = f"`{key}` is for ranked lists, and {protocol} {purpose}"
-            raise reader.error((key,), what, f"remove `{key}:`")
+    @cached_property
+    def _in_order(self) -> Interactions:
+        return next(StreamSource(self.log, self.protocol).batches()).log
 
-
-def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: dict[str, Any]) -> StreamPlan:
-    _no_lists(reader, study, protocol, "is for streams")
-    if study.split:
-        what = f"{protocol} needs no split: every event is first test, then training"
-        hint = "remove `split:`; prequential(warmup=10000) does not score the first events"
-        raise reader.error(("split",), what, hint)
-    _no_sequences(reader, study, protocol, ("similarities", "primitive"))
-    each = {}
-    has_items = any(data.items for data in common["data"].values())
-    for number, (name, data) in enumerate(common["data"].items()):
-        if data.sequences:
-            what = f"{protocol} is for streams, which do not use sequences"
-            raise reader.error(("data", number), what, "remove `sequences:`")
-        if data.split:
-            what = f"{protocol} needs no split: every event is first test, then training"
-            raise reader.error(("data", number, "split"), what, "remove `split:`")
-        own: Key = ("data", number, "protocol") if data.protocol else ("protocol",)
-        each[name] = streams_of(reader, own, data.protocol or study.protocol)
-        for one in each[name]:
-            reader.parse(("metrics",), str(one), functools.partial(check_metrics, study, one, has_items))
-    several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}
-    curves = curves_of(reader, study, common["metrics"], each)
-    return StreamPlan(
-        **common | {"own_splits": several},
-        splits=(WholeStream(),),
-        protocol=protocol,
-        designs=(STREAM,),
-        experiments=(),
-        protocols=each,
-        over_time=curves[0],
-        curves=curves,
-        detectors=tuple(
-            reader.parse(("over_time", "detectors", number), text, drift.parse)
-            for number, text in enumerate(study.over_time.detectors)
-        ),
-        settings=grid_settings(reader, study.tune, common["systems"]),
-    )
-
-
-def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dict[str, Any]) -> SequencePlan:
-    _no_lists(reader, study, protocol, "is for sequences")
-    return SequencePlan(
-        **common | _splits(reader, study, common["data"], _sequence_split),
-        protocol=protocol,
-        designs=(SEQUENCES,),
-        experiments=(),
-        sequencers={
-            name: _sequencer(reader, number, data) for number, (name, data) in enumerate(common["data"].items())
-        },
-        primitives={
-            name: parse_model_text(reader, ("data", number, "primitive"), data.primitive, models.sequence.parse_any)
-            for number, (name, data) in enumerate(common["data"].items())
-            if data.primitive and not names_table(data.primitive)
-        },
-    )
-
-
-def _sequencer(reader: Reader, number: int, data: Data) -> Sequencer:
-    key: Key = ("data", number)
-    if not data.sequences:
-        hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
-        raise reader.error(key, "the rule that makes sequences of the log is missing", hint)
-    return reader.parse((*key, "sequences"), data.sequences, sequences.parse_rule)
-
-
-def _sequence_split(text: str) -> SequenceSplit:
-    found = sequences.parse(text)
-    if not isinstance(found, SequenceSplit):
-        hint = "move it to the data as `sequences:`, and write latest_sequences(test=0.2) here"
-        raise UsageError("U132", f"{found} makes sequences and does not split them", where=text, hint=hint)
-    return found
-
-
-def _datasets(reader: Reader, study: Study) -> dict[str, Data]:
-    found: dict[str, Data] = {}
-    for number, data in enumerate(study.data):
-        if sum(map(bool, (data.path, data.generate, data.table))) > 1 or not (
-            data.path or data.generate or data.table or data.name
-        ):
-            raise reader.error(
-                ("data", number),
-                "a data set needs exactly one of name (or table), path and generate",
-                "path: ratings.csv",
-            )
-        place = data.path or data.table
-        name = data.name or (Path(place).name.partition(".")[0] if place else "generated")
-        if name in found:
-            raise reader.error(
-                ("data", number), f"two data sets have the name '{name}'", "give one of them another `name:`"
-            )
-        found[name] = data
-    return found
-
-
-def _baseline(reader: Reader, study: Study, systems: tuple[System, ...]) -> None:
-    names = [system.name for system in systems]
-    baseline = study.compare.baseline
-    if baseline is not None and baseline not in names:
-        raise UsageError(
-            "U108",
-            f"the baseline '{baseline}' is not one of the models",
-            where=reader.document.where(reader.key("compare", "baseline")),
-            hint=suggest(baseline, names),
-        )
-
-
-def _designs(reader: Reader, study: Study) -> tuple[str | Design, ...]:
-    found = reader.parse_list("designs", study.designs, _design)
-    return tuple(dict.fromkeys(design for designs in found for design in designs))
-
-
-def _experiments(reader: Reader, study: Study) -> tuple[Experiment, ...]:
-    if not study.experiments:
-        return ()
-    from recassay.experiments import parse  # few studies have experiments
-
-    return tuple(dict.fromkeys(reader.parse_list("experiments", study.experiments, parse)))
-
-
-def _design(text: str) -> list[str | Design]:
-    return [LISTS] if text == LISTS else [*parse_designs(text)]
+    def first(self, events: int, protocol: Prequential) -> StreamFold:
+        """Return a fold of the first ``events`` events in order of time, with another protocol and without tuning."""
+        log = self._in_order.take(np.arange(min(events, len(self.log)))).compact()
+        return dataclasses.replace(self, log=log, protocol=protocol, tuned_on=0)

@@ -23,7 +23,7 @@ from recassay.data.read import read_run, read_with_shared_names
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
 from recassay.models.base.files import is_file_model
-from recassay.study.config.parameters import PLACE_NAMES
+from recassay.study.config.reading import PLACE_NAMES
 from recassay.study.store.folder import StudyCell
 
 PLACE = re.compile(r"\{(" + "|".join(PLACE_NAMES) + r")\}")

@@ -1,44 +1,30 @@
-"""Tuning on streams: every candidate model is run on the first part of a stream, and the best one is used."""
+"""Tuning: the settings of a system that are best on the first part of a stream, or on the validation part of a fold."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
 
-from recassay.data.io import write_json
-from recassay.data.io.manifest import manifest_of
-from recassay.errors import RecassayError
+from recassay.data.fold import Fold
+from recassay.models.rerank.base import Reranker
+from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import is_error
 from recassay.study.config.reading import Reader
 from recassay.study.config.schema import Tune
+from recassay.study.plan.plan import StreamFold
 from recassay.study.plan.systems import System
-from recassay.study.store.folder import digest_of, model_key
-from recassay.study.store.stream_fold import StreamFold
+from recassay.study.store.folder import StudyFolder, model_key
 
-FOUND = "cache/tuned"
 Value = int | float | bool | str
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A result of tuning: a model with its parameters (as text), and its mean of the metric that decides.
-
-    The mean is over the first part of a stream; it is None if the model failed, for the reason ``why``.
-    """
-
-    system: str
-    model: str
-    mean: float | None
-    why: str = ""
+Rows = list[dict[str, Any]]  # a row per setting that was tried
+TUNED = "tuned"  # the kind of stored values
 
 
 def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
@@ -53,19 +39,13 @@ def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]
             raise reader.error(("tune", "grid", name), f"there is no system '{name}'", f"one of {', '.join(named)}")
         model = named[name].model
         fields = {field.name for field in dataclasses.fields(model)} if dataclasses.is_dataclass(model) else set()
-        unknown = [parameter for parameter in grid if parameter not in fields]
-        if unknown:
-            what = f"{name} has no parameter '{unknown[0]}'"
-            hint = (
-                f"one of {', '.join(sorted(fields))}"
-                if fields
-                else "remove it from the grid: its parameters are unknown"
-            )
-            raise reader.error(("tune", "grid", name, unknown[0]), what, hint)
-        try:
+        for parameter in grid:
+            if parameter not in fields:
+                known = f"one of {', '.join(sorted(fields))}"
+                hint = known if fields else "remove it from the grid: its parameters are unknown"
+                raise reader.error(("tune", "grid", name, parameter), f"{name} has no parameter '{parameter}'", hint)
+        with reader.locating("tune", "grid", name):
             every = [model, *(dataclasses.replace(model, **point) for point in grid_points(grid))]
-        except RecassayError as error:
-            raise reader.document.locate(reader.key("tune", "grid", name), error) from None
         found[name] = tuple({str(candidate): candidate for candidate in every}.values())
     return found
 
@@ -80,77 +60,142 @@ def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
         yield dict(zip(grid, values, strict=True))
 
 
-def play_setting(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Setting:
-    """Run a model on ``fold``, the first part of a stream, and return its mean of ``metric``.
+def check_tuning_of_lists(
+    reader: Reader, tune: Tune | None, protocol: BaseProtocol, systems: tuple[System, ...]
+) -> None:
+    """Raise U132 for a grid that a study without streams cannot have.
 
-    The result is stored below ``folder``; a stored one is read instead. If the model fails or no event is scored, the
-    mean is None.
+    Only studies of ranked lists tune, and only re-rankers, by a metric that is given.
     """
+    if tune is None:
+        return
+    if not isinstance(protocol, UserProtocol):
+        hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
+        raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
+    grid_settings(reader, tune, systems)
+    for system in systems:
+        if system.name in tune.grid and not isinstance(system.model, Reranker):
+            what = f"{system.name} is no re-ranker, and in studies of ranked lists only re-rankers are tuned"
+            raise reader.error(("tune", "grid", system.name), what, "name systems such as MMR(of='mf')")
+    if tune.metric is None:
+        raise reader.error(("tune",), "the metric to optimise is missing", "metric: ild@10, or metric: sudden_death@10")
+    from recassay.api.weight import criterion  # few studies tune re-rankers
+
+    for name, text in (("metric", tune.metric), ("keep", tune.keep)):
+        if text is not None:
+            reader.parse(("tune", name), text, criterion)
+
+
+def tune_on_stream(
+    system: System,
+    models: tuple[Any, ...],
+    fold: StreamFold,
+    metric: str,
+    folder: StudyFolder,
+    report: Callable[[str, int, int], None],
+) -> tuple[System, Rows]:
+    """Return a system with the best of several ``models`` on ``fold``, the first part of a stream, and what was tried.
+
+    Stored results in ``folder`` are used. A model that fails, or for which no event is scored, has no mean; the first
+    model is chosen if all fail.
+    """
+    found = []
+    for number, model in enumerate(models):
+        report(f"{fold.dataset}: settings of {system.name}", number, len(models))
+        parts = model_key(str(model), system.source, model, fold.fingerprint), str(fold.protocol), metric
+        found.append(folder.remember(TUNED, parts, partial(_mean_on_stream, system, model, fold, metric)))
+    report(f"{fold.dataset}: settings of {system.name}", len(models), len(models))
+    sign = -1 if is_error(metric) else 1
+    values = [-math.inf if mean is None else sign * mean for mean, _ in found]
+    best = values.index(max(values))
+    rows = [
+        {
+            "system": system.name,
+            "setting": number,
+            metric: mean,
+            "model": str(model),
+            "taken": number == best,
+            "failed": why,
+        }
+        for number, (model, (mean, why)) in enumerate(zip(models, found, strict=True))
+    ]
+    return dataclasses.replace(system, model=models[best]), rows
+
+
+def _mean_on_stream(system: System, model: Any, fold: StreamFold, metric: str) -> tuple[float | None, str]:
+    """Return the mean of ``metric`` of a model on a stream, or None and why it has none."""
     from recassay.engine.streams.result import mean  # late, so that mistakes in a study file are told at once
     from recassay.engine.streams.run import play_stream
 
-    path = setting_path(system, model, fold, metric, folder)
-    if manifest_of(folder).is_intact(path):
-        return Setting(**json.loads(path.read_text(encoding="utf-8")))
     metrics = None if fold.protocol.predict == "ratings" else metric
+    items = fold.items if metrics else None
     try:
-        outcomes = play_stream(
-            model, fold.log, fold.protocol, name=system.name, metrics=metrics, items=fold.items if metrics else None
-        ).outcomes
-        value = mean(outcomes, metric)
-        why = "no event was scored" if math.isnan(value) else ""
-        found = Setting(system.name, str(model), None if why else value, why)
+        stream = play_stream(model, fold.log, fold.protocol, name=system.name, metrics=metrics, items=items)
+        value = mean(stream.outcomes, metric)
     except Exception as error:  # of any kind: other settings may work
-        found = Setting(system.name, str(model), None, str(error))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(dataclasses.asdict(found), path)
-    return found
+        return None, str(error)
+    return (None, "no event was scored") if math.isnan(value) else (value, "")
 
 
-def setting_path(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Path:
-    """Return the path below ``folder`` of the result of one model on the first part of a stream (``fold``)."""
-    key = digest_of(model_key(str(model), system.source, model, fold), str(fold.protocol), metric)
-    return folder / FOUND / f"{key}.json"
+def tune_reranker(
+    system: System, tune: Tune, fold: Fold, protocol: UserProtocol, folder: StudyFolder, threads: int | None
+) -> tuple[System, Rows]:
+    """Return a re-ranker with the parameters that are best on the validation part of a fold, and what was tried.
 
-
-def best_setting(settings: list[Setting], metric: str) -> int:
-    """Return the index of the setting with the best mean, the first one of equals; 0 if all failed.
-
-    >>> best_setting([Setting("a", "A", 0.1), Setting("a", "A(2)", None), Setting("a", "A(3)", 0.2)], "recall@10")
-    2
+    ``tune`` has the values to try and the metric that decides. Without a validation part a share of the training part
+    is held out. A stored result in ``folder`` is used.
     """
-    sign = -1 if is_error(metric) else 1
-    values = [-float("inf") if setting.mean is None else sign * setting.mean for setting in settings]
-    return values.index(max(values))
+    model, grid, metric = system.model, tune.grid[system.name], str(tune.metric)
 
+    def choose() -> tuple[dict[str, Value], Rows]:
+        from recassay.experiments.rerankers import choose_on_validation, held_out  # few studies tune re-rankers
 
-def tuning_exhibit(tried_by_system: Mapping[str, list[Setting]], metric: str, events: int) -> Exhibit:
-    """Return a chart of the means of all models that tuning tried, by system; the chosen ones are marked.
+        if fold.validation is None:
+            held = held_out(fold, tune.share)
+        else:
+            held = dataclasses.replace(fold, test=fold.validation, validation=None)
+        values = grid if "weight" in grid else {"weight": sorted({0.0, model.weight}), **grid}
+        found = choose_on_validation(
+            model, held, protocol, metric, keep=tune.keep, loss=tune.loss, grid=values, threads=threads
+        )
+        names = found.table.columns[: found.table.columns.index("moved")]
+        return {name: getattr(found.method, name) for name in names if name in values}, found.table.to_dicts()
 
-    ``metric`` is what decides, and ``events`` the number of events that the models were run on.
-    """
+    parts = model_key(system.text, system.source, model, fold.fingerprint), str(protocol), tune.model_dump()
+    chosen, tried = folder.remember(TUNED, parts, choose)
     rows = [
         {
-            "system": name,
+            "system": system.name,
+            "fold": fold.number,
             "setting": number,
-            metric: setting.mean,
-            "model": setting.model,
-            "taken": number == taken,
-            "failed": setting.why,
+            metric: row[metric],
+            "parameters": ", ".join(f"{parameter}={row[parameter]}" for parameter in chosen),
+            "within": row["within"],
+            "taken": row["chosen"],
         }
-        for name, settings in tried_by_system.items()
-        for taken in [best_setting(settings, metric)]
-        for number, setting in enumerate(settings)
+        for number, row in enumerate(tried)
     ]
-    chosen = "; ".join(f"{row['system']}: {row['model']}" for row in rows if row["taken"])
+    return dataclasses.replace(system, model=dataclasses.replace(model, **chosen)), rows
+
+
+def settings_exhibit(rows: Rows, metric: str, about: str, *, facet: str | None = None) -> Exhibit:
+    """Return a chart of the means of all settings that were tried, by system, with the chosen ones marked.
+
+    ``metric`` is what decides, and ``about`` says on which data.
+    """
+    taken = "; ".join(
+        f"{row['system']}, fold {row['fold']}: {row['parameters']}" if facet else f"{row['system']}: {row['model']}"
+        for row in rows
+        if row["taken"]
+    )
     return Exhibit(
         "settings",
         "Settings that were tried",
-        f"{metric} on the first {events:,} events, which only choose settings and are not scored: every system learns "
-        f"them before its first scored event. Setting 0 is the model of the study. Chosen: {chosen}.",
-        pl.DataFrame(rows),
+        f"{about}{'Taken' if facet else 'Chosen'}: {taken}.",
+        pl.DataFrame(rows, infer_schema_length=None),
         "setting",
         metric,
         "system",
+        facet=facet,
         kind="point",
     )

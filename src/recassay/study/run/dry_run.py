@@ -1,153 +1,217 @@
-"""The dry run of a study on a small part of its data, so that failures show in seconds and not after hours."""
+"""What fails in a study: tried on a small part of its data, so that failures show in seconds, and left out later on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.study.plan.plan import AnyPlan
 from recassay.study.plan.systems import System
-from recassay.study.run.failing import Errors, JudgesAnswers, failing_metrics, unscorable
 from recassay.study.store.folder import StudyCell
 
-UNTRUSTED = "U236"  # a pickle of another process
-FAILED = "U135"
-Answer = TypeVar("Answer")
-Failure = tuple[StudyCell, str, Exception]  # where, what and why
+FAILED, UNTRUSTED, TOO_FEW_CANDIDATES = "U135", "U236", "U120"
+USERS, ITEMS = 300, 500  # of a small fold; where many items tie, a design takes time quadratic in them
+
+Errors = dict[str, Exception]  # by system or metric
+Run = Any  # a StudyRun of any kind
 
 
-@dataclass(frozen=True)
-class Rehearsal(Generic[Answer]):
-    """What a dry run of a study calls on a small part of one fold.
-
-    ``size`` says how large the part is. ``answer(system)`` fits a system on the part and returns its lists, sequences
-    or outcomes of a stream, and ``judge`` scores these, by system, under all metrics of the study.
-    """
-
-    size: str
-    answer: Callable[[System], Answer]
-    judge: Callable[[dict[str, Answer]], Any]
-
-
-class Rehearses(JudgesAnswers, Protocol):
-    """A protocol for runners of a study, with what a dry run needs of them."""
-
-    @property
-    def report(self) -> Callable[[str, int, int], None]:
-        """Return the function that reports progress."""
-
-    def folds(self, name: str, log: Any, split: Any) -> Sequence[Any]:
-        """Return the folds that a split makes of the log of a data set."""
-
-    def rehearse(self, cell: StudyCell, split: Any, fold: Any) -> Rehearsal[Any]:
-        """Return the functions, not yet called, that try systems and metrics on a small part of a fold."""
-
-
-def dry_run(runner: Rehearses, logs: Mapping[str, Interactions], names: Collection[str]) -> list[Failure]:
+def dry_run(
+    run: Run, logs: Mapping[str, Interactions], names: Collection[str]
+) -> list[tuple[StudyCell, str, Exception]]:
     """Try systems and metrics on a small part of the data of a study; return what failed where, and why.
 
-    A metric that failed is dropped from ``runner``; the caller must leave out a system on the data where it failed.
+    A metric that failed is dropped from ``run``; the caller must leave out a system on the data where it failed.
     ``names`` are the systems and metrics that are new or changed, or failed in an earlier dry run. Only the systems
     among them are tried: the first system of the study if there is none, and all if a metric is among them. Raise the
     first error if no system works anywhere.
     """
-    plan, failed, works = runner.plan, list[Failure](), False
+    plan, failed, works = run.plan, list[tuple[StudyCell, str, Exception]](), False
     systems = tuple(system for system in plan.systems if system.name in names) or plan.systems[:1]
     if set(names) - {system.name for system in plan.systems}:
         systems = plan.systems
     places = [(name, log, split) for name, log in logs.items() for split in plan.splits_of(name)]
     for done, (name, log, split) in enumerate(places):
-        runner.report("dry run on a small part", done, len(places))
-        fold = runner.folds(name, log, split)[0]
+        run.report("dry run on a small part", done, len(places))
+        fold = run.folds(name, log, split)[0]
         cell = StudyCell(name, str(split), fold.number, plan.study.seeds[0])
-        bad_systems, bad_metrics = failures_on(runner, systems, cell, split, fold)
+        bad_systems, bad_metrics = _failures(run, systems, cell, split, run.small(cell, fold))
         failed += [(cell, *one) for one in (bad_systems | bad_metrics).items()]
-        runner.drop_metrics(bad_metrics)
+        run.drop_metrics(bad_metrics)
         works = works or len(bad_systems) < len(plan.systems)
-        runner.report("dry run on a small part", done + 1, len(places))
+        run.report("dry run on a small part", done + 1, len(places))
     for _, name, error in failed:
         if not works:
             raise error
-        runner.report(f"{name} failed in the dry run and is left out", 0, 1)
+        run.report(f"{name} failed in the dry run and is left out", 0, 1)
     return failed
 
 
-def failures_on(
-    runner: Rehearses, systems: Sequence[System], cell: StudyCell, split: Any, fold: Any
-) -> tuple[Errors, Errors]:
+def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, part: Any) -> tuple[Errors, Errors]:
     """Return ({system: error}, {metric: error}) of what fails on a small part of a fold.
 
-    A metric failed if no system can be scored by it, although another metric works. Raise an error about the request or
-    the data of a metric, such as missing item features: it is a mistake in the study file.
+    Raise an error about the request or the data of a metric, such as missing item features: it is a mistake in the
+    study file.
     """
+    judge = run.plan.study.judge.model_copy(update={"short": "all"})  # the part has few candidates
+    run = replace(run, plan=replace(run.plan, study=run.plan.study.model_copy(update={"judge": judge})))
+    size = f"{len(part.train):,} {'sequences' if hasattr(part.train, 'histories') else 'events'}"
+    answering: Errors = {}
 
-    def failures(headings: Sequence[str]) -> Errors:
-        few = runner if len(headings) == len(runner.plan.metrics) else runner.with_metrics(headings)
-        return _failing_systems(few.rehearse(cell, split, fold), few.plan, systems)
+    def errors_of(run: Run) -> Errors:
+        answers = dict[str, Any]()
+        answering.clear()
+        for system in systems:
+            try:
+                answers[system.name] = run.try_answer(cell, system, part)
+            except Exception as error:
+                if getattr(error, "code", None) == UNTRUSTED:
+                    raise
+                answering[system.name] = error
+        failed = answering | _unscorable_together(run, cell, split, part, answers)
+        return {system.name: failed[system.name] for system in systems if system.name in failed}
 
-    def attempt(heading: str) -> None:
-        errors = failures([heading])
-        if len(errors) == len(systems):
-            raise _cause(next(iter(errors.values())))
-
-    plan = runner.plan
-    failed = failures(list(plan.metrics))
-    bad = failing_metrics(plan.metrics, attempt) if len(failed) == len(systems) else {}
-    if not bad:
-        return failed, {}
-    about: Errors = {}
+    failed, bad = _systems_or_metrics(run, errors_of, len(systems))
     for heading, error in bad.items():
         if isinstance(error, InputError | UsageError):
-            raise plan.locate_metric(heading, error) from error
-        about[heading] = plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
-        about[heading].__cause__ = error
-    return failures([heading for heading in plan.metrics if heading not in bad]), about
-
-
-def _failing_systems(rehearsal: Rehearsal[Any], plan: AnyPlan, systems: Sequence[System]) -> Errors:
-    """Return the errors of the systems that fail on a small part of a fold.
-
-    Each error names the line of its system in the study file.
-    """
-    answers: dict[str, Any] = {}
-    failed: Errors = {}
+            raise run.plan.locate_metric(heading, error) from error
+        bad[heading] = run.plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
+        bad[heading].__cause__ = error
+    if bad:
+        failed = errors_of(run.with_metrics([heading for heading in run.plan.metrics if heading not in bad]))
     for system in systems:
-        try:
-            answers[system.name] = rehearsal.answer(system)
-        except Exception as error:
-            if isinstance(error, RecassayError) and error.code == UNTRUSTED:
-                raise
-            known = error if isinstance(error, RecassayError) else _as_failure(system.name, rehearsal.size, error)
-            failed[system.name] = plan.document.locate(system.key, known)
-            failed[system.name].__cause__ = error
-    try:
-        if answers:
-            rehearsal.judge(answers)
-    except Exception:
-        errors = unscorable(rehearsal.judge, answers)
-        if not errors:
-            raise
-        for system in systems:
-            if (found := errors.get(system.name)) is not None:
-                is_known = isinstance(found, RecassayError)
-                failed[system.name] = found if is_known else _as_failure(system.name, rehearsal.size, found)
-        if rest := {name: answer for name, answer in answers.items() if name not in errors}:
-            rehearsal.judge(rest)
-    return {system.name: failed[system.name] for system in systems if system.name in failed}
+        if system.name in failed:
+            error = failed[system.name]
+            known = error if isinstance(error, RecassayError) else _as_failure(system.name, size, error)
+            failed[system.name] = run.plan.document.locate(system.key, known) if system.name in answering else known
+            failed[system.name].__cause__ = error if failed[system.name] is not error else error.__cause__
+    return failed, bad
 
 
 def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
     """Return the error of a system or metric as U135; ``size`` says how much data it failed on."""
     what = f"{name} failed on {size}: {type(error).__name__}: {error}"
-    found = UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
-    found.__cause__ = error
-    return found
+    return UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
 
 
-def _cause(error: Exception) -> Exception:
-    """Return the error that a system or metric raised itself, without the U135 around it."""
-    wrapped = isinstance(error, RecassayError) and error.code == FAILED
-    return error.__cause__ if wrapped and isinstance(error.__cause__, Exception) else error
+def leave_out(run: Run, cell: StudyCell, split: Any, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:
+    """Record and leave out the metrics that fail for all systems, or else the systems that cannot be scored.
+
+    These systems are removed from ``answers``, results by system. Return whether anything was left out. ``one_of`` is
+    the number of systems that ``answers`` will have in the end: while it has fewer, metrics that fail are kept, since
+    the system may be to blame.
+    """
+    errors, metrics = _systems_or_metrics(run, lambda run: _unscorable(run, cell, split, fold, answers), len(answers))
+    if metrics and len(answers) < one_of:
+        return False
+    run.drop_metrics(metrics)
+    for name, error in (metrics or errors).items():
+        run.record.note_failure(cell, name, error)
+        answers.pop(name, None)
+    return bool(metrics or errors)
+
+
+def _systems_or_metrics(run: Run, errors_of: Callable[[Run], Errors], systems: int) -> tuple[Errors, Errors]:
+    """Return the errors of systems and of metrics: where all systems fail, metrics may be to blame instead.
+
+    ``errors_of`` returns the errors of the systems in a run, which has some of the metrics.
+    """
+    errors = errors_of(run)
+    if len(errors) < systems or not errors:
+        return errors, {}
+
+    def attempt(heading: str) -> None:
+        alone = errors_of(run.with_metrics([heading]))
+        if len(alone) == systems:
+            raise next(iter(alone.values()))
+
+    metrics = failing_metrics(run.plan.metrics, attempt)
+    return ({}, metrics) if metrics else (errors, {})
+
+
+def failing_metrics(headings: Iterable[str], attempt: Callable[[str], None]) -> Errors:
+    """Return ``{heading: error}`` of the metrics that fail although another one works; empty if all fail.
+
+    ``attempt`` computes one metric, or raises its error.
+
+    >>> def attempt(heading):
+    ...     if heading == "mine":
+    ...         raise ZeroDivisionError
+    >>> failing_metrics(["mine", "mrr"], attempt)
+    {'mine': ZeroDivisionError()}
+    >>> failing_metrics(["mine"], attempt)
+    {}
+    """
+    headings, failed = tuple(headings), Errors()
+    for heading in headings:
+        try:
+            attempt(heading)
+        except Exception as error:
+            failed[heading] = error
+    return failed if len(failed) < len(headings) else {}
+
+
+def _unscorable_together(run: Run, cell: StudyCell, split: Any, fold: Any, answers: dict[str, Any]) -> Errors:
+    """Return the errors of the systems that cannot be scored; raise an error that only all others together have."""
+    errors: Errors = {}
+    while rest := {name: answer for name, answer in answers.items() if name not in errors}:
+        try:
+            run.judge(cell, split, fold, rest, dry_run=True)
+        except Exception:
+            if errors or not (errors := _unscorable(run, cell, split, fold, answers)):
+                raise
+        else:
+            break
+    return errors
+
+
+def _unscorable(run: Run, cell: StudyCell, split: Any, fold: Any, answers: Mapping[str, Any]) -> Errors:
+    """Return the errors of the systems whose lists, sequences or outcomes (``answers``) cannot be scored alone.
+
+    Raise an error about too few candidates, which no system can change.
+    """
+    failed: Errors = {}
+    for name, answer in answers.items():
+        try:
+            run.judge(cell, split, fold, {name: answer}, dry_run=True)
+        except Exception as error:
+            if getattr(error, "code", None) == TOO_FEW_CANDIDATES:
+                raise
+            failed[name] = error
+    return failed
+
+
+def small_fold(fold: Fold, users: int = USERS, items: int = ITEMS) -> Fold:
+    """Return the fold reduced to its first test users and their most frequent items, with new codes.
+
+    Users with training events come first, and users without any among these items are left out. If no test user has
+    any, other users' training events are kept. A fold with fewer users and items stays the same.
+    """
+    test_users, train_users = np.unique(fold.test.users), np.unique(fold.train.users)
+    if test_users.size <= users and fold.train.n_items <= items:
+        return fold
+    known = np.isin(test_users, train_users)
+    first = test_users[np.argsort(~known, kind="stable")[:users]]
+    every = np.arange(fold.train.n_users)
+    chosen = np.isin(every, first if known.any() else [*first, *train_users[:users]])
+    parts = [part for part in (fold.train, fold.validation, fold.test) if part is not None]
+    counts = sum(np.bincount(part.items[chosen[part.users]], minlength=part.n_items) for part in parts)
+    frequent = np.isin(np.arange(fold.train.n_items), np.argsort(-counts, kind="stable")[:items])
+    trained = np.isin(every, fold.train.users[chosen[fold.train.users] & frequent[fold.train.items]])
+    if (trained & chosen)[fold.test.users[frequent[fold.test.items]]].any():
+        chosen &= trained
+    else:  # the users have no item in common, and all their items are few
+        frequent[:] = True
+    rows = [chosen[part.users] & frequent[part.items] for part in parts]
+    whole = functools.reduce(Interactions.concat, [part.take(mask) for part, mask in zip(parts, rows, strict=True)])
+    whole, ends = whole.compact(), np.cumsum([0, *(mask.sum() for mask in rows)]).tolist()
+    train, *validation, test = (whole.take(np.arange(*span)) for span in itertools.pairwise(ends))
+    profile = None if fold.profile is None else fold.profile[rows[0]]
+    return replace(fold, train=train, test=test, validation=validation[0] if validation else None, profile=profile)

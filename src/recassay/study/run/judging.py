@@ -1,4 +1,4 @@
-"""Scoring of the runs of one fold under every design, and comparison of systems."""
+"""Scoring of the ranked lists of one fold under every design, and comparison of systems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from recassay.data.read import read_training
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.designs import Design
-from recassay.designs.sets import Short
 from recassay.engine.finish import assemble
 from recassay.engine.lists.groups import ItemGroups
 from recassay.engine.lists.job import Job
@@ -26,20 +25,19 @@ from recassay.engine.options import ConventionOptions, DesignOptions, Execution,
 from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.credit import NoFormula
-from recassay.metrics.registry import parse_metrics
-from recassay.results.design_scores import DesignScore
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
-from recassay.study.plan.plan import LISTS, AnyPlan, Plan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, StreamFold
 from recassay.study.run.study_scores import StudyScores
-from recassay.study.store.stream_fold import StreamFold
 
 UNIFORM = "uniform_items"
-Inputs = tuple[object, ...]  # what a result depends on
-Remember = Callable[[str, Inputs, Callable[[], Any]], Any]  # system, inputs, computation
+Remember = Callable[
+    [str, tuple[object, ...], Callable[[], Any]], Any
+]  # system, what the result depends on, computation
+NO_INTERVALS = Uncertainty(None)
 
 
 def compute_again(_system: str, _parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
@@ -54,44 +52,58 @@ def judge_fold(
     runs: Mapping[str, Run],
     *,
     dry_run: bool = False,
-    short: Short | None = None,
     threads: int | None = None,
     remember: Remember = compute_again,
 ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
     """Return (scores of all systems on one fold by design, findings about all designs together).
 
-    ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``short`` says what to do
-    with users who have fewer candidates than a design samples; None: what the study says. ``remember(system, parts,
+    ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``remember(system, parts,
     compute)`` returns the result of one system: a stored one that depends on the same ``parts``, or ``compute()``.
     """
-    findings: tuple[Finding, ...] = ()
+    findings, how = tuple[Finding, ...](), plan.study.judge
+    uncertainty = NO_INTERVALS if dry_run else how.uncertainty
     designs = designs_for(plan, split)
+    closed = tuple(design for design in designs if isinstance(design, Design))
     found: dict[str, StudyScores] = {}
     if LISTS in designs and metrics_of(plan, fold):
-        found[LISTS] = StudyScores(_score_lists(plan, fold, runs, dry_run, threads, remember))
-    closed = [design for design in designs if isinstance(design, Design)]
+        found[LISTS] = StudyScores(_score_lists(plan, fold, runs, uncertainty, threads, remember))
     if closed:
-        how = plan.study.judge
-        metrics = parse_metrics(metrics_by_design(plan))
-        options = DesignOptions(how.users, short or how.short, variance=not dry_run)
-        texts = _texts(metrics)
-        parts = ("design", texts, dataclasses.astuple(options))
-        recall = remember if texts is not None else compute_again
+        metrics = metrics_by_design(plan)
+        options = DesignOptions(how.users, how.short, variance=not dry_run)
+        parts = ("design", _texts(metrics), dataclasses.astuple(options))
+        recall = compute_again if parts[1] is None else remember
         request = JudgeRequest(
-            tuple(closed),
+            closed,
             metrics,
             options,
-            _uncertainty(plan, dry_run),
+            uncertainty,
             Execution(threads=threads),
             lambda name, design, compute: recall(name, (*parts, str(design)), compute),
         )
-        design_scores = judge_in_memory(runs, request)
-        findings = design_scores.findings
-        by_design: dict[str, dict[tuple[str, str], DesignScore]] = {str(design): {} for design in closed}
-        for row in design_scores.rows:
-            by_design[row.design][row.system, row.metric] = row
-        found |= {design: StudyScores(design_scores.scores(design), rows) for design, rows in by_design.items()}
+        scores = judge_in_memory(runs, request)
+        findings = scores.findings
+        for design in map(str, closed):
+            rows = {(row.system, row.metric): row for row in scores.rows if row.design == design}
+            found[design] = StudyScores(scores.scores(design), rows)
     return {str(design): found[str(design)] for design in designs if str(design) in found}, findings
+
+
+def _score_lists(
+    plan: Plan, fold: Fold, runs: Mapping[str, Run], uncertainty: Uncertainty, threads: int | None, remember: Remember
+) -> Scores:
+    job, truth = _job(plan, fold, threads)
+    parts = (
+        "lists",
+        _texts(job.metrics),
+        fold.fingerprint,
+        str(plan.protocol),
+        None if fold.items is None else fold.items.fingerprint,
+    )
+    recall = compute_again if parts[1] is None else remember
+    judged = {name: recall(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
+    scores = assemble(job, judged, truth.queries, uncertainty, None)
+    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
+    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
 
 
 def judge_item_groups(
@@ -118,7 +130,7 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
         metrics_of(plan, fold),
         reading=ReadOptions(),
         conventions=ConventionOptions(users=plan.study.users),
-        uncertainty=Uncertainty(None),
+        uncertainty=NO_INTERVALS,
         execution=Execution(threads=threads),
     )
     job = request.job.with_train(read_training(fold.train))
@@ -148,14 +160,14 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
     return {heading: str(metric) for heading, metric in metrics.items()}
 
 
-def metrics_by_design(plan: Plan) -> list[str]:
-    """Return the headings of the metrics that can be computed from ranks among chosen candidates (a design).
+def metrics_by_design(plan: Plan) -> dict[str, Metric]:
+    """Return the metrics that can be computed from ranks among chosen candidates (a design), by heading.
 
-    If there is no such metric, or the study has no ranked lists, all headings are returned, so that a metric that
-    cannot be computed raises an error.
+    If there is no such metric, or the study has no ranked lists, all are returned, so that a metric that cannot be
+    computed raises an error.
     """
-    by_ranks = [name for name, metric in plan.metrics.items() if not isinstance(metric.rank_formula(), NoFormula)]
-    return by_ranks if by_ranks and LISTS in plan.designs else list(plan.metrics)
+    by_ranks = {name: one for name, one in plan.metrics.items() if not isinstance(one.rank_formula(), NoFormula)}
+    return by_ranks if by_ranks and LISTS in plan.designs else dict(plan.metrics)
 
 
 def designs_for(plan: Plan, split: Split) -> tuple[str | Design, ...]:
@@ -175,26 +187,6 @@ def _fits(design: str | Design, split: Split) -> bool:
     if isinstance(design, str):
         return True
     return design.base != "AI" if split.name == UNIFORM else not design.uniform_items
-
-
-def _score_lists(
-    plan: Plan, fold: Fold, runs: Mapping[str, Run], dry_run: bool, threads: int | None, remember: Remember
-) -> Scores:
-    job, truth = _job(plan, fold, threads)
-    items = None if fold.items is None else fold.items.fingerprint
-    texts = _texts(job.metrics)
-    remember = remember if texts is not None else compute_again
-    parts = ("lists", texts, fold.fingerprint, str(plan.protocol), items)
-    judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
-    scores = assemble(job, judged, truth.queries, _uncertainty(plan, dry_run), None)
-    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
-    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
-
-
-def _uncertainty(plan: Plan, dry_run: bool) -> Uncertainty:
-    """Return the settings of intervals that the study states; a dry run computes no intervals."""
-    how = plan.study.judge
-    return Uncertainty(None if dry_run else how.method, how.level, how.resamples, how.seed)
 
 
 def compare_systems(plan: AnyPlan, scores: Scores, *, threads: int | None = None) -> Comparison | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,9 +19,13 @@ from recassay.checks.base import TARGET_SET_COLUMN, diagnose
 from recassay.comparison.compare import Comparison
 from recassay.comparison.verdict import Lead, leads_at, verdict_of
 from recassay.data.fold import Fold
-from recassay.data.io import write_json, write_text
+from recassay.data.interactions import Interactions
+from recassay.data.io import atomic, write_json, write_text
 from recassay.data.io.file_names import file_name
-from recassay.data.sequences import SequenceFold
+from recassay.data.io.manifest import manifest_of
+from recassay.data.io.parquet import exact, scan_parquet
+from recassay.data.io.write import writing
+from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
 from recassay.report.folder.groups import write_groups
@@ -29,57 +35,105 @@ from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores
 from recassay.results.settings import POPULATION
-from recassay.study.plan.plan import AnyPlan
+from recassay.stats.memo import Memo
+from recassay.study.plan.plan import AnyPlan, StreamFold
 from recassay.study.run.study_scores import StudyScores, pool_folds
-from recassay.study.store.folder import FAILURES, FOLDS, StudyCell, StudyFolder
-from recassay.study.store.notes import about_fold, merged_findings
-from recassay.study.store.page import write_report
-from recassay.study.store.results import Results, Row
-from recassay.study.store.scored import ScoreStore
-from recassay.study.store.stream_fold import StreamFold
-from recassay.study.store.times import NAME as TIMES
-from recassay.study.store.values import Values
+from recassay.study.store.folder import FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
+from recassay.study.store.results import TIMES, Results, Row, write_report
 
 ALL = "all"  # the fold name of results over all folds
+ROWS_PER_GROUP = 1 << 18  # fixed, so that the bytes do not depend on the number of threads
+
+
+@dataclass
+class Values:
+    """The table of the metric values of all users, to which tables are appended on disk and which becomes one file.
+
+    It may be larger than memory. ``folder`` holds the appended ``parts`` until the file is written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     values = Values(Path(folder) / "parts")
+    ...     values.add(pl.DataFrame({"user": [1], "unit": [1], "mrr": [0.5]}))
+    ...     values.add(pl.DataFrame({"user": ["ann"], "unit": ["ann"], "mrr": [1.0]}))
+    ...     values.write(Path(folder) / "scores.parquet")
+    ...     pl.read_parquet(Path(folder) / "scores.parquet").rows()
+    [('1', '1', 0.5), ('ann', 'ann', 1.0)]
+    """
+
+    folder: Path
+    parts: list[Path] = field(default_factory=list)
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Append a table with the metric values of some users or other units."""
+        if not self.parts:
+            shutil.rmtree(self.folder, ignore_errors=True)  # files of a killed run
+            self.folder.mkdir(parents=True)
+        self.parts.append(self.folder / f"{len(self.parts)}.parquet")
+        with writing(self.parts[-1]):
+            table.write_parquet(exact(self.parts[-1]))
+
+    def write(self, path: Path) -> None:
+        """Write all appended tables as one Parquet file, or remove the file if there are none.
+
+        User ids and times become text if the tables have different types of them.
+        """
+        if not self.parts:
+            manifest_of(path.parent).remove(path)
+            return
+        tables = [scan_parquet(part) for part in self.parts]
+        for column in ("user", "unit", "time"):
+            kinds = [table.collect_schema().get(column) for table in tables]
+            if len({*kinds} - {None}) > 1:
+                as_text = pl.col(column).cast(pl.String)
+                tables = [one.with_columns(as_text) if kind else one for one, kind in zip(tables, kinds, strict=True)]
+        with atomic(path) as temporary:
+            pl.concat(tables, how="diagonal").sink_parquet(
+                exact(temporary), row_group_size=ROWS_PER_GROUP, maintain_order=True
+            )
+        shutil.rmtree(self.folder)
 
 
 @dataclass
 class Record:
     """What a running study has found so far: rows, comparisons, findings, failures, tables to draw and times.
 
-    ``out`` is the folder of the results.
+    ``out`` is the folder of the results. ``computed`` and ``taken`` count by system the answers that were computed, and
+    those that were taken from the folder; ``changed`` has the reason why the answers of a system must be computed.
     """
 
     plan: AnyPlan
     out: Path
     trust: bool = False  # whether pickles of another process may be read
+    command: str = ""  # that makes these results
     rows: list[Row] = field(default_factory=list)
     comparisons: list[Row] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
-    exhibits: dict[tuple[str, str, str], int] = field(default_factory=dict)  # numbers written so far
     times: list[Row] = field(default_factory=list)
     calls: list[Row] = field(default_factory=list)  # times of queries and updates on streams
-    command: str = ""  # that makes these results
     leads: list[Lead] = field(default_factory=list)
     groups: list[tuple[Row, GroupScores]] = field(default_factory=list)  # with the place of each
-    population: dict[str, int] = field(default_factory=dict)  # of all folds, if only known users are scored
-    protocols: dict[tuple[str, str], str] = field(default_factory=dict)  # of streams, by data set and split
+    exhibits: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # data set, split, name
+    population: Counter[str] = field(default_factory=Counter)  # of all folds, if only known users are scored
+    changed: Mapping[str, str] = field(default_factory=dict)
+    computed: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
 
     @cached_property
     def store(self) -> StudyFolder:
         """Return the folder of stored results of the study."""
-        return StudyFolder(self.out, names=tuple(self.plan.data), trust=self.trust)
-
-    @cached_property
-    def scored(self) -> ScoreStore:
-        """Return the stored values of single systems, which another run of the study reads and need not compute."""
-        return ScoreStore(self.out, self.store.manifest)
+        return StudyFolder(self.out, tuple(self.plan.data), self.trust)
 
     @cached_property
     def values(self) -> Values:
         """Return the table of the metric values of all users, which is built on disk."""
         return Values(self.out / "cache" / "values")
+
+    def identity(self, cell: StudyCell) -> Row:
+        """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
+        protocol = str(self.plan.protocol_of(cell.dataset, cell.split))
+        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
         """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
@@ -88,10 +142,10 @@ class Record:
         other parameters, the second is named ``NAME-2``.
         """
         key = cell.dataset, cell.split, exhibit.name
-        self.exhibits[key] = again = self.exhibits.get(key, 0) + 1
-        if again > 1:
-            exhibit = replace(exhibit, name=f"{exhibit.name}-{again}")
-        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=sum(self.exhibits.values()) - 1)
+        self.exhibits[key] += 1
+        if self.exhibits[key] > 1:
+            exhibit = replace(exhibit, name=f"{exhibit.name}-{self.exhibits[key]}")
+        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits.total() - 1)
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception, *, in_dry_run: bool = False) -> None:
         """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).
@@ -109,11 +163,9 @@ class Record:
             **({"dry_run": True} if in_dry_run else {}),
         }
         home = self.store.of_cell(cell)
-        description, scored = (
-            self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")
-        )
+        text, scored = (self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet"))
         self.failures.append(about)
-        write_json(about, description)
+        write_json(about, text)
         self.store.manifest.remove(scored)
         if isinstance(error, StreamError):  # keep what was scored before the failure
             error.stream.copies[-1].write(scored)
@@ -127,56 +179,51 @@ class Record:
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
-    def note_fold(
-        self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, findings: Iterable[Finding] = ()
-    ) -> None:
-        """Write the description of a fold of data set ``name`` into the folder, and record the findings about it."""
-        write_json(
-            about_fold(fold),
-            self.store.place(FOLDS, self.store.of_split(name, str(split)), f"fold-{fold.number}.json"),
-        )
-        self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
-        for part, users in fold.how.get(POPULATION, {}).items():
-            self.population[part] = self.population.get(part, 0) + users
+    def note_fold(self, cell: StudyCell, fold: Fold | SequenceFold | StreamFold) -> None:
+        """Write the description of a fold into the folder, and count its users if only known ones are scored."""
+        home = self.store.of_split(cell.dataset, cell.split)
+        write_json(about_fold(fold), self.store.place(FOLDS, home, f"fold-{cell.fold}.json"))
+        self.population.update(fold.how.get(POPULATION, {}))
 
-    def note(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
+    def note_scores(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Record the scores of one fold under one design: a row per system and metric, user values and findings."""
         identity, scores = self.identity(cell) | {"design": design}, scored.scores
-        self._rows(identity, cell.fold, scored)
+        self._note_rows(identity, cell.fold, scored)
         if scores.unit_metrics:
             table = scored.frame(**identity)
             self.values.add(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
         self.note_findings(scores.findings, cell, design)
 
-    def _rows(self, identity: Row, fold: int | str, scored: StudyScores) -> None:
+    def _note_rows(self, identity: Row, fold: int | str, scored: StudyScores) -> None:
         self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in scored.rows()]
 
-    def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None) -> None:
+    def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None = None) -> None:
         """Record findings with the data set, split, fold and seed of the cell, and the design (None: not about one)."""
         about = {"dataset": cell.dataset, "split": cell.split, "design": design}
         self.findings += [{**found.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for found in findings]
 
     def pool_folds(
-        self, cell: StudyCell, design: str, parts: list[StudyScores], folds: int, threads: int | None
+        self, cell: StudyCell, design: str, parts: list[StudyScores], threads: int | None
     ) -> StudyScores | None:
         """Record and return the results over all folds, of the systems and metrics that have results in each fold.
 
-        ``parts`` are the results of the folds that have any, and ``folds`` is the number of all folds. Return None, and
-        record nothing, if a fold lacks results or if no system has results in each fold.
+        Return None, and record nothing, if no system has results in each of the folds, whose results are ``parts``.
         """
-        whole = [system for system in parts[0].scores.systems if all(system in part.scores.systems for part in parts)]
-        metrics = [one for one in parts[0].scores.metrics if all(one in part.scores.metrics for part in parts)]
-        if len(parts) < folds or not whole:
+        systems, metrics = (
+            [one for one in getattr(parts[0].scores, what) if all(one in getattr(part.scores, what) for part in parts)]
+            for what in ("systems", "metrics")
+        )
+        if not systems:
             return None
-        chosen = [part.of(whole, metrics) for part in parts]
-        scored = pool_folds(chosen, self.plan.study.judge, metrics=self.plan.metrics, threads=threads)
-        self._rows(self.identity(cell) | {"design": design}, ALL, scored)
+        folds = [part.of(systems, metrics) for part in parts]
+        how = self.plan.study.judge.uncertainty
+        scored = pool_folds(folds, how, metrics=self.plan.metrics, threads=threads)
+        self._note_rows(self.identity(cell) | {"design": design}, ALL, scored)
         return scored
 
     def note_comparisons(self, cell: StudyCell, design: str, rows: Iterable[Row]) -> None:
         """Record the comparisons of systems over all folds, with data set, split, seed and design."""
-        identity = self.identity(cell) | {"design": design}
-        self.comparisons += [{**identity, **row} for row in rows]
+        self.comparisons += [{**self.identity(cell), "design": design, **row} for row in rows]
 
     def note_groups(self, cell: StudyCell, design: str, groups: GroupScores) -> None:
         """Record means by group of users or of items, with data set, split, seed and design."""
@@ -187,8 +234,7 @@ class Record:
 
         ``comparison`` has the tests; None if nothing was tested.
         """
-        place = Place(**self.identity(cell), design=design)
-        self.leads += leads_at(place, scores, comparison)
+        self.leads += leads_at(Place(**self.identity(cell), design=design), scores, comparison)
 
     def _note_lengths(self) -> None:
         """Record a finding where a metric without a cut-off was computed on lists of different lengths."""
@@ -197,36 +243,94 @@ class Record:
             places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
         for (dataset, split, seed), rows in places.items():
             if any(TARGET_SET_COLUMN in row for row in rows):
-                self.note_findings(diagnose("list lengths", rows=rows), StudyCell(dataset, split, 0, seed), None)
+                self.note_findings(diagnose("list lengths", rows=rows), StudyCell(dataset, split, 0, seed))
 
     def write(self) -> Results:
         """Write the summary files and the report page, remove outdated files, and return the results."""
         self._note_lengths()
-        found = tuple(merged_findings(self.findings))
-        failures, times, calls = tuple(self.failures), tuple(self.times), tuple(self.calls)
-        damaged = tuple(sorted(map(self.store.manifest.name_of, self.store.damaged)))
-        verdict = verdict_of(self.leads, level=self.plan.study.judge.level)
         results = Results(
-            self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls, verdict, damaged,
+            self.out,
+            tuple(self.rows),
+            tuple(self.comparisons),
+            tuple(merged_findings(self.findings)),
+            tuple(self.failures),
+            tuple(self.times),
+            tuple(self.calls),
+            verdict_of(self.leads, level=self.plan.study.judge.level),
+            tuple(sorted(map(self.store.manifest.name_of, self.store.damaged))),
             tuple({**place, **groups.to_dict()} for place, groups in self.groups),
-            {POPULATION: self.population} if self.population else {},
-        )  # fmt: skip
+            {POPULATION: dict(self.population)} if self.population else {},
+        )
         self.values.write(self.out / "scores.parquet")
         places = {axis: [place[axis] for place, _ in self.groups] for axis in AXES}
         write_groups([groups for _, groups in self.groups], self.out, **places)
         write_json(results.document(), self.out / "summary.json")
-        write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found), self.out / "findings.jsonl")
-        calls_noted = {"calls": self.calls} if self.calls else {}
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in results.findings]
+        write_text("".join(lines), self.out / "findings.jsonl")
+        calls = {"calls": self.calls} if self.calls else {}
         command = {"command": self.command} if self.command else {}
-        write_json({"recassay": __version__, **command, "rows": self.times, **calls_noted}, self.out / TIMES)
+        write_json({"recassay": __version__, **command, "rows": self.times, **calls}, self.out / TIMES)
         self.store.remove_outdated()
-        self.scored.remove_unused()
         self.store.manifest.write()  # before the page, which needs every listed file
         write_report(self.out)
         self.store.manifest.write()
         return results
 
-    def identity(self, cell: StudyCell) -> Row:
-        """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
-        protocol = self.protocols.get((cell.dataset, cell.split), str(self.plan.protocol))
-        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}
+    def work(self, memo: Memo) -> tuple[str, ...]:
+        """Return sentences on what was computed, one for each system, and on what was taken from the folder.
+
+        ``memo`` counts intervals and tests.
+        """
+        lines = [
+            f"{name} was fitted and answered on {_counted(folds, 'fold')}: "
+            f"{self.changed.get(name, 'the folder had no such answers')}"
+            for name, folds in self.computed.items()
+        ]
+        if self.taken:
+            systems = _counted(len(self.taken), "other system" if self.computed else "system")
+            answers = self.taken.total()
+            were = "was" if answers == 1 else "were"
+            lines.append(f"{_counted(answers, 'answer')} of {systems} {were} taken from the folder")
+        for what, computed, taken in (
+            ("intervals and tests", memo.computed, memo.taken),
+            ("scorings of a system on a fold", self.store.computed[SCORED], self.store.taken[SCORED]),
+        ):
+            rest = ", the others taken from the folder" if taken else ""
+            if computed + taken:
+                lines.append(f"{computed:,} of {computed + taken:,} {what} were computed{rest}")
+        return tuple(lines)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
+    """Return a description of a fold, ready for JSON: counts, removed rows, leakage, and parameters of the split."""
+    about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
+    if isinstance(fold, StreamFold):
+        about |= {"times": fold.log.times, "stream": _sizes(fold.log)}
+    elif isinstance(fold, SequenceFold):
+        about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
+    else:
+        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+        about |= {"leakage": fold.leakage, "times": fold.train.times}
+        about |= {part: None if log is None else _sizes(log) for part, log in parts.items()}
+    return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}
+
+
+def _sizes(part: Interactions | Sequences) -> dict[str, int]:
+    users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
+    sequences = {"sequences": len(part)} if isinstance(part, Sequences) else {}
+    return {**sequences, "users": users, "items": items, "events": part.items.size}
+
+
+def merged_findings(findings: Iterable[Row]) -> list[Row]:
+    """Return findings with one per code, system, data set, split and design; those of other folds and seeds are merged.
+
+    The first of the merged ones is kept, with their number as ``cases``.
+    """
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for row in findings:
+        alike.setdefault(tuple(row[key] for key in ("code", "system", "dataset", "split", "design")), []).append(row)
+    return [{**same[0], "cases": len(same)} for same in alike.values()]

@@ -1,128 +1,91 @@
-"""The runner of studies of streams: systems are tested and trained event by event, all on the same events."""
+"""A run of a study of streams: systems are tested and trained event by event, all on the same events."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.engine.lists.score_sets import read_scores
 from recassay.engine.streams.checkpoint import CheckpointOptions
 from recassay.engine.streams.run import play_stream
-from recassay.errors import RecassayError, UsageError
+from recassay.errors import UsageError
 from recassay.models.base.training import Listener
+from recassay.protocols.prequential import Prequential
 from recassay.results.finding import Finding
 from recassay.results.outcomes import Outcomes
 from recassay.results.timing import Timing
 from recassay.study.config.sources import load_items
-from recassay.study.plan.plan import STREAM, StreamPlan
+from recassay.study.plan.plan import STREAM, StreamFold, StreamPlan, WholeStream
 from recassay.study.plan.systems import System
-from recassay.study.plan.tuning import Setting, best_setting, play_setting, tuning_exhibit
-from recassay.study.run.dry_run import Rehearsal
+from recassay.study.plan.tuning import settings_exhibit, tune_on_stream
 from recassay.study.run.judging import absent_metrics, compare_systems
-from recassay.study.run.runner import Runner
-from recassay.study.run.stream_catalogue import catalogue_window, with_catalogue
-from recassay.study.run.stream_protocols import ProtocolComparisons
+from recassay.study.run.loop import Judged, StudyRun
+from recassay.study.run.stream_exhibits import protocol_exhibits, stream_exhibits
 from recassay.study.run.stream_scores import (
     DeclaredComparisons,
+    catalogue_window,
     score_streams,
-    stream_exhibits,
     stream_findings,
     stream_outcomes,
+    with_catalogue,
 )  # fmt: skip
 from recassay.study.run.study_scores import StudyScores
-from recassay.study.store.folder import StudyCell
-from recassay.study.store.stream_fold import StreamFold, WholeStream, dry_run_protocol
+from recassay.study.store.folder import MADE_FROM, StudyCell
 
-DRY_RUN_EVENTS = 1_000  # events
+DRY_RUN_EVENTS = 1_000
+DRY_RUN_SPAN = 100  # events; the longest batch, delay or refit interval of a dry run
 
 
 @dataclass
-class StreamRunner(Runner[StreamFold, Outcomes]):
-    """One run of a study of streams."""
+class StreamRun(StudyRun[StreamFold, Outcomes]):
+    """One run of a study of streams.
+
+    ``declared`` has the comparisons of systems on all streams, and ``by_protocol`` the outcomes on streams that are
+    played by several protocols: by data set and seed, then by cell and system.
+    """
 
     plan: StreamPlan
     declared: DeclaredComparisons = field(default_factory=DeclaredComparisons)
-    by_protocol: ProtocolComparisons = field(default_factory=ProtocolComparisons)
-    settings: dict[str, dict[str, list[Setting]]] = field(
-        default_factory=dict
-    )  # results of tuning, by data set and system
+    by_protocol: dict[tuple[str, int], dict[StudyCell, Mapping[str, Outcomes]]] = field(default_factory=dict)
 
     def folds(self, name: str, log: Interactions, split: WholeStream) -> list[StreamFold]:
         """Return one fold, the whole log; with tuning, the events used for it count as a warm-up and are not scored."""
         protocol, tune = self.plan.protocol_of(name, str(split)), self.plan.study.tune
         tuned_on = int(len(log) * tune.share) if tune else 0
-        try:
+        with self.plan.document.locating(("tune", "share")):
             with_warmup = dataclasses.replace(protocol, warmup=max(protocol.warmup, tuned_on))
-        except RecassayError as error:
-            raise self.plan.document.locate(("tune", "share"), error) from error
-        self.record.protocols[name, str(split)] = str(protocol)
-        return [StreamFold(log, with_warmup, name, tuned_on, items=self._items(name), split=str(split))]
+        with self.plan.locating_data(name):
+            items = load_items(self.plan.data[name], self.plan.folder, self.data)
+        return [StreamFold(log, with_warmup, name, tuned_on, items=items, split=str(split))]
 
-    def _items(self, name: str) -> Features | None:
-        """Return the item features of data set ``name``; None if it has none."""
-        try:
-            return load_items(self.plan.data[name], self.plan.folder, self.data)
-        except RecassayError as error:
-            raise self.plan.locate_data(name, error) from error
-
-    def findings_of_fold(self, fold: StreamFold) -> tuple[Finding, ...]:
+    def findings(self, fold: StreamFold) -> tuple[Finding, ...]:
         """Return a finding about metrics that lack their data."""
         return absent_metrics(self.plan, fold)
 
-    def rehearse(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> Rehearsal[Outcomes]:
-        """Return functions, not yet called, that try systems and metrics on the first events of a stream."""
+    def small(self, cell: StudyCell, fold: StreamFold) -> StreamFold:
+        """Return the first events of a stream."""
         events = min(DRY_RUN_EVENTS, len(fold.log))
-        part = fold.first(events, dry_run_protocol(fold.protocol, events))
-        return Rehearsal(
-            f"{events:,} events",
-            lambda system: self._played(system.model, part, system.name),
-            lambda played: self.judge(split, part, played, dry_run=True),
-        )
+        return fold.first(events, dry_run_protocol(fold.protocol, events))
 
-    def systems(self, fold: StreamFold) -> tuple[System, ...]:
-        """Return the systems with the settings that were best on the first part of the stream.
-
-        Settings without a stored result are run first.
-        """
-        if not self.plan.settings:
-            return self.plan.systems
-        metric, part = self._tuned_by, self._tuned_on(fold)
-        done, of = 0, sum(map(len, self.plan.settings.values()))
-        found, settings = [], dict[str, list[Setting]]()
-        self.settings[fold.dataset] = settings
-        for system in self.plan.systems:
-            models = (
-                ()
-                if self.is_left_out(fold.dataset, fold.split, system.name)
-                else self.plan.settings.get(system.name, ())
-            )
-            for model in models:
-                self.report(f"{fold.dataset}: settings", done, of)
-                settings.setdefault(system.name, []).append(play_setting(system, model, part, metric, self.out))
-                done += 1
-            chosen = models[best_setting(settings[system.name], metric)] if models else system.model
-            found.append(dataclasses.replace(system, model=chosen))
-        self.report(f"{fold.dataset}: settings", done, of)
-        return tuple(found)
-
-    def _tuned_on(self, fold: StreamFold) -> StreamFold:
-        return fold.first(fold.tuned_on, self.plan.protocol_of(fold.dataset, fold.split))
-
-    @property
-    def _tuned_by(self) -> str:
-        tune = self.plan.study.tune
-        return (tune and tune.metric) or self.plan.over_time
+    def tuned(self, system: System, fold: StreamFold) -> System:
+        """Return a system with the settings that were best on the first part of the stream."""
+        models = self.plan.settings.get(system.name)
+        if models is None:
+            return system
+        part = fold.first(fold.tuned_on, self.plan.protocol_of(fold.dataset, fold.split))
+        system, tried = tune_on_stream(system, models, part, self.plan.tuned_by, self.store, self.report)
+        self.tried += tried
+        return system
 
     def fitted(self, name: str, model: Any, fold: StreamFold, key: str) -> Any:
         """Return the model unchanged, because it learns during the stream."""
         return model
 
-    def fit(self, model: Any, fold: StreamFold, checkpoint: Path, listener: Listener) -> Any:
+    def fit(self, model: Any, fold: StreamFold, **training: Any) -> Any:
         """Return the model unchanged, because it learns during the stream."""
         return model
 
@@ -133,10 +96,13 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return f"{fold.protocol} by {', '.join(plan.metrics)}{window}"
 
     def answer(
-        self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
+        self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path | None, listener: Listener
     ) -> Outcomes:
         """Return the outcomes of a system at every event; resume from a checkpoint if the model can be stored."""
-        done = 0
+        plan, done = self.plan.for_data(fold.dataset), 0
+        metrics = list(plan.of_events) if fold.protocol.predict == "items" else None
+        how: dict[str, Any] = {"metrics": metrics, "items": fold.items if metrics else None}
+        how |= {"name": name, "lists": bool(plan.of_catalogue)}
 
         def progress(walked: int) -> None:
             nonlocal done
@@ -144,57 +110,52 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             listener("events", done, len(fold.log))
 
         try:
-            return self._played(
-                fitted, fold, name, progress=progress, checkpoint=CheckpointOptions(checkpoint, trust=self.trust)
-            )
+            options = CheckpointOptions(checkpoint, trust=self.record.trust)
+            stream = play_stream(fitted, fold.log, fold.protocol, progress=progress, checkpoint=options, **how)
         except UsageError as error:
-            if error.code != "U141" or checkpoint.is_file():
+            if error.code != "U141" or checkpoint is None or checkpoint.is_file():
                 raise
-        done = 0
-        return self._played(fitted, fold, name, progress=progress)
+            done = 0
+            stream = play_stream(fitted, fold.log, fold.protocol, progress=progress, **how)
+        return with_catalogue(stream, plan, fold.dataset) if plan.of_catalogue else stream.outcomes
 
-    def _played(self, model: Any, fold: StreamFold, name: str, **how: Any) -> Outcomes:
-        plan = self.plan.for_data(fold.dataset)
-        metrics = list(plan.of_events) if fold.protocol.predict == "items" else None
-        items, of_lists = fold.items if metrics else None, plan.of_catalogue
-        stream = play_stream(
-            model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, lists=bool(of_lists), **how
-        )
-        return with_catalogue(stream, of_lists, catalogue_window(plan, fold.dataset)) if of_lists else stream.outcomes
-
-    def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
+    def store_answer(self, cell: StudyCell, name: str, answer: Outcomes, fold: StreamFold, key: str) -> None:
         """Write the outcomes of a system on a cell (stream and seed), a row per scored event, together with ``key``.
 
-        The key is a digest of all that the outcomes depend on. Times of queries and updates go to a separate file.
+        Times of queries and updates go to a separate file.
         """
-        self.store.store_outcomes(cell, made, key)
-        if made.timing is not None:
-            self.clock.store(_calls(key), made.timing.to_dict())
+        dataclasses.replace(answer, timing=None).write(self.store.run_place(cell, name), {MADE_FROM: key})
+        if answer.timing is not None:
+            self.clock.store(_calls(key), answer.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
-        """Return the outcomes of a system that are stored for a cell (stream and seed) with this ``key``, else None.
+        """Return the outcomes of a system that are stored for a cell (stream and seed) with this ``key``, else None."""
+        path = self.store.stored_table(cell, name, key)
+        return None if path is None else Outcomes.read(path)
 
-        The key is a digest of all that they depend on.
-        """
-        return self.store.outcomes(cell, name, key)
-
-    def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
-        super()._note_times(cell, system, keys)
+    def note_times(self, cell: StudyCell, system: str, keys: Mapping[str, str]) -> None:
+        """Record how long each step of a system took, and its queries and updates."""
+        super().note_times(cell, system, keys)
         for key in keys.values():
             if noted := self.clock.times(_calls(key)):
-                timing = Timing.from_dict(noted).to_dict()
-                self.record.calls.append({"system": system, **vars(cell), **timing})
+                self.record.calls.append({"system": system, **vars(cell), **Timing.from_dict(noted).to_dict()})
 
     def judge(
-        self, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
-    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
+        self,
+        cell: StudyCell,
+        split: WholeStream,
+        fold: StreamFold,
+        answers: dict[str, Outcomes],
+        *,
+        dry_run: bool = False,
+    ) -> Judged:
         """Return the scores at every scored event, and findings about drift and unscored events.
 
-        ``answers`` are the outcomes by system. A dry run computes no intervals and no findings.
+        A dry run computes no intervals and no findings.
         """
         plan = self.plan.for_data(fold.dataset)
-        scored = score_streams(answers, plan.metrics, plan.study.judge, dry_run=dry_run, threads=self.threads)
+        scored = score_streams(answers, plan, dry_run=dry_run, threads=self.threads)
         return {STREAM: scored}, () if dry_run else stream_findings(answers, plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
@@ -204,12 +165,11 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         its lead is significant is tested by user, as in ``recassay compare``, because events of one user are not
         independent.
         """
-        plan = self.plan.for_data(cell.dataset)
-        self.declared.add(cell, scored, plan)
+        plan, played = self.plan.for_data(cell.dataset), stream_outcomes(scored)
+        self.declared.add(cell, played, plan)
         if len(self.plan.protocols[cell.dataset]) > 1:
-            self.by_protocol.add(cell, stream_outcomes(scored))
-        by_user = read_scores(scored.frame(**self.record.identity(cell), design=design))
-        for _, scores in by_user:  # one place
+            self.by_protocol.setdefault((cell.dataset, cell.seed), {})[cell] = played
+        for _, scores in read_scores(scored.frame(**self.record.identity(cell), design=design)):  # one place
             pooled = dataclasses.replace(scores, rows=scored.scores.rows)
             self.record.note_leads(cell, design, pooled, compare_systems(plan, pooled, threads=self.threads))
 
@@ -217,19 +177,39 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         """Record the final tests of all streams; p is corrected over all streams and pairs of one metric and seed."""
         for cell, rows in self.declared.rows(self.plan):
             self.record.note_comparisons(cell, STREAM, rows)
-        for cell, exhibit in self.by_protocol.exhibits(self.plan):
-            self.record.write_exhibit(cell, exhibit)
+        for (dataset, _), by_cell in self.by_protocol.items():
+            for exhibit in protocol_exhibits(by_cell, self.plan, dataset):
+                self.record.write_exhibit(next(iter(by_cell)), exhibit)
 
     def make_exhibits(
-        self, cell: StudyCell, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes]
+        self,
+        cell: StudyCell,
+        split: WholeStream,
+        fold: StreamFold,
+        systems: Sequence[System],
+        answers: dict[str, Outcomes],
     ) -> None:
         """Write charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
         for exhibit in stream_exhibits(answers, self.plan.for_data(cell.dataset), cell.dataset):
             self.record.write_exhibit(cell, exhibit)
-        if settings := self.settings.get(fold.dataset):
-            self.record.write_exhibit(cell, tuning_exhibit(settings, self._tuned_by, fold.tuned_on))
+        if self.tried:
+            about = (
+                f"{self.plan.tuned_by} on the first {fold.tuned_on:,} events, which only choose settings and are not "
+                "scored: every system learns them before its first scored event. Setting 0 is the model of the study. "
+            )
+            self.record.write_exhibit(cell, settings_exhibit(self.tried, self.plan.tuned_by, about))
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 1, 1)
+
+
+def dry_run_protocol(protocol: Prequential, events: int) -> Prequential:
+    """Return the protocol shortened for a dry run on ``events`` events: a shorter warm-up and shorter intervals."""
+    warmup = min(protocol.warmup, events // 2)
+    spans = {
+        name: min(getattr(protocol, name), DRY_RUN_SPAN) for name, span in protocol.regime.items() if not span.of_time
+    }
+    until = None if protocol.learn_until is None else max(warmup, min(protocol.learn_until, events // 2))
+    return dataclasses.replace(protocol, warmup=warmup, learn_until=until, score_every=1.0, **spans)
 
 
 def _calls(key: str) -> str:

@@ -26,7 +26,6 @@ from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty
 from recassay.stats.moments import defined_weights, pooled_values
-from recassay.study.config.schema import Judge
 
 Key = tuple[str, str]  # system, metric
 COUNTS = ("missing", "short", "duplicate", "undefined")
@@ -52,16 +51,13 @@ class StudyScores:
 
         ``identity`` gives further columns, such as the data set.
         """
-        table = self.scores.frame(**identity)
+        table, systems = self.scores.frame(**identity), len(self.scores.systems)
         if self.users is not None:
-            table = table.with_columns(user=self._of_all(self.users))
+            table = table.with_columns(user=pl.concat([self.users] * systems))
         if self.times is not None:
-            table.insert_column(table.columns.index("user") + 1, self._of_all(self.times).alias("time"))
+            times = pl.concat([self.times] * systems).alias("time")
+            table.insert_column(table.columns.index("user") + 1, times)
         return table
-
-    def _of_all(self, column: pl.Series) -> pl.Series:
-        """Return a column with a value per user (or other unit), repeated for every system as in :meth:`frame`."""
-        return pl.concat([column] * len(self.scores.systems))
 
     def of(self, systems: Sequence[str], metrics: Sequence[str]) -> StudyScores:
         """Return the scores of these systems by these metrics only."""
@@ -94,13 +90,13 @@ class StudyScores:
 
 
 def pool_folds(
-    folds: Sequence[StudyScores], judge: Judge, *, metrics: Mapping[str, Metric], threads: int | None = None
+    folds: Sequence[StudyScores], how: Uncertainty, *, metrics: Mapping[str, Metric], threads: int | None = None
 ) -> StudyScores:
     """Return the scores of the same systems over several folds.
 
     The value of a user who is tested in several folds is the mean over these folds, weighted by the user's weight in
     each of them (1 unless the metric has weights). The mean is then over all users. A metric without values per user
-    gets the mean of the folds' means. ``n`` counts users; ``missing`` and similar counts are sums over folds. ``judge``
+    gets the mean of the folds' means. ``n`` counts users; ``missing`` and similar counts are sums over folds. ``how``
     has the settings of intervals.
     """
     if len(folds) == 1:
@@ -108,27 +104,19 @@ def pool_folds(
     scores = [fold.scores for fold in folds]
     units = pl.concat([fold.units for fold in scores]).unique().sort()
     places = [units.search_sorted(fold.units).to_numpy() for fold in scores]
-    keys = [(row.system, row.metric) for row in scores[0].rows]
-    powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
-    merged = {
-        key: _merged(scores, places, units.len(), key, powers[key[1]])
-        for key in keys
-        if key[1] in scores[0].unit_metrics
-    }
-    values = {key: column for key, (column, _) in merged.items()}
-    weights = {key: column for key, (_, column) in merged.items()}
-    rows = []
-    for key in keys:
+    values, weights, rows = {}, {}, []
+    for one in scores[0].rows:
+        key, power = (one.system, one.metric), float(getattr(metrics[one.metric], "power", 1))
         row = _summed([fold.row(*key) for fold in scores])
-        if key in values:
-            mean = mean_of(values[key], weights[key], powers[key[1]])
+        if one.metric in scores[0].unit_metrics:
+            parts = ((at, fold.values(*key), _weights(fold, key)) for fold, at in zip(scores, places, strict=True))
+            values[key], weights[key] = pooled_values(parts, units.len(), power)
+            mean = mean_of(values[key], weights[key], power)
             row = dataclasses.replace(row, mean=mean, n=int((weights[key] > 0).sum()))
         rows.append(row)
-    headings = {heading: metrics[heading] for heading in scores[0].metrics}
-    how = Uncertainty(judge.method, judge.level, judge.resamples, judge.seed)
     whole = finish(
         units,
-        headings,
+        {heading: metrics[heading] for heading in scores[0].metrics},
         rows,
         values,
         weights,
@@ -137,23 +125,17 @@ def pool_folds(
         settings=scores[0].settings,
         named=_named(scores, places, units.len()),
     )
-    design_rows = {
-        key: _pooled_row(row, [fold.design_rows[key] for fold in folds], [_weight(fold, key) for fold in scores])
-        for key, row in zip(keys, whole.rows, strict=True)
-        if key in folds[0].design_rows
-    }
+    design_rows = {}
+    for row in whole.rows:
+        key = row.system, row.metric
+        if key in folds[0].design_rows:
+            shares = [float(_weights(fold, key).sum()) for fold in scores]
+            design_rows[key] = _pooled_row(row, [fold.design_rows[key] for fold in folds], shares)
     item_groups = [
         ItemGroups.pooled(parts, [fold.units for fold in scores], units)
         for parts in zip(*(fold.item_groups for fold in folds), strict=True)
     ]
     return StudyScores(whole, design_rows, item_groups=tuple(item_groups))
-
-
-def _merged(
-    folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int, key: Key, power: float
-) -> tuple[Values, Values]:
-    parts = ((at, fold.values(*key), _weights(fold, key)) for fold, at in zip(folds, places, strict=True))
-    return pooled_values(parts, size, power)
 
 
 def _named(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int) -> dict[str, Marks] | None:
@@ -170,10 +152,6 @@ def _named(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: i
 def _weights(scores: Scores, key: Key) -> Values:
     """Return the weight of every user (or other unit) for a system and metric, 0 if its value is undefined."""
     return defined_weights(scores.values(*key), scores.weights(*key))
-
-
-def _weight(scores: Scores, key: Key) -> float:
-    return float(_weights(scores, key).sum())
 
 
 def _summed(rows: Sequence[Summary]) -> Summary:

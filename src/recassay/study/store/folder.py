@@ -6,41 +6,43 @@ study resumes, and a study whose designs or metrics changed fits no model again.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from recassay._version import __version__
-from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import archive, write_json, write_parquet, write_text
+from recassay.data.io import archive, write_json, write_text
 from recassay.data.io.file_names import file_name
 from recassay.data.io.manifest import Manifest, manifest_of
 from recassay.data.io.parquet import parquet_metadata, read_parquet
-from recassay.data.read import read_run
-from recassay.data.run import Run
-from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.sequences import Sequences
 from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS
 from recassay.report.content.csv_text import csv_text
 from recassay.results.exhibit import Exhibit
-from recassay.results.outcomes import Outcomes
-from recassay.study.store.standings import standings_from, standings_parts
-from recassay.study.store.stream_fold import StreamFold
+from recassay.stats.memo import Memo, remembering
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
-FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
+FITTED, TRAINING, COMPUTED = "cache/fitted", "cache/training", "cache/computed"
+SCORED = "scored"  # the kind of values of one system on one fold
+STATISTICS, TIMES = "cache/statistics.json", "cache/times"
+FIT, ANSWER, JUDGE = "fit", "answer", "judge"  # timed steps
+PLACES = 3  # decimals of a second
 TEMPORARY = f".*.{'?' * 12}.tmp"  # files that were not yet complete
 MADE_FROM = "made from"  # the entry of the key in the metadata of a table
+VERSIONS = (__version__, np.__version__)  # results of other versions may differ
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -65,29 +67,32 @@ class StudyFolder:
     ``names`` are the names of the data sets: names that differ only in case get different file names, because some file
     systems ignore case. ``current`` collects every path that the study has asked for; other files are outdated.
     ``trust`` says whether pickles that another process wrote may be loaded. ``replaced`` are runs that somebody else
-    wrote, ``reported`` those of them that a finding names, and ``damaged`` the files to compute again.
+    wrote, ``reported`` those of them that a finding names, and ``damaged`` the files to compute again. ``computed`` and
+    ``taken`` count by kind the values that :meth:`remember` computed, and those that it took from files.
     """
 
     folder: Path
-    current: set[Path] = field(default_factory=set)
     names: tuple[str, ...] = ()
-    trust: bool = False  # whether pickles of another process may be read
-    replaced: set[Path] = field(default_factory=set)  # runs that somebody else wrote, and that are scored
-    reported: set[Path] = field(default_factory=set)  # replaced runs that a finding names
-    damaged: set[Path] = field(default_factory=set)  # files that are computed again
+    trust: bool = False
+    current: set[Path] = field(default_factory=set)
+    replaced: set[Path] = field(default_factory=set)
+    reported: set[Path] = field(default_factory=set)
+    damaged: set[Path] = field(default_factory=set)
+    computed: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
 
     @property
     def manifest(self) -> Manifest:
         """Return the manifest of the folder, which holds the checksums of its files."""
         return manifest_of(self.folder)
 
-    def of_fold(self, cell: StudyCell) -> Path:
-        """Return the path, relative to a folder of results, of a fold: ``DATASET/SPLIT/fold-N``."""
-        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
-
     def of_split(self, dataset: str, split: str) -> Path:
         """Return the path, relative to a folder of results, of a split of a data set: ``DATASET/SPLIT``."""
         return Path(file_name(dataset, self.names), file_name(split))
+
+    def of_fold(self, cell: StudyCell) -> Path:
+        """Return the path, relative to a folder of results, of a fold: ``DATASET/SPLIT/fold-N``."""
+        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
 
     def of_cell(self, cell: StudyCell) -> Path:
         """Return the path, relative to a folder of results, of a fold with a seed: ``DATASET/SPLIT/fold-N/seed-N``."""
@@ -103,142 +108,139 @@ class StudyFolder:
         self.current.add(path)
         return path
 
+    def run_place(self, cell: StudyCell, system: str, kind: str = RUNS) -> Path:
+        """Return the path of the table of what a system answered on a cell: lists, sequences or outcomes."""
+        return self.place(kind, self.of_cell(cell), f"{file_name(system)}.parquet")
+
     def remove_outdated(self) -> None:
         """Remove files of systems, seeds and folds that the study lacks now, and temporary files of killed runs.
 
         Files that somebody else put into the folder stay.
         """
         for path in self.folder.rglob(TEMPORARY):
-            path.unlink(missing_ok=True)  # an abandoned task may still run, and remove it itself
-        for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
+            path.unlink(missing_ok=True)
+        for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS, COMPUTED):
             for path in self.manifest.listed(kind):
                 if path not in self.current:
                     self.manifest.remove(path)
-            folders = [self.folder / kind, *sorted((self.folder / kind).rglob("*/"))]
-            for path in reversed(folders):
+            for path in (*sorted((self.folder / kind).rglob("*/"), reverse=True), self.folder / kind):
                 if path.is_dir() and not any(path.iterdir()):
                     path.rmdir()
 
-    # --- answers of ranked lists: a run and its standings -----------------------------------------------------------
+    # --- stored results: intact, damaged, or replaced by somebody else ------------------------------------------------
 
-    def answer(self, cell: StudyCell, system: str, key: str) -> Run | None:
-        """Return the ranked lists of a system with their standings if both are stored under this key, else None.
+    def are_intact(self, *paths: Path) -> bool:
+        """Return whether all files are exactly as recassay wrote them; record those that are damaged."""
+        self.damaged |= {path for path in paths if self.manifest.state(path) == "changed"}
+        return self.manifest.is_intact(*paths)
 
-        The cell is the data set, split, fold and seed. Standings count the candidates that are ranked above each
-        relevant item. Lists that somebody else wrote into the folder come without standings.
+    def is_made_from(self, key: str, path: Path) -> bool:
+        """Return whether a table is there, undamaged, and was stored under this key."""
+        return self.are_intact(path) and parquet_metadata(path).get(MADE_FROM) == key
+
+    def is_replaced(self, path: Path, read: Callable[[Path], object] = read_parquet) -> bool:
+        """Return whether somebody replaced a stored table with another that ``read`` can read.
+
+        If so, the file is recorded as replaced and not as damaged.
         """
-        if not self.has_answer(cell, system, key):
-            return None
-        run, pairs, mark = self._answer_places(cell, system)
-        if run in self.replaced:
-            return read_run(run, system)
-        counts, queries, items, users = map(read_parquet, (pairs, *self._shared_places(cell)))
-        about = json.loads(mark.read_text(encoding="utf-8"))
-        standings = standings_from(system, (counts, queries, items, users, about))
-        return dataclasses.replace(read_run(run, system), standings=standings)
+        if not self.manifest.is_replaced(path):
+            return False
+        try:
+            read(path)
+        except (RecassayError, pl.exceptions.PolarsError):
+            return False
+        self.damaged.discard(path)
+        self.replaced.add(path)
+        return True
 
-    def has_answer(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether the ranked lists of a system and their standings on a cell have this key and no damage.
-
-        The cell is the data set, split, fold and seed. Standings count the candidates that are ranked above each
-        relevant item. Lists that somebody else wrote in place of the stored ones count as stored if they can be read;
-        raise U111 if they are in the way of lists to compute.
-        """
-        run, *others = self._answer_places(cell, system)
-        *_, mark = others
-        intact = self._are_intact(*others, *self._shared_places(cell)) and _marked(mark, key)
-        if self._are_intact(run):
-            return intact
-        replaced = self._is_replaced(run, functools.partial(read_run, name=system))
-        if replaced and not intact:
-            raise _replaced(run)
-        return replaced
-
-    def answer_digest(self, cell: StudyCell, system: str) -> str:
-        """Return a digest of the stored ranked lists and standings of a system: of the bytes of their files."""
-        digest = hashlib.blake2b(digest_size=16)
-        for path in (*self._answer_places(cell, system), *self._shared_places(cell)):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()
-
-    def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
-        """Write ranked lists and standings under a key, and last the JSON file with the key which makes them valid.
-
-        The results are of one ``cell`` (data set, split, fold, seed). A JSON file that already has this key is kept: a
-        process that writes at the same time writes the same bytes.
-        """
-        assert run.standings is not None, "a played run has standings"
-        pairs, *shared, about = standings_parts(run.standings)
-        lists, counts, mark = self._answer_places(cell, run.name)
-        if not (self.manifest.is_intact(mark) and _marked(mark, key)):
-            self.manifest.remove(mark)
-        for table, path in zip(shared, self._shared_places(cell), strict=True):
-            write_parquet(table, path)
-        write_parquet(run.frame(), lists)
-        write_parquet(pairs, counts)
-        write_json({"key": key, **about}, mark)
-
-    def _shared_places(self, cell: StudyCell) -> list[Path]:
-        names = "asked.parquet", "items.parquet", "users.parquet"
-        return [self.place(STANDINGS, self.of_fold(cell), name) for name in names]
-
-    def _answer_places(self, cell: StudyCell, system: str) -> tuple[Path, Path, Path]:
-        name = file_name(system)
-        return (
-            self._run_place(cell, system),
-            self.place(STANDINGS, self.of_cell(cell), f"{name}.parquet"),
-            self.place(STANDINGS, self.of_cell(cell), f"{name}.json"),
-        )
-
-    # --- answers of other kinds: one table ----------------------------------------------------------------------------
-
-    def table(self, cell: StudyCell, system: str, key: str) -> pl.DataFrame | None:
-        """Return the table of a system's results on a fold and seed stored under a key, or None if there is none."""
-        return read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
-
-    def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether an undamaged table of a system's results on a fold and seed is stored under this key.
+    def stored_table(self, cell: StudyCell, system: str, key: str) -> Path | None:
+        """Return the path of the table of a system's answers on a cell if it is stored under this key, else None.
 
         Raise U111 if somebody else wrote a table in its place.
         """
-        path = self._run_place(cell, system)
-        if self._is_replaced(path, read_parquet):
-            raise _replaced(path)
-        return self._are_intact(path) and parquet_metadata(path).get(MADE_FROM) == key
+        path = self.run_place(cell, system)
+        if self.is_replaced(path):
+            refuse_replaced(path)
+        return path if self.is_made_from(key, path) else None
 
-    def _run_place(self, cell: StudyCell, system: str) -> Path:
-        return self.place(RUNS, self.of_cell(cell), f"{file_name(system)}.parquet")
+    def newly_replaced(self) -> tuple[str, ...]:
+        """Return the names of run files that somebody replaced and that no earlier call has returned."""
+        found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.reported)))
+        self.reported |= self.replaced
+        return found
 
-    def store_table(self, cell: StudyCell, system: str, answer: pl.DataFrame, key: str) -> None:
-        """Write the table of a system's results, with the key in the same file, so that both are stored or neither."""
-        write_parquet(answer, self._run_place(cell, system), {MADE_FROM: key})
+    def checksums(self, *paths: Path) -> list[object]:
+        """Return the sizes and checksums of files, which a value that was computed from them depends on."""
+        return [self.manifest.entries[self.manifest.name_of(path)][-1] for path in paths]
 
-    def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
-        """Write the outcomes of a system on a stream (its values at each event) and the key as one file.
+    # --- values and models by key -------------------------------------------------------------------------------------
 
-        Times of queries and updates are left out.
+    def remember(self, kind: str, parts: tuple[object, ...], compute: Callable[[], Value]) -> Value:
+        """Return the stored value that was computed from ``parts``; if there is none, compute and store it.
+
+        ``kind`` is the folder of such values. A value that no archive can hold is computed each time.
         """
-        dataclasses.replace(outcomes, timing=None).write(self._run_place(cell, outcomes.system), {MADE_FROM: key})
+        path = self.place(COMPUTED, kind, f"{digest_of(*VERSIONS, *parts)}.npz")
+        if self.are_intact(path):
+            with suppress(Exception):  # of another version, or of a class that has moved
+                found: Value = archive.load_archive(path)
+                self.taken[kind] += 1
+                return found
+        value = compute()
+        self.computed[kind] += 1
+        with suppress(archive.NotStorableError):  # such as a finding of a check in a plugin
+            archive.save_archive(path, value)
+        return value
 
-    def outcomes(self, cell: StudyCell, system: str, key: str) -> Outcomes | None:
-        """Return the outcomes of a system on a stream (``cell``) if they are stored under this key, else None."""
-        return Outcomes.read(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
+    def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
+        """Return the fitted model stored under a key, with its training ``log`` put back; None if none can be loaded.
 
-    # --- exhibits of experiments ------------------------------------------------------------------------------------
-
-    def exhibits(self, key: str) -> list[Exhibit] | None:
-        """Return the exhibits (tables to draw) of an experiment that are stored under this key, or None."""
-        path = self.folder / FOUND / f"{key}.json"
-        if not self._are_intact(path):
+        Raise U236 if the model is in a pickle that another process wrote, unless the folder is trusted.
+        """
+        path = self.folder / FITTED / f"{key}.model"
+        try:
+            return archive.load(path, {"log": log}, trust=self.trust) if self.are_intact(path) else None
+        except RecassayError:
+            raise
+        except Exception:  # of another version, or of a class that has moved: the model is fitted again
             return None
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return [Exhibit(**{**row, "table": pl.DataFrame(row["table"], infer_schema_length=None)}) for row in found]
 
-    def store_exhibits(self, key: str, exhibits: Iterable[Exhibit]) -> None:
-        """Write the exhibits (tables to draw) of an experiment into the cache, under a key."""
-        path = self.folder / FOUND / f"{key}.json"
+    def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
+        """Store a fitted model without its training log: as an archive of arrays, else as a pickle, else not at all."""
+        path = self.folder / FITTED / f"{key}.model"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json([{**vars(exhibit), "table": exhibit.table.to_dicts()} for exhibit in exhibits], path)
+        with suppress(pickle.PicklingError, TypeError, AttributeError):
+            archive.save(path, fitted, {"log": log})
+            self.checkpoint(key).unlink(missing_ok=True)
+
+    def checkpoint(self, key: str) -> Path:
+        """Return the path of the checkpoint of the work with this key; a damaged checkpoint is removed."""
+        path = self.folder / TRAINING / f"{key}.checkpoint"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.are_intact(path):
+            path.unlink(missing_ok=True)  # the work begins again
+        return path
+
+    @contextmanager
+    def statistics(self) -> Iterator[Memo]:
+        """Keep results of resampling (bootstraps and tests) within a ``with`` block, and store those that it used.
+
+        Yield the cache, which begins with the stored results. If the block raises, the stored results are all kept;
+        otherwise those that it did not use are dropped.
+        """
+        path, known = self.folder / STATISTICS, {}
+        if self.are_intact(path):
+            versions, results = json.loads(path.read_text(encoding="utf-8"))
+            known = {key: tuple(numbers) for key, numbers in results.items()} if versions == [*VERSIONS] else {}
+        with remembering(known) as memo:
+            kept = known
+            try:
+                yield memo
+                kept = {}
+            finally:
+                if memo.used:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_text(json.dumps([VERSIONS, dict(sorted((kept | memo.used).items()))]), path)
 
     def write_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
         """Write an exhibit (a table to draw) for readers: its table as CSV, and its description as JSON.
@@ -251,83 +253,10 @@ class StudyFolder:
         about = {"dataset": dataset, "split": split, "order": order}
         write_json({**exhibit.to_dict(), **about}, self.place(home, f"{name}.json"))
 
-    # --- fitted models ----------------------------------------------------------------------------------------------
 
-    def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
-        """Return the fitted model stored under a key, with its training ``log`` put back; None if none can be loaded.
-
-        Raise U236 if the model is in a pickle that another process wrote, unless the folder is trusted.
-        """
-        stored, pickled = self._fitted_places(key)
-        try:
-            if self._are_intact(stored):
-                return archive.load_archive(stored, {"log": log})
-            if pickled.is_file() and (self._are_intact(pickled) or not self.trust):  # U236 comes before any check
-                return archive.load_pickle(pickled, {"log": log}, trust=self.trust)
-        except RecassayError:
-            raise
-        except Exception:  # damaged, of another version, or of a class that has moved: the model is fitted again
-            return None
-        return None
-
-    def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
-        """Store a fitted model without its training log: as an archive of arrays, else as a pickle, else not at all."""
-        stored, pickled = self._fitted_places(key)
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            try:
-                archive.save_archive(stored, fitted, {"log": log})
-            except archive.NotStorableError:  # a model of another package
-                archive.save_pickle(pickled, fitted, {"log": log})
-        except (pickle.PicklingError, TypeError, AttributeError):
-            return
-        self.checkpoint(key).unlink(missing_ok=True)
-
-    def _fitted_places(self, key: str) -> tuple[Path, Path]:
-        """Return the two paths where a fitted model may be stored: as an archive of arrays, and as a pickle."""
-        return self.folder / FITTED / f"{key}.npz", self.folder / FITTED / f"{key}.pickle"
-
-    def checkpoint(self, key: str) -> Path:
-        """Return the path of the checkpoint of the work with this key; a damaged checkpoint is removed."""
-        path = self.folder / TRAINING / f"{key}.checkpoint"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not self._are_intact(path):
-            path.unlink(missing_ok=True)  # the work begins again
-        return path
-
-    # --- damage -----------------------------------------------------------------------------------------------------
-
-    def _are_intact(self, *paths: Path) -> bool:
-        """Return whether all files are exactly as recassay wrote them; record those that are damaged."""
-        for path in paths:
-            if self.manifest.state(path) == "changed":
-                self.damaged.add(path)
-        return self.manifest.is_intact(*paths)
-
-    def _is_replaced(self, run: Path, read: Callable[[Path], object]) -> bool:
-        """Return whether somebody replaced a stored file with another that ``read`` can read.
-
-        If so, the file is recorded as replaced and not as damaged.
-        """
-        if not self.manifest.is_replaced(run):
-            return False
-        try:
-            read(run)
-        except (RecassayError, pl.exceptions.PolarsError):
-            return False
-        self.damaged.discard(run)
-        self.replaced.add(run)
-        return True
-
-    def newly_replaced(self) -> tuple[str, ...]:
-        """Return the names of run files that somebody replaced and that no earlier call has returned."""
-        found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.reported)))
-        self.reported |= self.replaced
-        return found
-
-
-def _replaced(path: Path) -> UsageError:
-    return UsageError(
+def refuse_replaced(path: Path) -> None:
+    """Raise U111: somebody else wrote a file in the place of one that the study has to compute again."""
+    raise UsageError(
         "U111",
         f"somebody else wrote {path.name}, and the study has to compute it again",
         where=str(path),
@@ -335,24 +264,63 @@ def _replaced(path: Path) -> UsageError:
     )
 
 
-def failed_in_dry_run(folder: Path) -> frozenset[str]:
-    """Return the names of the systems and metrics that failed in the dry run of the study whose results are there."""
-    found = (json.loads(path.read_text(encoding="utf-8")) for path in (folder / FAILURES).rglob("*.json"))
-    return frozenset(about["system"] for about in found if about.get("dry_run"))
-
-
-def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
+def model_key(text: str, source: str, model: object, fold: str) -> str:
     """Return the key under which a fitted model is stored: a digest of everything that the fit depends on.
 
-    ``text`` is the expression that defines the model, and ``source`` the digest of its Python file (or ""). The key
-    also covers the model's parameters and seed, the fold, and the versions of recassay and NumPy.
+    ``text`` is the expression that defines the model, ``source`` the digest of its Python file (or ""), and ``fold``
+    the fingerprint of the fold. The key also covers the model's parameters and seed, and the versions of recassay and
+    NumPy.
     """
-    return digest_of(__version__, np.__version__, text, source, ADDRESS.sub("", str(model)), fold.fingerprint)
+    return digest_of(*VERSIONS, text, source, ADDRESS.sub("", str(model)), fold)
 
 
-def _marked(mark: Path, key: str) -> bool:
-    """Return whether the JSON file ``mark`` exists and holds ``key``.
+@dataclass(frozen=True)
+class Stopwatch:
+    """A store of how many seconds each step of a study took, by the key of the step's result.
 
-    It is written last, so if it does, the files of the result are complete.
+    ``threads`` is the number of threads to note with each time.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     clock = Stopwatch(Path(folder), threads=2)
+    ...     with clock.timed("key"):
+    ...         made = sum(range(100))
+    ...     noted = clock.times("key")
+    >>> sorted(noted), noted["threads"], noted["seconds"] < 60
+    (['seconds', 'threads'], 2, True)
     """
-    return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)
+
+    folder: Path
+    threads: int
+    can_read: Callable[[Path], bool] = Path.is_file  # whether a stored time is there, and not damaged
+
+    def times(self, key: str) -> Mapping[str, Any]:
+        """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
+        path = self._place(key)
+        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if self.can_read(path) else {}
+        return found
+
+    @contextmanager
+    def timed(self, key: str, *, resumed: bool = False) -> Iterator[Callable[[], None]]:
+        """Store the seconds that the block takes, unless it raises; yield a function that stores the time so far.
+
+        ``key`` is the key of the step's result. If ``resumed``, the stored time of an earlier, interrupted part is
+        added.
+        """
+        before = float(self.times(key).get("seconds", 0)) if resumed else 0.0
+        begin = perf_counter()
+
+        def note() -> None:
+            seconds = round(before + perf_counter() - begin, PLACES)
+            self.store(key, {"seconds": seconds, "threads": self.threads})
+
+        yield note
+        note()
+
+    def store(self, key: str, times: Mapping[str, Any]) -> None:
+        """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
+        self._place(key).parent.mkdir(parents=True, exist_ok=True)
+        write_json(times, self._place(key))
+
+    def _place(self, key: str) -> Path:
+        return self.folder / f"{key}.json"

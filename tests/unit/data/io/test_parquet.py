@@ -18,7 +18,7 @@ from recassay.data.io.clean import require_rows
 from recassay.data.io.parquet import parquet_metadata, parquet_schema, read_parquet, scan_parquet
 from recassay.data.io.write import write_parquet
 from recassay.errors import InputError
-from recassay.study.store.values import Values
+from recassay.study.run.record import Values
 
 from ....refusals import refused
 

@@ -3,10 +3,9 @@
 import pytest
 
 from recassay.errors import InputError, UsageError
-from recassay.study.config.parameters import parse_values
-from recassay.study.config.reading import read_document
+from recassay.study.config.reading import parse_values, read_document
 from recassay.study.config.schema import read_study
-from recassay.study.plan.plan import make_plan
+from recassay.study.plan.parsing import make_plan
 
 
 def planned(path, **options):

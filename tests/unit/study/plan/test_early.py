@@ -29,7 +29,7 @@ def refused(tmp_path, monkeypatch):
             assert old in text
             text = text.replace(old, new)
         (tmp_path / "study.yaml").write_text(text)
-        monkeypatch.setattr("recassay.study.run.runner.load_log", lambda *_: pytest.fail("the log was read"))
+        monkeypatch.setattr("recassay.study.run.loop.load_log", lambda *_: pytest.fail("the log was read"))
         with pytest.raises(RecassayError) as caught:
             ra.run_study(tmp_path / "study.yaml", tmp_path / "out")
         assert not (tmp_path / "out").exists()

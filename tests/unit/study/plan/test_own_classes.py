@@ -10,7 +10,7 @@ from recassay.split import REGISTRY, filters
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import read_study
 from recassay.study.plan.lock import build_lock
-from recassay.study.plan.plan import make_plan
+from recassay.study.plan.parsing import make_plan
 
 MINE = '''
 from collections.abc import Iterator

@@ -66,7 +66,7 @@ def test_a_re_ranker_that_cannot_be_tuned_fails_alone(study, tmp_path, monkeypat
     def broken(*_):
         raise ValueError("singular matrix")
 
-    monkeypatch.setattr("recassay.study.run.study.choose_settings", broken)
+    monkeypatch.setattr("recassay.study.run.lists.tune_reranker", broken)
     results = ra.run_study(study(STUDY.replace("SPLIT", "random(test=0.2)")), tmp_path / "out")
     assert [(row["system"], "singular matrix" in row["message"]) for row in results.failures] == [("mmr", True)]
     assert {row["system"] for row in results.rows} == {"svd"}

@@ -18,7 +18,7 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.sequence import NGram, Uniform, Unigram
 from recassay.report.tables.times import times_table
 from recassay.results.scores import restored
-from recassay.study.store.generated import generated_frame, generated_from
+from recassay.study.store.answers import generated_frame, generated_of
 
 from ..config.test_schema import planned
 from ..conftest import files
@@ -65,7 +65,7 @@ def test_the_folder_of_a_study(write, tmp_path):
 
 def test_every_system_has_times_to_judge_it_without_diversity_and_with_it(write, tmp_path, monkeypatch):
     ticks = count()
-    monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: float(next(ticks)))
     results = ra.run_study(write(replace=[("seq_precision@3", "seq_precision@3, seq_diversity@3")]), tmp_path / "out")
     seconds = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in results.times}
     for system in ("chance", "common", "chain"):
@@ -265,7 +265,7 @@ def test_short_generated_lists_survive_storage():
     chances = np.where(items < 0, np.nan, 0.25)
     runs = [Generated("a", items, chances, np.array([np.inf, np.nan]), seed) for seed in (4, 2)]
     vocabulary = Vocabulary(pl.Series(["x", "y", "z"]))
-    again = generated_from(generated_frame(runs, vocabulary, 7), "a", vocabulary)
+    again = generated_of("a", generated_frame(runs, vocabulary, 7), vocabulary)
     assert [one.seed for one in again] == [4, 2]
     for one in again:
         assert one.items.dtype == np.int32

@@ -5,14 +5,14 @@ import json
 import pytest
 
 import recassay as ra
+from recassay.data.io.manifest import recording
 from recassay.engine.lists.job import Job
 from recassay.engine.ranks import judge as judging_of_designs
 from recassay.metrics.registry import METRICS
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
 from recassay.models.factors.pure_svd import PureSVD
-from recassay.study.store.scored import SCORED
-from recassay.study.store.statistics import STATISTICS, stored_statistics
+from recassay.study.store.folder import COMPUTED, STATISTICS, StudyFolder
 
 from ..conftest import files
 
@@ -73,7 +73,8 @@ def test_a_new_model_is_all_that_is_scored(study, tmp_path, monkeypatch):
     ra.run_study(study(replace=[(", coverage@5", "")], add=designs, name="fresh.yaml"), tmp_path / "fresh")
     assert files(tmp_path / "out") == files(tmp_path / "fresh")
     stored = [
-        {path.name: path.read_bytes() for path in (tmp_path / out / SCORED).iterdir()} for out in ("out", "fresh")
+        {path.name: path.read_bytes() for path in (tmp_path / out / COMPUTED / "scored").iterdir()}
+        for out in ("out", "fresh")
     ]
     assert stored[0] == stored[1]
 
@@ -104,13 +105,13 @@ def test_metrics_of_a_plugin_are_scored_again_because_their_code_may_change(stud
     finally:
         METRICS.find("misses_that_change").name = ""
     assert not any("scorings" in line for line in results.work)
-    assert not (tmp_path / "out" / SCORED).exists()
+    assert not (tmp_path / "out" / COMPUTED / "scored").exists()
 
 
 def test_damaged_scores_are_computed_again(study, tmp_path):
     ra.run_study(study(), tmp_path / "out")
     before = files(tmp_path / "out")
-    (first, *_) = sorted((tmp_path / "out" / SCORED).iterdir())
+    (first, *_) = sorted((tmp_path / "out" / COMPUTED / "scored").iterdir())
     first.write_bytes(first.read_bytes()[:-9])
     (tmp_path / "out" / "summary.json").unlink()
     after = ra.run_study(study(), tmp_path / "out")
@@ -132,7 +133,7 @@ def test_a_new_metric_fits_nothing_but_the_trial_of_one_system(study, tmp_path, 
 def test_statistics_that_cannot_be_used_are_computed_again(tmp_path, content):
     (tmp_path / "cache").mkdir()
     (tmp_path / STATISTICS).write_text(content)
-    with stored_statistics(tmp_path) as memo:
+    with StudyFolder(tmp_path).statistics() as memo:
         assert memo.known == {}
 
 
@@ -141,9 +142,10 @@ def test_a_failing_study_keeps_what_was_known(tmp_path):
         memo.used["b"] = (2.0,)
         raise ZeroDivisionError
 
-    with stored_statistics(tmp_path) as memo:
-        memo.used["a"] = (1.0, float("nan"))
-    with pytest.raises(ZeroDivisionError), stored_statistics(tmp_path) as memo:
-        fail(memo)
-    with stored_statistics(tmp_path) as memo:
-        assert set(memo.known) == {"a", "b"}
+    with recording(tmp_path):
+        with StudyFolder(tmp_path).statistics() as memo:
+            memo.used["a"] = (1.0, float("nan"))
+        with pytest.raises(ZeroDivisionError), StudyFolder(tmp_path).statistics() as memo:
+            fail(memo)
+        with StudyFolder(tmp_path).statistics() as memo:
+            assert set(memo.known) == {"a", "b"}

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from recassay.study.run.study import run_study
-from recassay.study.store import state
+from recassay.study.store import results as stored
 
 STUDY = """
 study: small
@@ -30,19 +30,19 @@ def study(tmp_path):
 
 
 def request_of(home, **changes):
-    return state.request(home / "study.yaml", **{"data": None, "quick": False, "values": None, **changes})
+    return stored.request(home / "study.yaml", **{"data": None, "quick": False, "values": None, **changes})
 
 
 def test_an_unchanged_study_returns_its_results(study):
-    assert state.changes(study / "out", request_of(study)) == []
-    first = state.stored_results(study / "out", request_of(study))
+    assert stored.changes(study / "out", request_of(study)) == []
+    first = stored.stored_results(study / "out", request_of(study))
     again = run_study(study / "study.yaml", study / "out")
     assert again.document() == first.document()
 
 
 def test_every_change_is_named(study):
     def changes_of(**changes):
-        return " ".join(state.changes(study / "out", request_of(study, **changes)))
+        return " ".join(stored.changes(study / "out", request_of(study, **changes)))
 
     assert changes_of(values={"epochs": 3}) == "values changed"
     text = (study / "log.csv").read_text()
@@ -54,14 +54,14 @@ def test_every_change_is_named(study):
     assert "findings.jsonl in the folder changed" in changes_of()
     assert "times.json in the folder is missing" in changes_of()
     assert "mine.txt" not in changes_of()  # no result is made from it
-    assert state.stored_results(study / "out", request_of(study)) is None
+    assert stored.stored_results(study / "out", request_of(study)) is None
 
 
 def test_files_of_which_only_the_time_changed_are_the_same(study):
     for path in [*study.rglob("*")]:
         if path.is_file():
             os.utime(path, ns=(1, 1))
-    assert state.changes(study / "out", request_of(study)) == []
+    assert stored.changes(study / "out", request_of(study)) == []
 
 
 def flip(path):
@@ -81,21 +81,21 @@ def test_damage_to_any_file_of_the_folder_is_noticed(study):
     for path in files:
         before, times = path.read_bytes(), path.stat().st_mtime_ns
         flip(path)
-        noticed = bool(state.changes(out, request_of(study)))
+        noticed = bool(stored.changes(out, request_of(study)))
         path.write_bytes(before)
         os.utime(path, ns=(times, times))
         assert noticed, path
-    assert state.changes(out, request_of(study)) == []
+    assert stored.changes(out, request_of(study)) == []
 
 
 @pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.jsonl"])
 def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
     before = (study / "out" / "summary.json").read_bytes()
     flip(study / "out" / name)
-    assert f"{name} in the folder " in " ".join(state.changes(study / "out", request_of(study)))
-    assert state.stored_results(study / "out", request_of(study)) is None
+    assert f"{name} in the folder " in " ".join(stored.changes(study / "out", request_of(study)))
+    assert stored.stored_results(study / "out", request_of(study)) is None
     run_study(study / "study.yaml", study / "out")
-    assert state.changes(study / "out", request_of(study)) == []
+    assert stored.changes(study / "out", request_of(study)) == []
     assert (study / "out" / "summary.json").read_bytes() == before
 
 
@@ -104,9 +104,9 @@ def test_a_new_file_in_a_folder_of_data_is_noticed(study):
     (study / "log.csv").rename(study / "parts" / "1.csv")
     (study / "study.yaml").write_text(STUDY.replace("log.csv", "parts"))
     run_study(study / "study.yaml", study / "out2")
-    assert state.changes(study / "out2", request_of(study)) == []
+    assert stored.changes(study / "out2", request_of(study)) == []
     (study / "parts" / "2.csv").write_text("user_id,item_id\n1,19\n")
-    assert "parts changed" in " ".join(state.changes(study / "out2", request_of(study)))
+    assert "parts changed" in " ".join(stored.changes(study / "out2", request_of(study)))
 
 
 def test_a_changed_study_runs_again_and_states_the_command_that_made_it(study):

@@ -9,7 +9,8 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import log
 from recassay.models.baselines.popular import Popular
-from recassay.study.store.times import Stopwatch, times_exhibit
+from recassay.study.store.folder import Stopwatch
+from recassay.study.store.results import times_exhibit
 
 from ..conftest import files
 
@@ -20,7 +21,7 @@ def ticking(monkeypatch):
 
     def start():
         ticks = itertools.count()
-        monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: float(next(ticks)))
+        monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: float(next(ticks)))
 
     start()
     return start
@@ -56,7 +57,7 @@ def test_stored_results_keep_their_first_time(study, tmp_path, monkeypatch, tick
     first = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in ra.run_study(study(), out).times}
     (out / "runs/generated/k_folds(k=2)/fold-1/seed-0/svd.parquet").unlink()
     looks = itertools.count()
-    monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: 5.0 * next(looks))
+    monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: 5.0 * next(looks))
     again = {(row["system"], row["fold"], row["what"]): row["seconds"] for row in ra.run_study(study(), out).times}
     assert {key for key in first if first[key] != again[key]} == {
         ("svd", 1, "answer"),  # made anew; what was fitted is still there
@@ -67,7 +68,7 @@ def test_stored_results_keep_their_first_time(study, tmp_path, monkeypatch, tick
 
 def test_the_time_of_a_resumed_fit_includes_the_earlier_part(tmp_path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: now[0])
+    monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: now[0])
     clock = Stopwatch(tmp_path, threads=1)
 
     def train(until, *, resumed):

@@ -1,0 +1,259 @@
+"""A run of a study of ranked lists."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recassay.checks.leaks import fold_findings
+from recassay.columnar.time_kind import require_times
+from recassay.data.features import Features
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.memberships import Memberships
+from recassay.data.run import Run
+from recassay.engine.lists.groups import GroupRules, user_groups
+from recassay.engine.ranks.play import play_fitted, ranking_task
+from recassay.engine.ranks.standings import standings_of_lists
+from recassay.engine.ranks.task import RankingTask
+from recassay.errors import UsageError
+from recassay.metrics.base import UnitMetric
+from recassay.models.base.capabilities import fitted_on_fold
+from recassay.models.base.training import Listener
+from recassay.protocols.base import UserProtocol
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.split.base import Split
+from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
+from recassay.study.plan.early import require_run_files
+from recassay.study.plan.plan import LISTS, Plan
+from recassay.study.plan.run_files import RunFile
+from recassay.study.plan.systems import System
+from recassay.study.plan.tuning import settings_exhibit, tune_reranker
+from recassay.study.run.dry_run import small_fold
+from recassay.study.run.judging import absent_metrics, compare_systems, compute_again, judge_fold, judge_item_groups
+from recassay.study.run.loop import Judged, StudyRun
+from recassay.study.run.study_scores import StudyScores
+from recassay.study.store.answers import load_run, run_files, store_run
+from recassay.study.store.folder import SCORED, StudyCell, model_key
+
+JUDGED, FEW_JUDGED = 50, 20  # users who get lists in the dry run: on the first data and split of a study, and on others
+
+
+def _cached_task() -> Callable[[Fold, UserProtocol], RankingTask]:
+    """Return a function that makes the ranking task of a fold and keeps the last one, for the next systems."""
+    return functools.lru_cache(maxsize=1)(ranking_task)
+
+
+@dataclass
+class ListRun(StudyRun[Fold, Run]):
+    """One run of a study of ranked lists."""
+
+    plan: Plan
+    task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
+
+    @functools.cached_property
+    def items(self) -> Callable[[str], Features | None]:
+        """Return a function from the name of a data set to its item features, which are read once."""
+
+        def load(name: str) -> Features | None:
+            with self.plan.locating_data(name, "items"):
+                return load_items(self.plan.data[name], self.plan.folder, self.data)
+
+        return functools.cache(load)
+
+    @functools.cached_property
+    def groups(self) -> Callable[[str, str, str], Memberships]:
+        """Return a function from data set, ``users`` or ``items``, and column, to the groups that the column makes.
+
+        Each column is read once.
+        """
+
+        def load(name: str, what: str, by: str) -> Memberships:
+            read = load_user_groups if what == "users" else load_item_groups
+            with self.plan.locating_data(name):
+                return read(self.plan.data[name], by, self.plan.folder, self.data)
+
+        return functools.cache(load)
+
+    def check_log(self, name: str, log: Interactions) -> None:
+        """Raise an error with the line of the split if a split needs times that the log does not have."""
+        for number, split in enumerate(self.plan.splits_of(name)):
+            with self.plan.locating_split(name, number):
+                require_times(log, split.needs, split)
+
+    def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
+        """Return the folds of a split with the item features of the data set; raise an error if a run file is missing.
+
+        Groups that the study asks for are read first, so that a mistake in them is found before models are fitted.
+        """
+        study = self.plan.study
+        for what, columns in (("users", study.by), ("items", study.by_item)):
+            for by in columns:
+                self.groups(name, what, by)
+        items, folds = self.items(name), split(log)
+        require_run_files(self.plan, name, str(split), [fold.number for fold in folds])
+        if study.users == "known":
+            folds = tuple(fold.of_known_users() for fold in folds)
+        return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
+
+    def findings(self, fold: Fold) -> tuple[Finding, ...]:
+        """Return findings about training events that are later than test events, and metrics that lack their data."""
+        return *fold_findings(fold), *absent_metrics(self.plan, fold)
+
+    def small(self, cell: StudyCell, fold: Fold) -> Fold:
+        """Return a small part of a fold with the test events of its first users.
+
+        All test events are kept if nothing is relevant to these users. Raise U135 if nothing is relevant to any user.
+        """
+        first = next(iter(self.plan.data))
+        is_first = (cell.dataset, cell.split) == (first, str(self.plan.splits_of(first)[0]))
+        part = small_fold(fold)
+        last = np.unique(part.test.users)[: JUDGED if is_first else FEW_JUDGED].max(initial=0)
+        for few in (replace(part, test=part.test.take(part.test.users <= last)), part):
+            task = self.task(few, self.plan.protocol)
+            if task.relevant.places.size:
+                return few
+        raise UsageError(
+            "U135",
+            f"no test rating of the {task.users.size:,} users of the dry run is relevant",
+            where=f"{self.plan.protocol}, {part.how.get('split')}",
+            hint="lower relevant_from, or look at the ratings: recassay stats LOG",
+        )
+
+    def tuned(self, system: System, fold: Fold) -> System:
+        """Return a system, a re-ranker under ``tune`` with its best parameters on the validation part of the fold."""
+        tune = self.plan.study.tune
+        if tune is None or system.name not in tune.grid:
+            return system
+        self.report(f"{system.name}: settings", 0, 1)
+        try:
+            system, tried = tune_reranker(system, tune, fold, self.plan.protocol, self.store, self.threads)
+        except UsageError as error:
+            raise self.plan.document.locate(("tune",), error) from error
+        self.tried += tried
+        return system
+
+    def fit(self, model: Any, fold: Fold, **training: Any) -> Any:
+        """Return the model fitted on the training part of a fold."""
+        return fitted_on_fold(model, fold, **training)
+
+    def protocol_text(self, fold: Fold, seed: int) -> str:
+        """Return the protocol as text, the same for every seed."""
+        return str(self.plan.protocol)
+
+    def prepare(self, fold: Fold) -> None:
+        """Make the ranking task of the fold (users, candidates and relevant items), which all systems share."""
+        self.task(fold, self.plan.protocol)
+
+    def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path | None, listener: Listener) -> Run:
+        """Return the ranked lists of a fitted system with standings (counts of candidates above each relevant item)."""
+        task = self.task(fold, self.plan.protocol)
+        return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
+
+    def store_answer(self, cell: StudyCell, name: str, answer: Run, fold: Fold, key: str) -> None:
+        """Write the ranked lists and standings of a system on a cell, together with ``key``."""
+        store_run(self.store, cell, answer, key)
+
+    def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
+        """Return the ranked lists of a system that are stored for a cell, with standings.
+
+        Standings are counts of candidates above each relevant item; if another program wrote the lists, they are
+        computed from these.
+        """
+        run = load_run(self.store, cell, name, key)
+        if run is None or run.standings is not None:
+            return run
+        task = self.task(fold, self.plan.protocol)
+        return replace(run, standings=standings_of_lists(task, run, threads=self.threads))
+
+    def judge(
+        self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
+    ) -> Judged:
+        """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
+
+        def remember(system: str, parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
+            files = run_files(self.store, cell, system)
+            if files[0] in self.store.replaced:
+                return compute()
+            return self.store.remember(SCORED, (system, self.store.checksums(*files), *parts), compute)
+
+        found, findings = judge_fold(
+            self.plan,
+            split,
+            fold,
+            answers,
+            dry_run=dry_run,
+            threads=self.threads,
+            remember=compute_again if dry_run else remember,
+        )
+        if dry_run:
+            for scored in found.values():
+                compare_systems(self.plan, scored.scores, threads=self.threads)
+        elif self.plan.study.by_item and LISTS in found:
+            memberships = [self.groups(cell.dataset, "items", by) for by in self.plan.study.by_item]
+            groups = judge_item_groups(self.plan, fold, answers, memberships, self.threads)
+            found[LISTS] = replace(found[LISTS], item_groups=groups)
+        return found, findings
+
+    def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
+        """Compare the systems over all folds, and record their means by group if the study asks for groups."""
+        super().compare(cell, design, scored)
+        study, scores = self.plan.study, scored.scores
+        how, known = study.judge.uncertainty, self.plan.metrics
+        metrics = {name: one for name in scores.metrics if isinstance(one := known.get(name), UnitMetric)}
+        rules = GroupRules(study.smallest_group, study.compare.correction, study.judge.level)
+        for by in study.by:
+            memberships = self.groups(cell.dataset, "users", by)
+            groups = user_groups(scores, memberships, metrics, how, rules, self.threads)
+            self.record.note_groups(cell, design, groups)
+        for groups_of_items in scored.item_groups:
+            self.record.note_groups(cell, design, groups_of_items.scores(scores, how, rules))
+
+    def make_exhibits(
+        self, cell: StudyCell, split: Split, fold: Fold, systems: Sequence[System], answers: dict[str, Run]
+    ) -> None:
+        """Run every experiment of the study on the systems of a fold, and write its exhibits (tables to draw).
+
+        A failure is recorded like that of a system.
+        """
+        tune, order = self.plan.study.tune, [system.name for system in self.plan.systems]
+        if self.tried and tune is not None:
+            rows = sorted(self.tried, key=lambda row: order.index(row["system"]))
+            bound = "" if tune.keep is None else f" among those that lose at most {100 * tune.loss:g} % of {tune.keep}"
+            about = f"The best {tune.metric} on the validation part of each fold{bound}. "
+            self.record.write_exhibit(cell, settings_exhibit(rows, str(tune.metric), about, facet="fold"))
+        if not self.plan.experiments:
+            return
+        placed = [system.at(cell) for system in systems if system.name in answers]
+        models = {system.name: system.model for system in placed}
+        keys = {system.name: model_key(system.text, system.source, system.model, fold.fingerprint) for system in placed}
+
+        from recassay.experiments.base import Lazy, Trial  # few studies have experiments
+
+        @functools.cache
+        def trial() -> Trial:
+            fitted = Lazy(models, lambda name: self.fitted(name, models[name], fold, keys[name]))
+            described = {name: fitted[name] if isinstance(model, RunFile) else model for name, model in models.items()}
+            return Trial(fold, self.plan.protocol, described, fitted, answers, self.threads)
+
+        for done, experiment in enumerate(self.plan.experiments):
+            self.report(f"{cell.dataset}, {cell.split}: experiments", done, len(self.plan.experiments))
+            parts = keys, str(self.plan.protocol), str(experiment)
+            try:
+                found = self.store.remember("exhibits", parts, functools.partial(_run_experiment, experiment, trial))
+            except Exception as error:
+                self.fail(cell, str(experiment), error)
+                continue
+            for exhibit in found:
+                self.record.write_exhibit(cell, exhibit)
+
+
+def _run_experiment(experiment: Any, trial: Callable[[], Any]) -> tuple[Exhibit, ...]:
+    """Return the exhibits of an experiment, with nulls in place of undefined numbers, as they are written."""
+    return tuple(replace(one, table=one.table.fill_nan(None)) for one in experiment(trial()))

@@ -1,0 +1,323 @@
+"""The order of work in a run of a study of any kind; every result is written as soon as it is computed."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from recassay.checks import diagnose
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.sequences import SequenceFold
+from recassay.errors import UsageError
+from recassay.models.base.capabilities import CanFit
+from recassay.models.base.training import Listener
+from recassay.results.finding import Finding
+from recassay.study.config.sources import filter_log, load_log
+from recassay.study.plan.plan import AnyPlan, StreamFold
+from recassay.study.plan.run_files import RunFile, RunFiles
+from recassay.study.plan.systems import System
+from recassay.study.run.dry_run import leave_out
+from recassay.study.run.judging import compare_systems
+from recassay.study.run.record import Record
+from recassay.study.run.study_scores import StudyScores
+from recassay.study.store.folder import (
+    ANSWER,
+    FIT,
+    JUDGE,
+    TIMES,
+    Stopwatch,
+    StudyCell,
+    StudyFolder,
+    digest_of,
+    model_key,
+)  # fmt: skip
+from recassay.study.store.results import Row
+from recassay.threads import available
+
+ReportProgress = Callable[[str, int, int], None]  # stage, done, of
+UNTRUSTED = "U236"  # a pickle of another process: only the user can decide, and nothing is wrong with the model
+AFold = TypeVar("AFold", bound=Fold | SequenceFold | StreamFold)
+Answer = TypeVar("Answer")
+Judged = tuple[dict[str, StudyScores], tuple[Finding, ...]]  # scores by design; findings about all designs together
+
+
+@dataclass
+class StudyRun(ABC, Generic[AFold, Answer]):
+    """One run of a study: the loop over data, splits, folds, seeds and systems.
+
+    An answer is what a fitted system gives on a fold. Subclasses say what differs between ranked lists, generated
+    sequences and outcomes of streams: how a fold is made, a system fitted and asked, and its answer stored and scored.
+    ``data`` is the folder of data sets, and ``report`` is called with the progress.
+    """
+
+    plan: AnyPlan
+    record: Record
+    data: Path | None
+    threads: int | None
+    report: ReportProgress
+    filtered: dict[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)  # rows before, and removed, by log
+    left_out: list[tuple[StudyCell, str, Exception]] = field(default_factory=list)  # in the dry run: what, and why
+    tried: list[Row] = field(default_factory=list)  # settings of systems, in the tuning of a split
+
+    @property
+    def store(self) -> StudyFolder:
+        """Return the folder of stored results of the study."""
+        return self.record.store
+
+    @property
+    def clock(self) -> Stopwatch:
+        """Return the store of how long each step (such as fitting a system on a fold) took."""
+        return Stopwatch(self.record.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
+
+    # --- what differs between kinds of studies ------------------------------------------------------------------------
+
+    @abstractmethod
+    def folds(self, name: str, log: Interactions, split: Any) -> Several[AFold]:
+        """Return the folds that a split makes of the log of data set ``name``."""
+
+    @abstractmethod
+    def small(self, cell: StudyCell, fold: AFold) -> AFold:
+        """Return a small part of a fold, on which the study is tried first."""
+
+    @abstractmethod
+    def fit(self, model: Any, fold: AFold, **training: Any) -> Any:
+        """Return the model fitted on a fold; ``training`` are fields of :class:`Training`."""
+
+    @abstractmethod
+    def protocol_text(self, fold: AFold, seed: int) -> str:
+        """Return the protocol for a seed as text, which is part of the key under which an answer is stored."""
+
+    @abstractmethod
+    def answer(
+        self, fitted: Any, fold: AFold, name: str, seed: int, checkpoint: Path | None, listener: Listener
+    ) -> Answer:
+        """Return what the fitted system ``name`` answers on a fold: lists, sequences or outcomes of a stream.
+
+        A slow one may write a ``checkpoint``, from which an interrupted run resumes, and tell ``listener`` its
+        progress.
+        """
+
+    @abstractmethod
+    def store_answer(self, cell: StudyCell, name: str, answer: Answer, fold: AFold, key: str) -> None:
+        """Write what a system answered on a cell, together with ``key``, a digest of all that the answer depends on."""
+
+    @abstractmethod
+    def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
+        """Return what a system answered on a cell, or None if nothing is stored under this ``key``."""
+
+    @abstractmethod
+    def judge(
+        self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
+    ) -> Judged:
+        """Return the scores of all systems on a fold by design, and the findings; ``answers`` are by system.
+
+        A dry run computes no intervals, and also compares the systems.
+        """
+
+    @abstractmethod
+    def make_exhibits(
+        self, cell: StudyCell, split: Any, fold: AFold, systems: Several[System], answers: dict[str, Answer]
+    ) -> None:
+        """Write the exhibits (tables to draw) of a fold; called once for each split, with its first fold and seed."""
+
+    def check_log(self, name: str, log: Interactions) -> None:
+        """Raise an error if the log of data set ``name`` lacks what the study needs; by default nothing is needed."""
+
+    def findings(self, fold: AFold) -> tuple[Finding, ...]:
+        """Return findings about a fold itself, such as training events that are later than test events."""
+        return ()
+
+    def tuned(self, system: System, fold: AFold) -> System:
+        """Return a system with the best of its settings for a fold; by default as it is."""
+        return system
+
+    def prepare(self, fold: AFold) -> None:
+        """Compute what all systems of a fold share, so that the time of the first system does not include it."""
+
+    def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
+        """Compare the systems by their results over all folds, and record the comparison and the best systems."""
+        comparison = compare_systems(self.plan, scored.scores, threads=self.threads)
+        self.record.note_leads(cell, design, scored.scores, comparison)
+        if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:
+            self.record.note_comparisons(cell, design, comparison.to_dicts())
+
+    def conclude(self) -> None:
+        """Record results that need all folds, such as corrections of p-values over all streams; by default nothing."""
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    def log(self, name: str) -> Interactions:
+        """Return the log of data set ``name`` after all filters; an error names its line in the study file."""
+        data, folder = self.plan.data[name], self.plan.folder
+        self.report(f"reading {name}", 0, 1)
+        with self.plan.locating_data(name):
+            log = load_log(data, folder, self.data)
+            self.check_log(name, log)
+            if found := filter_log(log, self.plan.filters_of(name), data, folder, self.data):
+                self.filtered[name] = (len(log), found.removed)
+                log = found.log
+        self.report(f"reading {name}", 1, 1)
+        return log
+
+    def run_split(self, name: str, log: Interactions, split: Any) -> None:
+        """Run and score all folds of one split of the log of data set ``name``, and combine the results over folds."""
+        folds, seeds = self.folds(name, log, split), self.plan.study.seeds
+        by_design: dict[tuple[int, str], list[StudyScores]] = defaultdict(list)
+        first: tuple[Any, ...] | None = None  # the first cell with answers, for exhibits
+        steps, of = itertools.count(1), len(folds) * len(seeds) * len(self.plan.systems)
+        self.tried = []
+        for number, fold in enumerate(folds):
+            place = StudyCell(name, str(split), fold.number, 0)
+            self.record.note_fold(place, fold)
+            self.record.note_findings((*self.findings(fold), *self._removed(name, fold)), place)
+            systems = self._systems(replace(place, seed=seeds[0]), fold)
+            for seed in seeds:
+                cell = replace(place, seed=seed)
+                answers: dict[str, Answer] = {}
+                for system in systems:
+                    self._add_answer(answers, cell, system, fold)
+                    if not number and [*answers] == [system.name] and self.record.computed[system.name]:
+                        leave_out(self, cell, split, fold, answers, one_of=len(systems))  # before others take hours
+                    self.report(f"{name}, {split}", next(steps), of)
+                if answers:
+                    first = first or (cell, split, fold, systems, answers)
+                    for design, scored in self._judged(cell, split, fold, answers).items():
+                        by_design[seed, design].append(scored)
+                        self.record.note_scores(cell, design, scored)
+        if first is not None:
+            self.make_exhibits(*first)
+        for (seed, design), parts in by_design.items():
+            cell = StudyCell(name, str(split), 0, seed)
+            pooled = self.record.pool_folds(cell, design, parts, self.threads) if len(parts) == len(folds) else None
+            if pooled is not None:
+                self.compare(cell, design, pooled)
+
+    def _removed(self, name: str, fold: AFold) -> tuple[Finding, ...]:
+        """Return a finding if filters or the split removed many rows; sequences of one event are not counted."""
+        by_step = {"filters": self.filtered[name]} if name in self.filtered else {}
+        if isinstance(fold, Fold):
+            kept = sum(len(part) for part in (fold.train, fold.test, fold.validation) if part is not None)
+            by_step["the split"] = kept + sum(fold.removed.values()), fold.removed
+        return diagnose("removed rows", steps=by_step)
+
+    def _systems(self, cell: StudyCell, fold: AFold) -> tuple[System, ...]:
+        """Return the systems for a fold, tuned, without those that failed in the dry run; record a failed tuning."""
+        found = []
+        left_out = {(one.dataset, one.split, name) for one, name, _ in self.left_out}
+        for system in self.plan.systems:
+            if (cell.dataset, cell.split, system.name) not in left_out:
+                try:
+                    found.append(self.tuned(system, fold))
+                except UsageError:
+                    raise
+                except Exception as error:
+                    self.record.note_failure(cell, system.name, error)
+        return tuple(found)
+
+    def _judged(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
+        """Return the scores by design of what systems answered on a fold; record findings, and how long it took.
+
+        Metrics and systems that cannot be scored are recorded as failed and left out.
+        """
+        key, judged = digest_of(JUDGE, str(cell)), None
+        with self.clock.timed(key):
+            while answers and judged is None:
+                try:
+                    judged = self.judge(cell, split, fold, answers)
+                except Exception:
+                    if not leave_out(self, cell, split, fold, answers):
+                        raise
+        self.record.note_time(cell, None, JUDGE, self.clock.times(key))
+        scores, findings = judged or ({}, ())
+        self.record.note_findings(findings, cell)
+        return scores
+
+    def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
+        """Return the keys of a fitted model and its answers by step: digests of all that these results depend on."""
+        placed = system.at(cell)
+        fitted = model_key(placed.text, placed.source, placed.model, fold.fingerprint)
+        return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}
+
+    def _add_answer(self, answers: dict[str, Answer], cell: StudyCell, system: System, fold: AFold) -> None:
+        """Add a system's lists, sequences or outcomes on a cell (fold and seed), stored or new; record a failure."""
+        keys, name = self.keys(cell, system, fold), system.name
+        answer = self.load_answer(cell, name, fold, keys[ANSWER])
+        (self.record.computed if answer is None else self.record.taken)[name] += 1
+        if answer is None:
+            try:
+                fitted = self.fitted(name, system.at(cell).model, fold, keys[FIT])
+                self.prepare(fold)
+                checkpoint = self.store.checkpoint(keys[ANSWER])
+                with self.clock.timed(keys[ANSWER], resumed=checkpoint.is_file()) as note:
+                    made = self.answer(fitted, fold, name, cell.seed, checkpoint, self._listener(name, note))
+            except Exception as error:
+                self.fail(cell, name, error)
+                return
+            self.store_answer(cell, name, made, fold, keys[ANSWER])
+            answer = self.load_answer(cell, name, fold, keys[ANSWER])  # so that a resumed run gets the same
+        if not isinstance(system.model, RunFiles):  # nobody knows how long the other program took
+            self.note_times(cell, name, keys)
+        if answer is not None:
+            answers[name] = answer
+        self.record.note_findings(diagnose("replaced runs", system=name, files=self.store.newly_replaced()), cell)
+
+    def fail(self, cell: StudyCell, name: str, error: Exception) -> None:
+        """Record that a system or experiment failed; raise the error if only the user can decide what to do."""
+        if getattr(error, "code", None) == UNTRUSTED:
+            raise error
+        self.record.note_failure(cell, name, error)
+
+    def note_times(self, cell: StudyCell, system: str, keys: Mapping[str, str]) -> None:
+        """Record how long each step of a system took; ``keys`` are the keys of its results by step, such as ``fit``."""
+        for what, key in keys.items():
+            self.record.note_time(cell, system, what, self.clock.times(key))
+
+    def _listener(self, name: str, note: Callable[[], None]) -> Listener:
+        """Return a function that reports the progress of system ``name`` and calls ``note`` to store its time."""
+
+        def listener(text: str, done: int, of: int) -> None:
+            note()
+            self.report(f"{name}: {text}", done, of)
+
+        return listener
+
+    def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
+        """Return the fitted model stored under ``key``, or a new one.
+
+        A model without a fit is returned unchanged, and in place of a run file the lists in it.
+        """
+        if isinstance(model, RunFile):
+            return model.read(name)
+        if not isinstance(model, CanFit):
+            return model
+        fitted = self.store.fitted(key, fold.train)
+        if fitted is None:
+            checkpoint = self.store.checkpoint(key)
+            with self.clock.timed(key, resumed=checkpoint.is_file()) as note:
+                fitted = self.fit(model, fold, checkpoint=checkpoint, listener=self._listener(name, note))
+            self.store.store_fitted(key, fitted, fold.train)
+        return fitted
+
+    def try_answer(self, cell: StudyCell, system: System, part: AFold) -> Answer:
+        """Return what a system answers on a small part of a fold, after one epoch of training; nothing is stored."""
+        model = system.at(cell).model
+        model = model.read(system.name) if isinstance(model, RunFile) else model
+        fitted = self.fit(model, part, max_epochs=1)
+        return self.answer(fitted, part, system.name, cell.seed, None, lambda _text, _done, _of: None)
+
+    def with_metrics(self, headings: Several[str]) -> Self:
+        """Return a run of the same study with these metrics only."""
+        return replace(self, plan=self.plan.with_metrics(headings))
+
+    def drop_metrics(self, headings: Collection[str]) -> None:
+        """Leave out metrics from here on."""
+        if headings:
+            self.plan = self.plan.with_metrics([one for one in self.plan.metrics if one not in headings])
+            self.record.plan = self.plan
