@@ -31,14 +31,14 @@ import numpy as np
 import polars as pl
 
 from recassay.cli.watch import SHOW_EVERY
-from recassay.live.events.durations import SECOND
+from recassay.live.clock import SECOND
+from recassay.live.events import lines
 from recassay.live.loop import Loop
+from recassay.live.opening import open_sources
 from recassay.live.results import Watched
 from recassay.live.server import Server
 from recassay.live.settings import WatchSettings
-from recassay.live.simulate import lines
-from recassay.live.sources.base import BATCH, Arrival, Source
-from recassay.live.sources.opening import open_sources
+from recassay.live.sources import BATCH, Arrival, Source
 from recassay.live.watcher import Watcher
 from tools import help_if_asked, write_section
 
@@ -230,13 +230,9 @@ class Generated(Source):
         return ["generated"]
 
     def poll(self, timeout: float) -> list[Arrival]:
-        if self.number >= self.parts:
-            return []
         self.number += 1
+        self.at_end = self.number >= self.parts
         return [Arrival("generated", part(self.number - 1, BATCH), self.number)]
-
-    def ended(self) -> list[str]:
-        return ["generated"] if self.number >= self.parts else []
 
 
 def resident() -> float:
@@ -252,8 +248,9 @@ def memory(exposures: int, folder: Path) -> None:
 
     def show(one: Watcher) -> None:
         join, users = one.join, one.tally.users
-        keys = join.seen.bytes + join.by_request.bytes
-        table = users.map.bytes + users.sums.nbytes + users.counts.nbytes + users.first.nbytes + users.arm.nbytes
+        keys = sum(one.slots.nbytes + one.values.nbytes for one in (join.seen, join.by_request))
+        arrays = (users.latest.slots, users.latest.values, users.sums, users.counts, users.first, users.arm)
+        table = sum(array.nbytes for array in arrays)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         sizes = [size / 1e6 for size in (one.counts["received"], resident(), most, one.state.bytes, keys, table)]
         print("{:9.1f} {:14,.0f} {:17,.0f} {:11,.0f} {:10,.0f} {:11,.0f} {:16,} {:7.0f}".format(

@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 import scipy
 
-from recassay.live.events.durations import HOUR
-from recassay.live.events.schema import read_table
+from recassay.live.clock import HOUR
+from recassay.live.events import read_table
 from recassay.live.settings import WatchSettings
 from recassay.live.simulate import EXAMINED, Simulation
 from recassay.live.watcher import Watcher

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from recassay.live.events.schema import read_lines, read_table
+from recassay.live.events import read_lines, read_table
 from recassay.live.results import Watched
 from recassay.live.rules import read_rules
 from recassay.live.simulate import MONDAY, Simulation

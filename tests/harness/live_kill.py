@@ -33,15 +33,13 @@ from tests.unit.live.test_attached import OWN_MODEL, STATE, interactions
 from tests.unit.live.test_sources import Redis
 
 import recassay as ra
-from recassay.live import loop
+from recassay.live import files, loop
 from recassay.live import watcher as watching
 from recassay.live.attached import AttachedModels
-from recassay.live.context import build_context
+from recassay.live.opening import open_sources
 from recassay.live.results import Watched
-from recassay.live.sources import files
-from recassay.live.sources.opening import open_sources
 from recassay.live.state import StateFile
-from recassay.live.watch import build_settings
+from recassay.live.watch import build_context, build_settings
 from recassay.live.watcher import Watcher
 
 from .flip import MEMORY_FOLDER
@@ -158,7 +156,7 @@ def arm(death: Death | None, place: Place) -> None:
 
 def redis_source() -> type | None:
     with contextlib.suppress(ImportError):
-        from recassay.live.sources.redis_streams import RedisSource
+        from recassay.live.redis_streams import RedisSource
 
         return RedisSource
     return None

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
-from recassay.live.events.durations import HOUR, MINUTE
-from recassay.live.events.schema import read_lines
+from recassay.live.clock import HOUR, MINUTE
+from recassay.live.events import read_lines
 from recassay.live.loop import Loop
 from recassay.live.settings import WatchSettings
-from recassay.live.sources.tables import TableSource
+from recassay.live.sources import table_source
 from recassay.live.watcher import Watcher
 
 LONG = bool(os.environ.get("RECASSAY_LONG"))  # make test-all
@@ -160,7 +160,7 @@ def watched(events, seed, folder=None, partitions=1, kills=False, options=SETTIN
         at[part] += len(lines)
         watcher.take(str(part), read_lines(lines, SETTINGS.segments), 0, position=at[part])
         if at[part] >= len(parts[part]):
-            watcher.clock.end(str(part))
+            watcher.clock.partitions[str(part)].ended = True
         if draw.random() < 0.7:
             watcher.step(0)
             watcher.commit()
@@ -485,10 +485,10 @@ def test_a_replay_of_the_journal_has_the_bits_of_the_watch(tmp_path_factory, see
     )
     for archive in ([events], draw.choice(others)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("recassay.live.sources.tables.BATCH", draw.choice([3, 20, 1000]))
+            patch.setattr("recassay.live.sources.BATCH", draw.choice([3, 20, 1000]))
             again = Watcher(GUARDED, journal=folder)
-            again.count_deliveries([TableSource(part, str(at)) for at, part in enumerate(archive)])
-            sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
+            again.count_deliveries([table_source(part, str(at)) for at, part in enumerate(archive)])
+            sources = [table_source(part, str(at)) for at, part in enumerate(archive)]
             Loop(again, sources, finish=True, interval=0.0).run()
         assert bits(again) == bits(live)
         assert {name: count for name, (count, _) in again.reasons.items()} == {
@@ -504,11 +504,11 @@ def test_a_replay_with_a_journal_goes_on_after_an_interruption(tmp_path):
     arrived = [shown[0], click, shown[1], click, shown[2], click]
     live = ra.watch(arrived, "hit@1", output=tmp_path / "live")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recassay.live.sources.tables.BATCH", 1)
+        patch.setattr("recassay.live.sources.BATCH", 1)
         for _ in range(len(arrived) + 1):  # each ends after the commit of one event
             again = Watcher(live.watcher.settings, tmp_path / "again", journal=tmp_path / "live")
-            again.count_deliveries([TableSource(arrived, "table")])
-            Loop(again, [TableSource(arrived, "table")], lambda _: True, finish=True, interval=0.0).run()
+            again.count_deliveries([table_source(arrived, "table")])
+            Loop(again, [table_source(arrived, "table")], lambda _: True, finish=True, interval=0.0).run()
             again.close()
     assert bits(again) == bits(live.watcher)
     assert live.watcher.bins()["late"] == 2
@@ -519,9 +519,9 @@ def test_a_slow_replay_of_several_files_calls_no_event_late():
                for part in range(2)]  # fmt: skip
     wall = iter(range(0, 1 << 60, HOUR))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recassay.live.sources.tables.BATCH", 3)
+        patch.setattr("recassay.live.sources.BATCH", 3)
         watcher = Watcher(GUARDED)
-        sources = [TableSource(part, str(at)) for at, part in enumerate(archive)]
+        sources = [table_source(part, str(at)) for at, part in enumerate(archive)]
         Loop(watcher, sources, finish=True, interval=0.0, clock=lambda: next(wall)).run()
     assert watcher.bins()["late"] == 0
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from recassay.live.loop import Loop
-    from recassay.live.results import Watched
     from recassay.live.server import Server
     from recassay.live.watcher import Watcher
 
@@ -210,17 +209,16 @@ def watch(
     Example: recassay watch --simulate days=2 --until "hit@10: new > old" -o watched
     """
     from recassay.live.attached import AttachedModels, read_models
-    from recassay.live.context import build_context
     from recassay.live.rules import read_rules
     from recassay.live.simulate import Simulation
-    from recassay.live.watch import build_settings
+    from recassay.live.watch import build_context, build_settings
 
     simulation = None if simulate is None else Simulation.parse(simulate)
     _check(sources, simulation, to, output, journal, replay)
     if simulation is not None and to is not None:
-        from recassay.live.sinks import write_events
+        from recassay.live.opening import write_events
 
-        written = write_events(simulation, to, rate)
+        written = write_events(simulation.batches(), to, rate)
         _common.say(f"{written:,} events are in {to}")
         return
     settings = build_settings(
@@ -272,11 +270,11 @@ def _run(
     import sys
 
     from recassay.live.loop import Loop
-    from recassay.live.simulate import SimulatedSource
-    from recassay.live.sources.opening import open_sources
+    from recassay.live.opening import open_sources
+    from recassay.live.sources import BatchSource
 
     opened: list[Any] = (
-        [SimulatedSource(simulation, rate)]
+        [BatchSource("simulation", simulation.batches, rate)]
         if simulation is not None
         else open_sources(sources, follow=not (replay or once))
     )
@@ -337,14 +335,14 @@ class _Shown:
         """
         import time
 
-        from recassay.live.results import watched
+        from recassay.live.results import Watched
 
         if self.notify is not None:
             self.notify.send()
         decided = bool(watcher.tally.evidence.decisions)
         if time.monotonic() - self.shown >= SHOW_EVERY or decided or watcher.finished:
             self.shown = time.monotonic()
-            found = watched(watcher)
+            found = Watched(watcher)
             if self.live is not None:
                 from recassay.live.table import live_table
 
@@ -376,9 +374,9 @@ def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | No
 
     Exit with status 1 if an arm was found to be harmful, or if a finding is at least as severe as ``fail_on``.
     """
-    from recassay.live.results import watched
+    from recassay.live.results import Watched
 
-    found: Watched = watched(watcher)
+    found = Watched(watcher)
     if output is not None and found.arms:
         found.write(output, command=_command())
     if as_json:

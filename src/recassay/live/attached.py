@@ -3,10 +3,14 @@
 For each interaction, an attached model first recommends to the user, and then learns the interaction. This is the
 prequential protocol, and :class:`recassay.engine.streams.play.Player` carries it out. Interactions are taken in the
 order of release, which depends on their content alone, so the lists do not depend on batches, partitions or restarts.
+
+The states of all models are stored as one archive. A model of another package, such as a class in a Python file, is
+stored if it has ``state()``, which returns what an archive can hold, and ``load_state(state)``, which takes it back.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -17,14 +21,13 @@ import numpy as np
 import polars as pl
 
 from recassay.data.interactions import Interactions
-from recassay.data.io.archive import NotStorableError
+from recassay.data.io.archive import NotStorableError, check_storable, read_archive, write_archive
+from recassay.data.read import read_interactions
 from recassay.data.times import row_times
 from recassay.engine.streams.outcome_chunks import OutcomeChunks
 from recassay.engine.streams.play import Player
 from recassay.engine.streams.source import Batch, digest
-from recassay.errors import UsageError
-from recassay.live.context import text_log
-from recassay.live.model_states import check_states, read_states, write_states
+from recassay.errors import InputError, UsageError
 from recassay.live.models import KEY
 from recassay.models.base.capabilities import StartsOnline, UpdatesOnline
 from recassay.models.base.registry import parse
@@ -33,8 +36,15 @@ from recassay.protocols.prequential import Prequential
 
 LONG_LEARNING = 10.0  # seconds that models may take to learn interactions again after a restart
 SNAPSHOT_SHARE = 0.1  # of the time of learning, at most, goes into snapshots
-
+MOST_BYTES = 900_000_000  # SQLite refuses a value of 1,000,000,000 bytes
 NAMED = re.compile(r"^\s*(?P<name>[\w .-]+?)\s*=\s*(?P<model>.+)$", re.DOTALL)
+
+
+def text_log(log: Interactions) -> Interactions:
+    """Return a log with the same rows, whose ids are text, because events have text ids."""
+    if log.item_vocabulary.kind == "string" and log.user_vocabulary.kind == "string":
+        return log
+    return read_interactions(log.frame().with_columns(pl.col("user_id", "item_id").cast(pl.String)))
 
 
 class FittedBefore:
@@ -66,8 +76,8 @@ class AttachedModel:
             self.model = parse(model) if isinstance(model, str) else model
             self.text = str(self.model)
         self.online = isinstance(self.model, StartsOnline | UpdatesOnline)
-        if log is not None and self.online:
-            log = log.take(np.argsort(row_times(log), kind="stable")) if log.timestamps is not None else log
+        if log is not None and self.online and log.timestamps is not None:
+            log = log.take(np.argsort(row_times(log), kind="stable"))
         self.log = log if log is not None and len(log) else None
         if not self.online and self.log is None:
             hint = "give it a training log: --train LOG; or attach a file that recassay fit wrote"
@@ -80,12 +90,6 @@ class AttachedModel:
         until = None if self.online else before
         protocol = Prequential(at=length, order="row", warmup=before, learn_until=until)
         return Player(self.model, protocol, None, self.text, keep=True)
-
-    def start(self, length: int) -> None:
-        """Begin with the training log; lists have ``length`` items."""
-        self.player = self.new_player(length)
-        if self.log is not None:
-            self._walk(self.log)
 
     def description(self) -> str:
         """Return the model with its parameters, and the size and a hash of its training log, as text.
@@ -104,29 +108,30 @@ class AttachedModel:
         """
         assert self.player is not None, "started or restored"
         first = self.player.reached
-        self._walk(Interactions.from_frame(events.select("user_id", "item_id")), chunks := OutcomeChunks())
-        numbers = np.concatenate(chunks.event) if chunks.event else np.zeros(0, np.int64)
-        due = pl.DataFrame({"event": numbers})
-        if chunks.lists:
-            rows = pl.concat(chunks.lists).group_by("event", maintain_order=True)
-            listed = rows.agg(pl.col("item_id").alias("items"))
-            due = due.join(listed, on="event", how="left", maintain_order="left")
-        else:
-            due = due.with_columns(pl.lit(None, pl.List(pl.String)).alias("items"))
-        found = events[numbers - first]
-        items = due["items"].cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
-        return found.with_columns(items.alias("items"), pl.lit(self.name).alias("arm"))
+        chunks = self.walk(Interactions.from_frame(events.select("user_id", "item_id")))
+        numbers = np.concatenate([np.zeros(0, np.int64), *chunks.event])
+        empty = pl.DataFrame(schema={"event": pl.Int64, "item_id": pl.String})
+        listed = pl.concat([empty, *(one.select(empty.columns).cast(empty.schema) for one in chunks.lists)])
+        listed = listed.group_by("event", maintain_order=True).agg(pl.col("item_id").alias("items"))
+        due = pl.DataFrame({"event": numbers}).join(listed, on="event", how="left", maintain_order="left")
+        items = due["items"].fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
+        return events[numbers - first].with_columns(items, pl.lit(self.name).alias("arm"))
 
-    def _walk(self, log: Interactions, chunks: OutcomeChunks | None = None) -> None:
-        """Let the model recommend before each event of ``log`` and learn it.
-
-        Add the lists to ``chunks`` (None: drop them).
-        """
+    def walk(self, log: Interactions) -> OutcomeChunks:
+        """Let the model recommend before each event of ``log`` and learn it; return the lists."""
         assert self.player is not None, "started or restored"
-        self.player.chunks = chunks or OutcomeChunks()
+        chunks = self.player.chunks = OutcomeChunks()
         for _ in self.player.walk(_batch(log, self.player.reached)):
             pass
         self.player.chunks = OutcomeChunks()
+        return chunks
+
+    @property
+    def stateful(self) -> Any:
+        """Return the learner, or the model that an adapter wraps, if it gives its state; else None."""
+        learner = getattr(self.player, "learner", None)
+        candidates = (learner, getattr(learner, "model", None))
+        return next((one for one in candidates if hasattr(one, "state") and hasattr(one, "load_state")), None)
 
 
 class AttachedModels:
@@ -134,12 +139,10 @@ class AttachedModels:
 
     def __init__(self, models: Mapping[str, Any] | None = None, log: Interactions | None = None) -> None:
         self.models = [AttachedModel(name, model, log) for name, model in (models or {}).items()]
+        self.names = tuple(one.name for one in self.models)
         self.unstored = ""  # why the models cannot be stored
         self.seconds = 0.0  # that models took for the interactions since the last snapshot
         self.snapshot_seconds = 0.0  # that the last snapshot took
-
-    def __bool__(self) -> bool:
-        return bool(self.models)
 
     def descriptions(self) -> dict[str, str]:
         """Return each model with its parameters and training log as text, by name."""
@@ -155,59 +158,80 @@ class AttachedModels:
                 hint="attach the same models, with the same training log, or choose another folder with -o",
             )  # fmt: skip
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the models."""
-        return tuple(one.name for one in self.models)
-
     def start(self, length: int, snapshot: bytes | None) -> None:
         """Continue from a snapshot, or without one begin with the training log; lists have ``length`` items."""
+        for one in self.models:
+            one.player = one.new_player(length)
         if snapshot is not None:
-            new = {one.name: one.new_player(length) for one in self.models}
-            players = read_states(snapshot, new, self._shared())
-            for one in self.models:
-                one.player = players[one.name]
+            self._restore(snapshot)
             return
         for one in self.models:
-            one.start(length)
+            if one.log is not None:
+                one.walk(one.log)
         try:  # so that a finding says at once whether there will be snapshots
-            check_states(self._players(), self._shared())
+            check_storable(*self._content())
         except NotStorableError as error:
             self.unstored = str(error)
 
     def snapshot(self) -> bytes | None:
         """Return the states of all models as bytes; None if one cannot be stored, for the reason in ``unstored``."""
-        began = time.monotonic()
+        began, buffer = time.monotonic(), io.BytesIO()
         try:
-            made = write_states(self._players(), self._shared())
+            write_archive(buffer, *self._content())
+            if buffer.tell() > MOST_BYTES:
+                raise NotStorableError(f"the models take {buffer.tell():,} bytes, and a state holds {MOST_BYTES:,}")
         except NotStorableError as error:
             self.unstored = str(error)
             return None
         self.seconds, self.snapshot_seconds = 0.0, time.monotonic() - began
-        return made
+        return buffer.getvalue()
+
+    def _content(self) -> tuple[list[Any], dict[str, object]]:
+        """Return what a snapshot holds, and the objects that are left out of it, by name."""
+        states = {}
+        for one in self.models:
+            if one.stateful is not None:
+                try:
+                    states[one.name] = one.stateful.state()
+                except Exception as error:
+                    what = f"state() of {one.name} raised {type(error).__name__}: {error}"
+                    raise NotStorableError(what) from error
+        return [{one.name: one.player for one in self.models}, states], self._left_out()
+
+    def _left_out(self) -> dict[str, object]:
+        """Return what a snapshot leaves out: models before they learn, fitted ones in files, and those with a state."""
+        named = [("model", one, one.model) for one in self.models]
+        named += [("fitted", one, one.model.fitted) for one in self.models if isinstance(one.model, FittedBefore)]
+        named += [("learner", one, one.stateful) for one in self.models if one.stateful is not None]
+        return {f"{what} {one.name}": thing for what, one, thing in named}
+
+    def _restore(self, snapshot: bytes) -> None:
+        """Continue from a snapshot; raise I374 if a model does not take its state."""
+        known = {one.name: one.stateful for one in self.models}
+        players, states = read_archive(io.BytesIO(snapshot), self._left_out())
+        for name, state in states.items():
+            try:
+                known[name].load_state(state)
+            except Exception as error:
+                raise InputError(
+                    "I374", f"{name} could not take back its state: {type(error).__name__}: {error}",
+                    where=f"--model {name}", hint="load_state(state) gets what state() returned; begin a new folder "
+                    "with -o if the class has changed since",
+                ) from error  # fmt: skip
+        for one in self.models:
+            one.player = players[one.name]
 
     @property
     def snapshot_due(self) -> bool:
         """Return whether the models would need long to learn again what they learned since the last snapshot."""
         return self.seconds > max(LONG_LEARNING, self.snapshot_seconds / SNAPSHOT_SHARE)
 
-    def _players(self) -> dict[str, Player]:
-        return {one.name: one.player for one in self.models if one.player}
-
-    def _shared(self) -> dict[str, object]:
-        """Return, by name, what a snapshot leaves out: the models before they learn, and those fitted in files."""
-        fitted = {f"fitted {one.name}": one.model.fitted for one in self.models if isinstance(one.model, FittedBefore)}
-        return {f"model {one.name}": one.model for one in self.models} | fitted
-
-    def learn(self, events: pl.DataFrame) -> None:
-        """Let the models process interactions again that they processed before a restart."""
-        self._lists(events)
-
-    def _lists(self, events: pl.DataFrame) -> list[pl.DataFrame]:
+    def lists(self, events: pl.DataFrame) -> list[pl.DataFrame]:
+        """Let all models recommend before each interaction, then learn it; return their lists."""
         began = time.monotonic()
-        made = [one.lists(events) for one in self.models]
+        lists = [one.lists(events) for one in self.models]
         self.seconds += time.monotonic() - began
-        return made
+        return lists
 
     def with_lists(self, interactions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Let all models recommend before each interaction, then learn it.
@@ -221,8 +245,8 @@ class AttachedModels:
         taken = interactions.unique(KEY, keep="first", maintain_order=True)
         if not self.models or not taken.height:
             return logged, taken[:0].select(KEY)
-        made = [one.select(logged.columns) for one in self._lists(taken)]
-        return pl.concat([logged, *made]).sort("time", maintain_order=True), taken.select(KEY)
+        lists = [one.select(logged.columns) for one in self.lists(taken)]
+        return pl.concat([logged, *lists]).sort("time", maintain_order=True), taken.select(KEY)
 
 
 def read_models(texts: Sequence[str]) -> dict[str, str]:

@@ -5,13 +5,14 @@ Old periods are merged to longer ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from recassay.live.events.durations import DAY, HOUR
+from recassay.live.clock import DAY, HOUR
 from recassay.stats.exact_sums import GroupSums
 
 KEEP_FINE, KEEP_HOURS = 2 * DAY, 60 * DAY  # ages at which periods are merged to hours, and hours to days
@@ -50,6 +51,27 @@ class Buckets:
         if rows.size:
             self.sums.add(rows, sums)
 
+    def count(
+        self, times: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[tuple[str, ...]], length: int,
+        values: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        """Add a row of ``values`` (n, columns) for each of n exposures (shown lists) to the period of its time.
+
+        Times are in microseconds, like ``length``, the length of a period. ``codes`` index ``names``, each of which is
+        an arm, or an arm and a segment.
+
+        >>> store = Buckets(1)
+        >>> store.count(np.array([0, 7, 1]), np.array([0, 0, 1]), [("new",), ("old",)], 5, np.ones((3, 1)))
+        >>> [(one.begin, one.arm) for one in store.rows]
+        [(0, 'new'), (0, 'old'), (5, 'new')]
+        """
+        buckets = times // length
+        first = int(buckets[0]) if buckets.size else 0  # keeps the numbers small
+        distinct, groups = np.unique((buckets - first) * len(names) + codes, return_inverse=True)
+        pairs = [divmod(one, len(names)) for one in distinct.tolist()]
+        periods = [Period(length, (first + bucket) * length, *names[code]) for bucket, code in pairs]
+        self.add(periods, GroupSums.of(groups, values, len(periods)))
+
     def _row(self, period: Period) -> int:
         self.changed.add(period)
         self.dropped.discard(period)
@@ -64,10 +86,10 @@ class Buckets:
             self.rows[period] = row
         return row
 
-    def of(self, period: Period) -> GroupSums | None:
-        """Return the sums of one period, arm and segment; None if nothing was added to it."""
-        row = self.rows.get(period)
-        return None if row is None else self.sums.take(slice(row, row + 1))
+    def of(self, period: Period) -> GroupSums:
+        """Return the sums of one period, arm and segment."""
+        row = self.rows[period]
+        return self.sums.take(slice(row, row + 1))
 
     def select(self, *, arm: str | None = None, segment: str = "", since: int | None = None) -> GroupSums:
         """Return the sums over all periods of an arm and segment as one row; ``arm`` None means all arms.
@@ -83,6 +105,15 @@ class Buckets:
             and (since is None or period.begin >= since)
         ]
         return self.sums.take(np.array(rows, np.int64)).merged()
+
+    def complete(self, length: int, since: int, upto: int) -> list[tuple[Period, GroupSums]]:
+        """Return the periods of a length from ``since`` to ``upto`` with their sums, in order of time and arm.
+
+        Those of segments are left out.
+        """
+        periods = [one for one in self.rows if one.length == length and not one.segment]
+        periods = [one for one in periods if since <= one.begin and one.begin + length <= upto]
+        return [(one, self.of(one)) for one in sorted(periods, key=lambda one: (one.begin, one.arm))]
 
     def coarsen(self, now: int) -> None:
         """Merge old periods into longer ones; ``now`` is the time in microseconds.
@@ -100,41 +131,31 @@ class Buckets:
                 self.changed.discard(period)
                 self.dropped.add(period)
 
-    def periods(self, *, arm: str, segment: str = "") -> Iterator[tuple[Period, GroupSums]]:
-        """Yield (period, its sums) for an arm and segment, in order of time; the segment "" is all users."""
-        own = sorted(one for one in self.rows if one.arm == arm and one.segment == segment)
-        for period in sorted(own, key=lambda one: one.begin):
-            row = self.rows[period]
-            yield period, self.sums.take(slice(row, row + 1))
+    def periods(self, *, arm: str, segment: str = "", length: int = 0) -> Iterator[tuple[Period, GroupSums]]:
+        """Yield (period, its sums) for an arm and segment, in order of time; the segment "" is all users.
 
-    @property
-    def segments(self) -> list[str]:
-        """Return the names of all segments in ascending order; "" stands for all users."""
-        return sorted({period.segment for period in self.rows})
+        Periods shorter than ``length`` microseconds are merged to that length.
+        """
+        merged: dict[Period, list[int]] = {}
+        for period in sorted(one for one in self.rows if one.arm == arm and one.segment == segment):
+            span = max(length, period.length)
+            whole = period._replace(length=span, begin=period.begin // span * span)
+            merged.setdefault(whole, []).append(self.rows[period])
+        for period, rows in sorted(merged.items(), key=lambda one: one[0].begin):
+            yield period, self.sums.take(np.array(rows)).merged()
+
+    def changes(self) -> tuple[list[Period], list[tuple[Period, bytes]]]:
+        """Return the periods to delete from the state file, and those to write with their sums; forget both."""
+        dropped, changed = sorted(self.dropped), sorted(self.changed)
+        self.dropped, self.changed = set(), set()
+        return dropped, [(period, self.of(period).to_bytes()) for period in changed]
+
+    def names(self, field: Literal["arm", "segment"] = "arm") -> list[str]:
+        """Return all arms, or all segments, in ascending order; the segment "" stands for all users."""
+        return sorted({getattr(period, field) for period in self.rows})
 
 
-def grouped(
-    begins: NDArray[np.int64], arms: NDArray[np.int64], names: list[str], length: int,
-    segments: NDArray[np.int64] | None = None, segment_names: list[str] | None = None,
-) -> tuple[list[Period], NDArray[np.int64]]:  # fmt: skip
-    """Return the distinct periods of some exposures (shown lists), and for each exposure the index of its period.
-
-    ``begins`` are the times of the exposures, in microseconds like ``length``, the length of a period. ``arms`` and
-    ``segments`` are codes, which index ``names`` and ``segment_names``.
-
-    >>> periods, groups = grouped(np.array([0, 7, 1]), np.array([0, 0, 1]), ["new", "old"], 5)
-    >>> [(one.begin, one.arm) for one in periods], groups.tolist()
-    ([(0, 'new'), (0, 'old'), (5, 'new')], [0, 2, 1])
-    """
-    buckets = begins // length
-    first = int(buckets.min()) if buckets.size else 0
-    n_segments = len(segment_names or [""])
-    inside = arms * n_segments + (0 if segments is None else segments)
-    code = (buckets - first) * (len(names) * n_segments) + inside
-    distinct, groups = np.unique(code, return_inverse=True)
-    periods = []
-    for one in distinct.tolist():
-        bucket, rest = divmod(one, len(names) * n_segments)
-        arm, segment = divmod(rest, n_segments)
-        periods.append(Period(length, (first + bucket) * length, names[arm], (segment_names or [""])[segment]))
-    return periods, groups
+def codes_of(texts: pl.Series, names: list[str]) -> NDArray[np.int64]:
+    """Return the place of each text in ``names``."""
+    places = {name: place for place, name in enumerate(names)}
+    return texts.replace_strict(places, return_dtype=pl.Int64).to_numpy()

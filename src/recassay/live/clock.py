@@ -1,17 +1,60 @@
-"""The clock of a live evaluation: it follows the times of events, and wall time while no event comes."""
+"""Times and durations in microseconds, and the clock of a live evaluation, which follows the times of events."""
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from recassay.errors import UsageError
 
-BEGINNING = -(1 << 62)  # no event has come
-END = 1 << 62  # the source has ended
+SECOND = 1_000_000
+MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
+LONGEST = 10_000 * DAY  # more would overflow 64 bits where times are added
+Duration = str | float  # such as "30m"; a number is in seconds
+Mask = NDArray[np.bool_]
+BEGINNING, END = -(1 << 62), 1 << 62  # no event has come; the source has ended
+UNITS = {"ms": SECOND // 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
+
+
+def microseconds(text: Duration, name: str = "duration") -> int:
+    """Return a duration such as "30m" in microseconds; a number without a unit is in seconds.
+
+    Raise U107 if it cannot be read; ``name`` is what the error calls it.
+
+    >>> microseconds("30m"), microseconds("1.5s"), microseconds(2)
+    (1800000000, 1500000, 2000000)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", str(text))
+    if not found:
+        raise UsageError(
+            "U107", f"{name} must be a duration, got {text!r}", hint="write a number and ms, s, m, h or d, such as 30m"
+        )
+    span = float(found[1]) * UNITS[found[2] or "s"]
+    if span > LONGEST:
+        raise UsageError("U107", f"{name} must be at most {duration_text(LONGEST)}, got {text!r}", hint="write less")
+    return round(span)
+
+
+def duration_text(span: int) -> str:
+    """Return a duration in microseconds as text, in the largest unit that gives a whole number.
+
+    >>> duration_text(1_800_000_000), duration_text(90 * 1_000_000), duration_text(250_000)
+    ('30m', '90s', '250ms')
+    """
+    for unit in ("d", "h", "m", "s"):
+        if span and span % UNITS[unit] == 0:
+            return f"{span // UNITS[unit]}{unit}"
+    return f"{span / UNITS['ms']:g}ms"
+
+
+def wall_clock() -> int:
+    """Return the present time in microseconds since 1970."""
+    return time.time_ns() // 1000
 
 
 @dataclass
@@ -92,10 +135,6 @@ class Clock:
         """Record that a partition will have no more events."""
         if name in self.partitions:
             self.partitions[name].ended = True
-
-    def close(self) -> None:
-        """Record that no more events will come, so that every feedback window closes."""
-        self.watermark = END
 
     @property
     def newest(self) -> int:

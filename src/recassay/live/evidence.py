@@ -16,10 +16,11 @@ stated shares. It is a martingale, so its largest value so far bounds the p-valu
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import astuple, dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,9 +53,24 @@ class Running:
         """
         return float(boundary(np.array([max(self.squares, 0.0)]), alpha)[0])
 
-    def add(self, n: int, total: float, squares: float) -> None:
-        """Add the ``n`` terms of a period, given by their sum and sum of squares."""
-        self.n, self.total, self.squares = self.n + n, self.total + total, self.squares + squares
+    def add(
+        self,
+        units: Mapping[str, tuple[int, float, float]],
+        known: Mapping[str, tuple[int, float]],
+        weights: Mapping[str, float],
+    ) -> None:
+        """Add a term for each unit of a period: the weight of its arm times the difference of its value and a guess.
+
+        ``units`` are number, sum and sum of squares of the values of a period by arm, and ``known`` number and sum of
+        earlier periods, from which the guess is made.
+        """
+        n, total = (sum(numbers) for numbers in zip(*(known[arm] for arm in weights), strict=True))
+        guess = total / (n + 1)
+        for arm in [arm for arm in weights if arm in units]:
+            count, value, square = units[arm]
+            self.n += count
+            self.total += weights[arm] * (value - count * guess)
+            self.squares += weights[arm] ** 2 * (square - 2 * guess * value + count * guess * guess)
 
     @property
     def p(self) -> float:
@@ -62,29 +78,27 @@ class Running:
         return min(1.0, 2 * math.exp(-self.best))
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """The mean of an arm over ``n`` units with its lower and upper bound; NaN without units."""
 
-    n: int
-    estimate: float
-    low: float
-    high: float
+    n: int = 0
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """The difference of two arms over ``n`` units with its lower and upper bound; NaN without units.
 
     ``difference`` is that of the means. ``adjusted`` weights each unit by one over the share of its arm, after the mean
     of earlier units is subtracted; it is the centre of the bounds. The two agree where each arm gets its stated share.
     """
 
-    n: int
-    difference: float
-    adjusted: float
-    low: float
-    high: float
+    n: int = 0
+    difference: float = math.nan
+    adjusted: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass
@@ -119,9 +133,7 @@ class Evidence:
 
         Then decide the rules.
         """
-        for arm in sorted(sums):
-            if arm not in self.arms:
-                self.arms = sorted([*self.arms, arm])
+        self.arms = sorted({*self.arms, *sums})
         for at, metric in enumerate(metrics):
             if metric in self.limits:
                 self._update_metric(metric, {arm: self._unit_sums(one, at, metric) for arm, one in sums.items()})
@@ -130,14 +142,11 @@ class Evidence:
 
     def _weigh(self) -> None:
         """Update, for each pair of arms and metric, the largest log likelihood ratio so far that the arms differ."""
-        running = list(self.pair.values())
-        if not running:
-            return
-        sizes = np.array([abs(one.total) for one in running])
-        spreads = np.array([max(one.squares, 0.0) for one in running])
-        found = log_mixture(sizes, spreads, best_rho(TUNED_FOR, self.alpha / 2))
-        for one, value in zip(running, found.tolist(), strict=True):
-            one.best = max(one.best, value)
+        sizes = np.array([abs(one.total) for one in self.pair.values()])
+        spreads = np.array([max(one.squares, 0.0) for one in self.pair.values()])
+        ratios = log_mixture(sizes, spreads, best_rho(TUNED_FOR, self.alpha / 2))
+        for one, ratio in zip(self.pair.values(), ratios.tolist(), strict=True):
+            one.best = max(one.best, ratio)
 
     def _unit_sums(self, sums: GroupSums, at: int, metric: str) -> tuple[int, float, float]:
         """Return number, sum and sum of squares of the values in column ``at``, scaled to the range 0 to 1.
@@ -153,55 +162,29 @@ class Evidence:
 
     def _update_metric(self, metric: str, units: Mapping[str, tuple[int, float, float]]) -> None:
         known = {arm: self.means.get((arm, metric), (0, 0.0)) for arm in self.arms}
-        for arm, (n, total, squares) in sorted(units.items()):
-            count, before = known[arm]
-            guess = before / (count + 1)
-            running = self.single.setdefault((arm, metric), Running())
-            running.add(n, total - n * guess, squares - 2 * guess * total + n * guess * guess)
-            self.means[arm, metric] = (count + n, before + total)
-        for i, a in enumerate(self.arms):
-            for b in self.arms[i + 1 :]:
-                if a in units or b in units:
-                    self._update_pair(a, b, metric, units, known)
-
-    def _update_pair(
-        self,
-        a: str,
-        b: str,
-        metric: str,
-        units: Mapping[str, tuple[int, float, float]],
-        known: Mapping[str, tuple[int, float]],
-    ) -> None:
-        (n_a, sum_a), (n_b, sum_b) = known[a], known[b]
-        guess = (sum_a + sum_b) / (n_a + n_b + 1)
-        n, total, squares = 0, 0.0, 0.0
-        largest = self._largest(a, b)
-        for arm, sign in ((a, 1.0), (b, -1.0)):
-            if arm not in units:
-                continue
-            count, value, square = units[arm]
-            weight = (self.share(a) + self.share(b)) / self.share(arm) / largest
-            n += count
-            total += sign * weight * (value - count * guess)
-            squares += weight * weight * (square - 2 * guess * value + count * guess * guess)
-        self.pair.setdefault((a, b, metric), Running()).add(n, total, squares)
+        for arm, (n, total, _) in sorted(units.items()):
+            self.means[arm, metric] = (known[arm][0] + n, known[arm][1] + total)
+            self.single.setdefault((arm, metric), Running()).add(units, known, {arm: 1.0})
+        for a, b in itertools.combinations(self.arms, 2):
+            if a in units or b in units:
+                scale = (self.share(a) + self.share(b)) / self._largest(a, b)
+                weights = {a: scale / self.share(a), b: -scale / self.share(b)}
+                self.pair.setdefault((a, b, metric), Running()).add(units, known, weights)
 
     def _largest(self, a: str, b: str) -> float:
         both = self.share(a) + self.share(b)
         return max(both / self.share(a), both / self.share(b))
 
-    def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the mean of an arm over its units, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
+    def mean(self, arm: str, metric: str) -> Interval:
+        """Return the mean of an arm over its units, with bounds at error rate :attr:`alpha`."""
         running = self.single.get((arm, metric))
         if running is None or not running.n:
-            return Interval(0, math.nan, math.nan, math.nan)
+            return Interval()
         low, high = self.limits[metric]
         n, total = self.means[arm, metric]
-        middle, half = total / n, running.radius((alpha or self.alpha) / 2) / n
-        wide = high - low
-        return Interval(
-            n, low + wide * middle, low + wide * max(middle - half, 0.0), low + wide * min(middle + half, 1.0)
-        )
+        middle, half, wide = total / n, running.radius(self.alpha / 2) / n, high - low
+        bounds = (low + wide * max(middle - half, 0.0), low + wide * min(middle + half, 1.0))
+        return Interval(n, low + wide * middle, *bounds)
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Difference:
         """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: :attr:`alpha`)."""
@@ -210,14 +193,14 @@ class Evidence:
             return Difference(turned.n, -turned.difference, -turned.adjusted, -turned.high, -turned.low)
         running = self.pair.get((a, b, metric))
         if running is None or not running.n:
-            return Difference(0, math.nan, math.nan, math.nan, math.nan)
+            return Difference()
         radius, scale = running.radius((alpha or self.alpha) / 2), self._scale(a, b, metric)
         most = self.limits[metric][1] - self.limits[metric][0]
         totals = (running.total, running.total - radius, running.total + radius)
-        adjusted, low, high = (min(max(scale * total, -most), most) for total in totals)
+        adjusted = (min(max(scale * total, -most), most) for total in totals)
         (n_a, sum_a), (n_b, sum_b) = (self.means.get((arm, metric), (0, 0.0)) for arm in (a, b))
         plain = most * (sum_a / n_a - sum_b / n_b) if n_a and n_b else math.nan
-        return Difference(running.n, plain, adjusted, low, high)
+        return Difference(running.n, plain, *adjusted)
 
     def _scale(self, a: str, b: str, metric: str) -> float:
         """Return the adjusted difference of two arms, in ascending order, for each 1 in their sum in :attr:`pair`."""
@@ -230,15 +213,13 @@ class Evidence:
         With ``control`` only the other arms minus this one are compared. ``p_adjusted`` has Holm's correction over all
         rows, ``p`` has none. Bounds and p-values are valid however often one looks at them.
         """
-        keys = sorted(self.pair)
-        if control is not None:
-            keys = [key for key in keys if control in key[:2]]
+        keys = [key for key in sorted(self.pair) if control in (None, *key[:2])]
         p = np.array([self.pair[key].p for key in keys])
         corrected = adjust(p) if p.size else p
         rows = []
         for (a, b, metric), raw, holm in zip(keys, p.tolist(), corrected.tolist(), strict=True):
             first, second = (b, a) if a == control else (a, b)
-            numbers = asdict(self.difference(first, second, metric))
+            numbers = self.difference(first, second, metric)._asdict()
             rows.append({"metric": metric, "a": first, "b": second, **numbers, "p": raw, "p_adjusted": holm})
         return rows
 
@@ -294,10 +275,6 @@ class Evidence:
         for rule in self.rules:
             if str(rule) in self.decisions or rule.metric not in self.limits:
                 continue
-            a, b = sorted((rule.better, rule.worse))
-            running = self.pair.get((a, b, rule.metric))
-            if running is None or (rule.margin >= 0 and running.total * (1 if a == rule.better else -1) <= 0):
-                continue  # it points the other way: the bounds need not be computed
             claim = self.claimed(rule)
             if claim.n and claim.low > rule.margin:
                 self.decisions[str(rule)] = {
@@ -329,8 +306,7 @@ class Evidence:
         ratio = math.lgamma(CONCENTRATION) - math.lgamma(CONCENTRATION + sum(self.assigned.values()))
         for arm in arms:
             share, n = self.share(arm) / whole, self.assigned[arm]
-            ratio += math.lgamma(CONCENTRATION * share + n) - math.lgamma(CONCENTRATION * share)
-            ratio -= n * math.log(share)
+            ratio += math.lgamma(CONCENTRATION * share + n) - math.lgamma(CONCENTRATION * share) - n * math.log(share)
         return ratio
 
     @property
@@ -342,8 +318,8 @@ class Evidence:
         """Return all sums as plain values for JSON, from which a restart continues; floats keep all their bits."""
         return {
             "arms": self.arms,
-            "single": [[*key, *asdict(one).values()] for key, one in self.single.items()],
-            "pair": [[*key, *asdict(one).values()] for key, one in self.pair.items()],
+            "single": [[*key, *astuple(one)] for key, one in self.single.items()],
+            "pair": [[*key, *astuple(one)] for key, one in self.pair.items()],
             "means": [[*key, *one] for key, one in self.means.items()],
             "assigned": self.assigned,
             "mismatch": self.mismatch,
@@ -355,9 +331,5 @@ class Evidence:
         self.single = {(row[0], row[1]): Running(*row[2:]) for row in stored["single"]}
         self.pair = {(row[0], row[1], row[2]): Running(*row[3:]) for row in stored["pair"]}
         self.means = {(row[0], row[1]): (row[2], row[3]) for row in stored["means"]}
-        for name in ("arms", "assigned", "mismatch"):
+        for name in ("arms", "assigned", "mismatch", "decisions"):
             setattr(self, name, stored[name])
-        self.decisions = {  # those of older versions have "estimate" in place of two differences
-            rule: {"difference": None, "adjusted": row.get("estimate"), **row}
-            for rule, row in stored["decisions"].items()
-        }

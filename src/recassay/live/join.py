@@ -16,12 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.texts import text_hashes
-from recassay.live._kernels import ABSENT
 from recassay.live.clock import BEGINNING
-from recassay.live.events.schema import EXPOSURE, FEEDBACK, INTERACTION, columns
-from recassay.live.keys import KeyMap
+from recassay.live.events import EXPOSURE, FEEDBACK, INTERACTION, columns
+from recassay.live.keys import ABSENT, KeyMap
 
 LONE = {"time": pl.Int64, "request_id": pl.String, "user_id": pl.String, "item_id": pl.String}
+TAKEN = {"number": pl.Int64, "item_id": pl.String, "kind": pl.String, "value": pl.Float64, "time": pl.Int64}
+MOST_FRAMES = 64  # that are kept apart; more are concatenated
 
 
 class Unjoined(NamedTuple):
@@ -56,8 +57,7 @@ class Released:
         return self.kept.filter(pl.col("event") == INTERACTION)
 
 
-@dataclass(frozen=True, eq=False)
-class Closed:
+class Closed(NamedTuple):
     """Exposures (shown lists) whose feedback windows have ended, in order of time, and their feedback.
 
     The column ``at`` of ``feedback`` is the row of its exposure.
@@ -85,17 +85,12 @@ class Join:
     first: int = 0  # number of the first open exposure; numbers ascend in the order of release
 
     def __post_init__(self) -> None:
-        self.open: list[pl.DataFrame] = []
+        self.open: list[pl.DataFrame] = []  # exposures, ascending by time
         self.past: list[pl.DataFrame] = []  # numbers and times of closed exposures, as long as copies are remembered
-        self.taken: list[pl.DataFrame] = []
+        self.taken: list[pl.DataFrame] = []  # feedback of open exposures
         self.lone = pl.DataFrame(schema=LONE)  # feedback whose exposure may be dated later
         self.next = self.first
         self.seen, self.by_request = KeyMap(), KeyMap()
-
-    @property
-    def n_waiting(self) -> int:
-        """Return the number of accepted events that the watermark has not passed."""
-        return sum(frame.height for frame in self.waiting)
 
     @property
     def n_open(self) -> int:
@@ -103,9 +98,9 @@ class Join:
         return sum(frame.height for frame in self.open)
 
     @property
-    def n_taken(self) -> int:
-        """Return the number of feedback events that were matched with open exposures."""
-        return sum(frame.height for frame in self.taken)
+    def n_pending(self) -> int:
+        """Return the number of events that wait for the watermark or belong to an exposure with an open window."""
+        return sum(frame.height for frame in (*self.waiting, *self.open, *self.taken))
 
     def accept(self, events: pl.DataFrame) -> None:
         """Add events that are not late; they wait until the watermark passes them."""
@@ -115,17 +110,7 @@ class Join:
     def release(self, watermark: int) -> Released:
         """Process all waiting events before the watermark: drop duplicates, open exposures, and match feedback."""
         self.watermark = watermark
-        passed, left = [], []
-        for frame in self.waiting:
-            before = frame["time"] < watermark
-            if before.all():
-                passed.append(frame)
-            elif before.any():
-                passed.append(frame.filter(before))
-                left.append(frame.filter(~before))
-            else:
-                left.append(frame)
-        self.waiting = [pl.concat(left)] if len(left) > 16 else left
+        passed, self.waiting = parted(self.waiting, "time", watermark)
         if not passed:
             return Released(pl.DataFrame(schema=columns(self.segments)), 0, Unjoined())
         events = in_order(pl.concat(passed))
@@ -208,9 +193,8 @@ class Join:
         found = np.full(numbers.size, BEGINNING, np.int64)
         for frame in (*self.past, *self.open):
             begin = int(frame["number"][0])
-            own = (numbers >= begin) & (numbers < begin + frame.height)
-            if own.any():
-                found[own] = frame["time"].to_numpy()[numbers[own] - begin]
+            inside = (numbers >= begin) & (numbers < begin + frame.height)
+            found[inside] = frame["time"].to_numpy()[numbers[inside] - begin]
         return found
 
     def _by_user(self, feedback: pl.DataFrame) -> pl.DataFrame:
@@ -236,66 +220,38 @@ class Join:
         """Return the exposures whose window ended before the watermark, with their feedback, and forget them."""
         border = self.watermark - self.window
         self.lone = self.lone.filter(pl.col("time") >= border)
-        closed, left = [], []
-        for frame in self.open:  # ascending by time
-            count = int(np.searchsorted(frame["time"].to_numpy(), border, side="left"))
-            if count:
-                closed.append(frame[:count])
-            if count < frame.height:
-                left.append(frame[count:])
-        if not closed:
-            return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
-        self.open = [pl.concat(left)] if len(left) > 64 else left
-        horizon = self.watermark - self.remember
+        closed, self.open = parted(self.open, "time", border)
         past = [*self.past, *(frame.select("number", "time") for frame in closed)]
-        past = [frame for frame in past if int(frame["time"][-1]) >= horizon]
-        self.past = [pl.concat(past)] if len(past) > 64 else past
-        begin = self.first
-        self.first = int(closed[-1]["number"][-1]) + 1
-        return Closed(pl.concat(closed), self._feedback_before(begin))
-
-    def _feedback_before(self, begin: int) -> pl.DataFrame:
-        """Return the feedback of exposures that have just been closed, and forget it.
-
-        ``begin`` is the number of the first closed exposure; the column ``at`` is an exposure's number minus ``begin``.
-        """
-        taken, left = [], []
-        for frame in self.taken:
-            own = frame["number"] < self.first
-            if own.all():
-                taken.append(frame)
-            elif own.any():
-                taken.append(frame.filter(own))
-                left.append(frame.filter(~own))
-            else:
-                left.append(frame)
-        self.taken = [pl.concat(left)] if len(left) > 64 else left
-        if not taken:
-            return pl.DataFrame(schema={"at": pl.Int64, "item_id": pl.String, "kind": pl.String, "value": pl.Float64})
-        found = pl.concat(taken).sort("number", "time", "item_id", "kind", "value")
-        return found.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
+        past = [frame for frame in past if int(frame["time"][-1]) >= self.watermark - self.remember]
+        self.past = [pl.concat(past)] if len(past) > MOST_FRAMES else past
+        begin, self.first = self.first, int(closed[-1]["number"][-1]) + 1 if closed else self.first
+        taken, self.taken = parted(self.taken, "number", self.first)
+        return self._joined(closed, taken, begin)
 
     def pending(self) -> Closed:
         """Return the open exposures with their feedback so far, as if their windows ended now."""
-        if not self.open:
-            return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
-        taken = (
-            pl.concat(self.taken)
-            if self.taken
-            else pl.DataFrame(
-                schema={
-                    "number": pl.Int64,
-                    "item_id": pl.String,
-                    "kind": pl.String,
-                    "value": pl.Float64,
-                    "time": pl.Int64,
-                }
-            )
-        )
-        found = taken.sort("number", "time", "item_id", "kind", "value")
-        return Closed(
-            pl.concat(self.open), found.select((pl.col("number") - self.first).alias("at"), "item_id", "kind", "value")
-        )
+        return self._joined(self.open, self.taken, self.first)
+
+    def _joined(self, exposures: list[pl.DataFrame], taken: list[pl.DataFrame], begin: int) -> Closed:
+        """Return exposures, of which the first has the number ``begin``, with their feedback."""
+        feedback = pl.concat([pl.DataFrame(schema=TAKEN), *taken]).sort("number", "time", "item_id", "kind", "value")
+        rows = feedback.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
+        return Closed(pl.concat(exposures or [pl.DataFrame(schema=columns(self.segments))]), rows)
+
+
+def parted(frames: list[pl.DataFrame], column: str, border: int) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+    """Return the rows of tables with a number in ``column`` below ``border``, and the other rows."""
+    below, left = [], []
+    for frame in frames:
+        mask = frame[column] < border
+        if mask.all():
+            below.append(frame)
+        elif mask.any():
+            below.append(frame.filter(mask))
+            left.append(frame.filter(~mask))
+        else:
+            left.append(frame)
+    return below, [pl.concat(left)] if len(left) > MOST_FRAMES else left
 
 
 def identity_of(events: pl.DataFrame) -> pl.Expr:
@@ -304,21 +260,16 @@ def identity_of(events: pl.DataFrame) -> pl.Expr:
     The value is the event id if there is one. Otherwise it is, for an exposure, the request id; for feedback, request,
     item and kind, or without a request id user, item, kind and time; for an interaction, model, user, item and time.
     """
-    of_feedback = pl.concat_str(pl.lit("f"), pl.col("request_id"), pl.col("item_id"), pl.col("kind"), separator="\x1f")
-    unnamed = pl.concat_str(
-        pl.lit("u"), pl.col("user_id"), pl.col("item_id"), pl.col("kind"), pl.col("time"), separator="\x1f"
-    )
+
+    def text(first: str, *names: str) -> pl.Expr:
+        return pl.concat_str(pl.lit(first), *names, separator="\x1f")
+
+    feedback = pl.coalesce(text("f", "request_id", "item_id", "kind"), text("u", "user_id", "item_id", "kind", "time"))
     own = (
-        pl.when(pl.col("event") == EXPOSURE)
-        .then("x" + pl.col("request_id"))
-        .when(pl.col("event") == INTERACTION)
-        .then(
-            pl.concat_str(
-                pl.lit("n"), *(pl.col(one) for one in ("arm", "user_id", "item_id", "time")), separator="\x1f"
-            )
-        )
-        .otherwise(pl.coalesce(of_feedback, unnamed))
-    )
+        pl.when(pl.col("event") == EXPOSURE).then("x" + pl.col("request_id"))
+        .when(pl.col("event") == INTERACTION).then(text("n", "arm", "user_id", "item_id", "time"))
+        .otherwise(feedback)
+    )  # fmt: skip
     if events["event_id"].null_count() == events.height:
         return own
     return pl.when(pl.col("event_id").is_not_null()).then("i" + pl.col("event_id")).otherwise(own)

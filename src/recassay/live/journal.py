@@ -13,8 +13,8 @@ import polars as pl
 
 from recassay.errors import UsageError
 from recassay.live.clock import BEGINNING, Mask
-from recassay.live.events.schema import EventBatch
-from recassay.live.sources.base import Arrival, Source
+from recassay.live.events import EventBatch, contents
+from recassay.live.sources import Arrival, Source
 from recassay.live.state import FILE, StateFile
 
 
@@ -97,11 +97,3 @@ class Journal:
         rows = np.flatnonzero(np.isin(events["time"].to_numpy(), self.times))
         pairs = zip(rows.tolist(), contents(events[rows]), strict=True)
         return [(row, content) for row, content in pairs if content in self.aside]
-
-
-def contents(events: pl.DataFrame) -> list[str]:
-    """Return each event as JSON text without missing fields; the texts of equal events are equal."""
-    return [
-        json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
-        for row in events.iter_rows(named=True)
-    ]

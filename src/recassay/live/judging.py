@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,26 +25,23 @@ from recassay.metrics.registry import Metrics, parse_metrics
 DEEPEST = 50  # positions for which clicks are counted
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """The scores of n exposures (shown lists), with counts of shown and clicked items and of irregular items.
+class Judged(NamedTuple):
+    """The scores of n exposures (shown lists), with counts of shown and clicked items and of irregular items."""
 
-    ``values`` (n, metrics) are the scores, and ``clicked`` counts the feedback of each exposure. ``shown_at`` and
-    ``clicked_at`` (arms, positions) count shown and clicked items. ``exposures`` has, by metric and arm, how often each
-    item was shown. ``rewards`` (n, 2) are the sum over clicked items of 1 / propensity, and 1 / propensity of the list.
-    The counts of irregularities are ``repeated`` (items that a list shows again), ``not_shown`` (feedback on items that
-    the list lacks) and ``unknown`` (shown items that the table of items lacks).
-    """
-
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n, metrics)
     clicked: NDArray[np.int64]  # feedback of each exposure
     shown_at: NDArray[np.int64]  # exposures by arm and position
     clicked_at: NDArray[np.int64]
     exposures: Mapping[str, NDArray[np.int64]]  # by heading and arm: how often each item of the catalogue was shown
     rewards: NDArray[np.float64]  # (n, 2): the clicked items over the propensity, and 1 over it; NaN without
-    repeated: int = 0  # items that a list shows again
-    not_shown: int = 0  # feedback on items that the list does not hold
-    unknown: int = 0  # shown items that the table of items lacks
+    repeated: int  # items that a list shows again
+    not_shown: int  # feedback on items that the list does not hold
+    unknown: int  # shown items that the table of items lacks
+
+    @property
+    def columns(self) -> NDArray[np.float64]:
+        """Return the columns that are summed: the scores, the number of clicks, and both rewards."""
+        return np.column_stack([self.values, self.clicked, self.rewards])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,31 +90,29 @@ class ExposureJudge:
 
         ``arms`` is the code of each exposure's arm, from 0 to ``n_arms`` - 1.
         """
-        lists, feedback = closed.exposures["items"], closed.feedback
-        n = lists.len()
-        offsets = np.append(0, np.cumsum(lists.list.len().to_numpy())).astype(np.int64)
-        clicks = (
-            feedback
-            if feedback.width
-            else pl.DataFrame(schema={"at": pl.Int64, "item_id": pl.String, "kind": pl.String})
-        )
-        shown = lists.filter(lists.list.len() > 0).explode()
-        vocabulary, codes = Vocabulary.dense(pl.concat([shown.rename("i"), clicks["item_id"].rename("i")]))
-        items, relevant = codes[: shown.len()], codes[shown.len() :]
-        queries = pl.Series(np.arange(n))
+        lists, at = closed.exposures["items"], closed.feedback["at"].to_numpy()
+        lengths = lists.list.len().to_numpy().astype(np.int64)
+        offsets = np.append(0, np.cumsum(lengths))
+        shown = lists.filter(pl.Series(lengths > 0)).explode()
+        texts = pl.concat([shown.rename("i"), closed.feedback["item_id"].rename("i")])
+        vocabulary, codes = Vocabulary.dense(texts)
+        items, clicked = codes[: shown.len()], codes[shown.len() :]
+        queries = pl.Series(np.arange(lengths.size))
         run = Run("exposures", queries, offsets, items, vocabulary, "row")
-        truth = self._truth(queries, clicks, relevant, vocabulary)
+        truth = self._truth(queries, closed.feedback, clicked, vocabulary)
         values, _ = self.job.values_and_exposures(run, truth)
-        placed = _positions(offsets, items, clicks["at"].to_numpy(), relevant)
+        placed = _positions(offsets, items, at, clicked)
+        inside, deep = placed >= 0, np.minimum(lengths, DEEPEST)
+        ends = _count(arms[deep > 0], deep[deep > 0] - 1, n_arms)
         return Judged(
-            np.column_stack([values[name] for name in self.headings]) if self.headings else np.empty((n, 0)),
-            np.bincount(clicks["at"].to_numpy(), minlength=n),
-            _by_position(arms, offsets, n_arms),
-            _count(arms[clicks["at"].to_numpy()[placed >= 0]], placed[placed >= 0], n_arms),
+            np.column_stack([values[name] for name in self.headings]) if values else np.empty((lengths.size, 0)),
+            np.bincount(at, minlength=lengths.size),
+            ends[:, ::-1].cumsum(axis=1)[:, ::-1],
+            _count(arms[at[inside]], placed[inside], n_arms),
             self._shown(run, truth, arms, n_arms),
-            _rewards(closed.exposures, clicks["at"].to_numpy(), placed),
+            _rewards(closed.exposures["propensity"], at, placed),
             int(run.repeated().sum()),
-            int((placed < 0).sum()),
+            int((~inside).sum()),
             self._unknown(vocabulary, items),
         )
 
@@ -128,18 +124,14 @@ class ExposureJudge:
         ``queries`` are the ids of the exposures, ``clicks`` the feedback, and ``items[i]`` the code in ``vocabulary``
         of the item of feedback i.
         """
-        at = clicks["at"].to_numpy()
-        gains = np.ones(at.size)
-        if self.gains and at.size:
-            gains = clicks["kind"].replace_strict(dict(self.gains), default=0.0, return_dtype=pl.Float64).to_numpy()
-        order = np.lexsort((items, -gains, at))
-        at, items, gains = at[order], items[order], gains[order]
-        by_item = np.lexsort((np.arange(at.size), items, at))  # the first of each item has its highest gain
-        first = np.ones(at.size, np.bool_)
-        first[by_item[1:]] = (np.diff(at[by_item]) != 0) | (np.diff(items[by_item]) != 0)
-        at, items, gains = at[first], items[first], gains[first]
-        offsets = np.searchsorted(at, np.arange(queries.len() + 1)).astype(np.int64)
-        return Truth(queries, offsets, items, gains, vocabulary)
+        gain = pl.lit(1.0)
+        if self.gains:
+            gain = pl.col("kind").replace_strict(dict(self.gains), default=0.0, return_dtype=pl.Float64)
+        rows = clicks.select("at", gain.alias("gain"), pl.Series("item", items))
+        rows = rows.group_by("at", "item").agg(pl.col("gain").max())
+        rows = rows.sort("at", "gain", "item", descending=[False, True, False])
+        offsets = np.searchsorted(rows["at"].to_numpy(), np.arange(queries.len() + 1)).astype(np.int64)
+        return Truth(queries, offsets, rows["item"].to_numpy(), rows["gain"].to_numpy(), vocabulary)
 
     def _shown(self, run: Run, truth: Truth, arms: NDArray[np.int64], n_arms: int) -> dict[str, NDArray[np.int64]]:
         """Return how often each arm showed each item, (arms, items), by name of the metrics in :attr:`catalogue`."""
@@ -167,56 +159,33 @@ def _positions(
 
     ``offsets[i]:offsets[i + 1]`` are the items of list i, and ``at`` is the list of each clicked item.
     """
-    if not at.size:
-        return np.empty(0, np.int64)
-    longest = int(np.diff(offsets)[at].max())
-    found = np.full(at.size, -1, np.int64)
-    lengths, begins = np.diff(offsets)[at], offsets[at]
-    for place in range(longest):
-        inside = np.flatnonzero((found < 0) & (place < lengths))
-        same = inside[items[begins[inside] + place] == clicked[inside]]
-        found[same] = place
+    found, begins, lengths = np.full(at.size, -1, np.int64), offsets[at], np.diff(offsets)[at]
+    for place in range(int(lengths.max(initial=0))):
+        left = np.flatnonzero((found < 0) & (place < lengths))
+        found[left[items[begins[left] + place] == clicked[left]]] = place
     return found
 
 
-def _by_position(arms: NDArray[np.int64], offsets: NDArray[np.int64], n_arms: int) -> NDArray[np.int64]:
-    """Return, by arm and position, how many lists of the arm are long enough to have the position.
-
-    ``arms`` is the arm code of each list, and ``offsets[i]:offsets[i + 1]`` are the items of list i.
-    """
-    lengths = np.minimum(np.diff(offsets), DEEPEST)
-    ends = np.zeros((n_arms, DEEPEST + 1), np.int64)
-    np.add.at(ends, (arms, lengths), 1)
-    reached: NDArray[np.int64] = ends[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-    return reached
-
-
 def _count(arms: NDArray[np.int64], places: NDArray[np.int64], n_arms: int) -> NDArray[np.int64]:
+    """Return how often each position of each arm occurs, (arms, positions)."""
     counts = np.zeros((n_arms, DEEPEST), np.int64)
     inside = places < DEEPEST
     np.add.at(counts, (arms[inside], places[inside]), 1)
     return counts
 
 
-def _rewards(exposures: pl.DataFrame, at: NDArray[np.int64], placed: NDArray[np.int64]) -> NDArray[np.float64]:
+def _rewards(weights: pl.Series, at: NDArray[np.int64], placed: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return two numbers per exposure: the sum over clicked items of 1 / propensity, and 1 / propensity of the list.
 
-    ``at`` is the exposure of each click and ``placed`` the position of its item, -1 if it was not shown. Both are NaN
-    for an exposure without propensities; the second also if there is a propensity per item instead of one for the list.
-    Clicks on items that were not shown do not count.
+    ``weights`` are the propensities of each exposure, ``at`` is the exposure of each click and ``placed`` the position
+    of its item, -1 if it was not shown. Both are NaN for an exposure without propensities; the second also if there is
+    a propensity per item instead of one for the list. Clicks on items that were not shown do not count.
     """
-    column = exposures["propensity"]
-    made = np.full((exposures.height, 2), np.nan)
-    if column.null_count() == column.len():
-        return made
-    counts = column.list.len().fill_null(0).to_numpy().astype(np.int64)
-    given = counts > 0
-    starts = np.append(0, np.cumsum(counts))
-    weights = 1.0 / column.filter(pl.Series(given)).explode().to_numpy()
-    made[given, 0] = 0.0
-    single = counts == 1
-    made[single, 1] = weights[starts[:-1][single]]
-    usable = (placed >= 0) & given[at]
-    own, place = at[usable], np.where(single[at[usable]], 0, placed[usable])
-    np.add.at(made[:, 0], own, weights[starts[own] + place])
-    return made
+    counts = weights.list.len().fill_null(0).to_numpy()
+    rewards = np.full((counts.size, 2), np.nan)
+    rewards[counts > 0, 0] = 0.0
+    rewards[counts == 1, 1] = 1.0 / weights.filter(pl.Series(counts == 1)).list.first().to_numpy()
+    usable = (placed >= 0) & (counts[at] > 0)
+    own, place = at[usable], np.where(counts[at] == 1, 0, placed)[usable]
+    np.add.at(rewards[:, 0], own, 1.0 / weights.gather(own).list.get(pl.Series(place)).to_numpy())
+    return rewards

@@ -7,17 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from recassay.live.clock import END
-from recassay.live.events.durations import SECOND
-from recassay.live.sources.base import Arrival, Source
+from recassay.live.clock import END, SECOND, wall_clock
+from recassay.live.sources import Arrival, Source
 from recassay.live.watcher import Watcher
 
 PER_COMMIT = 100_000  # events after which a commit is made, whatever the time
-
-
-def wall_clock() -> int:
-    """Return the present time in microseconds since 1970."""
-    return time.time_ns() // 1000
 
 
 def say(text: str) -> None:
@@ -77,8 +71,8 @@ class Loop:
                 watcher.take(arrival.partition, batch, self.clock(), position=arrival.position)
                 taken += batch.received
                 self.names[arrival.partition].heard = self.clock()
-            for name in {name for source in self.sources for name in source.ended()}:
-                watcher.clock.end(name)
+            for name, source in self.names.items():
+                watcher.clock.partitions[name].ended |= source.at_end
             over = ended or (self.once and not arrivals) or self.stopped
             if not over and taken < PER_COMMIT and time.monotonic() - committed < self.interval:
                 continue
@@ -97,22 +91,16 @@ class Loop:
 
         If all sources are finished files, the one whose events are oldest is read first.
         """
-        ended = {name for source in self.sources for name in source.ended()}
-        live = [source for source in self.sources if not set(source.ended())]
-        if not live:
-            return [], True
-        finite = [source for source in live if not source.follow]
-        if len(finite) == len(live) and len(live) > 1:
-            newest = {name: one.newest for name, one in self.watcher.clock.partitions.items() if name not in ended}
-            known = [name for name in newest if name in self.names]
-            if known:
-                live = [self.names[min(known, key=lambda name: newest[name])]]
-        found = [arrival for source in live for arrival in source.poll(0.0)]
-        if not found and timeout > 0:
-            share = timeout / len(live)
-            found = [arrival for source in live for arrival in source.poll(share)]
-        self._report(live)
-        return found, not found and all(set(source.ended()) for source in self.sources)
+        live = {name: source for name, source in self.names.items() if not source.at_end}
+        if live and not any(source.follow for source in live.values()):
+            oldest = min(live, key=lambda name: self.watcher.clock.partitions[name].newest)
+            live = {oldest: live[oldest]}
+        sources = list(dict.fromkeys(live.values()))
+        arrivals = [arrival for source in sources for arrival in source.poll(0.0)]
+        if not arrivals and timeout > 0:
+            arrivals = [arrival for source in sources for arrival in source.poll(timeout / len(sources))]
+        self._report(sources)
+        return arrivals, not arrivals and all(source.at_end for source in self.sources)
 
     def _report(self, polled: list[Source]) -> None:
         """Note that sources were read, and say which cannot be read, and which can again.

@@ -16,8 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.comparison.over_time.signed_mcnemar import FEWEST
-from recassay.live.buckets import Buckets, Period, grouped
-from recassay.live.events.durations import HOUR
+from recassay.live.buckets import Buckets, codes_of
+from recassay.live.clock import HOUR
 from recassay.live.join import Closed
 from recassay.live.judging import ExposureJudge
 from recassay.stats.anytime import boundary
@@ -46,13 +46,11 @@ class ModelSums:
         if not events.height:
             return
         names = events["arm"].unique().sort().to_list()
-        codes = events["arm"].replace_strict({name: at for at, name in enumerate(names)}, return_dtype=pl.Int64)
-        arms, times = codes.to_numpy(), events["time"].to_numpy()
+        arms, times = codes_of(events["arm"], names), events["time"].to_numpy()
         taken = events.select(pl.int_range(pl.len(), dtype=pl.Int64).alias("at"), "item_id", "kind", "value")
         values = self.judge.judge(Closed(events, taken), arms, len(names)).values
         self.check(values)
-        periods, groups = grouped(times, arms, names, self.every)
-        self.means.add(periods, GroupSums.of(groups, values, len(periods)))
+        self.means.count(times, arms, [(name,) for name in names], self.every, values)
         first = (
             events.select(*KEY, "arm").with_row_index("row").unique([*KEY, "arm"], keep="first", maintain_order=True)
         )
@@ -79,19 +77,18 @@ class ModelSums:
         """
         found = values[rows_a] - values[rows_b]
         columns = np.stack([found, np.where(found > 0, 1.0, found * 0), np.where(found < 0, 1.0, found * 0)], axis=2)
-        nobody = np.zeros(rows_a.size, np.int64)
-        periods, groups = grouped(times[rows_a], nobody, [f"{a}{BETWEEN}{b}"], self.every)
-        self.pairs.add(periods, GroupSums.of(groups, columns.reshape(rows_a.size, -1), len(periods)))
+        nobody, name = np.zeros(rows_a.size, np.int64), f"{a}{BETWEEN}{b}"
+        self.pairs.count(times[rows_a], nobody, [(name,)], self.every, columns.reshape(rows_a.size, -1))
 
     def means_by_model(self) -> dict[str, Any]:
         """Return ``{model: {metric: {"mean": mean, "n": number of interactions}}}``, over all interactions."""
-        made: dict[str, Any] = {}
-        for model in sorted({period.arm for period in self.means.rows}):
-            sums = self.means.select(arm=model)
-            made[model] = {
+        by_model = {model: self.means.select(arm=model) for model in self.means.names()}
+        return {
+            model: {
                 name: {"mean": sums.mean(0, at), "n": int(sums.counts[0, at])} for at, name in enumerate(self.metrics)
             }
-        return made
+            for model, sums in by_model.items()
+        }
 
     def comparisons(self, limits: Mapping[str, tuple[float, float]], alpha: float) -> list[dict[str, Any]]:
         """Return a row per pair of models and metric: counts, signed McNemar, mean difference and its bounds.
@@ -101,7 +98,7 @@ class ModelSums:
         look with probability 1 - ``alpha``. A p-value would hold at a single look only, so there is none.
         """
         rows = []
-        for pair in sorted({period.arm for period in self.pairs.rows}):
+        for pair in self.pairs.names():
             sums = self.pairs.select(arm=pair)
             for at, metric in enumerate(self.metrics):
                 row = self._counts(sums, pair, at)
@@ -123,12 +120,8 @@ class ModelSums:
         than 60 days a day. Windows that begin before ``since`` are left out.
         """
         rows = []
-        for pair in sorted({period.arm for period in self.pairs.rows}):
-            windows = Buckets(self.pairs.columns)
-            for period, sums in self.pairs.periods(arm=pair):
-                span = max(length, period.length)
-                windows.add([Period(span, period.begin // span * span, pair)], sums)
-            for period, sums in windows.periods(arm=pair):
+        for pair in self.pairs.names():
+            for period, sums in self.pairs.periods(arm=pair, length=length):
                 if since is not None and period.begin < since:
                     continue
                 for at in range(len(self.metrics)):

@@ -42,9 +42,8 @@ class Notifier:
         self._url, self.watcher, self.say = url, watcher, say
         self.failures, self.problem = 0, ""
         self._said = ""  # the problem as far as it was said
-        self._stored: list[str] = watcher.state.read("notified", [])
-        self._accepted: list[str] = [*self._stored]
-        self._sent = set(self._stored)
+        self._accepted: list[str] = watcher.state.read("notified", [])
+        self._stored, self._sent = len(self._accepted), set(self._accepted)
         self._waiting: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
         threading.Thread(target=self._post_all, daemon=True).start()
 
@@ -58,30 +57,28 @@ class Notifier:
                 self._sent.add(rule)
                 text = decision_text(decision, self.watcher.settings.unit)
                 self._waiting.put((rule, json.dumps({"text": text, "recassay": "decision", **decision}).encode()))
-        if len(self._accepted) > len(self._stored):
-            self._stored = sorted(self._accepted)
-            self.watcher.state.begin()
-            self.watcher.state.write("notified", self._stored)
-            self.watcher.state.commit()
+        if len(accepted := sorted(self._accepted)) > self._stored:
+            self._stored = len(accepted)
+            with self.watcher.state.transaction():
+                self.watcher.state.write("notified", accepted)
         if self.problem != self._said:
             self._said = self.problem
             self.say(f"--notify: {self._said or 'posted'}")
 
     def status(self) -> dict[str, Any]:
         """Return how many decisions were not accepted yet, how many tries failed, and why the last did."""
-        return {
-            "undelivered": len(self._sent) - len(self._accepted), "failures": self.failures, "problem": self.problem,
-        }  # fmt: skip
+        undelivered = len(self._sent) - len(self._accepted)
+        return {"undelivered": undelivered, "failures": self.failures, "problem": self.problem}
 
     def finish(self) -> None:
         """Give decisions that were not accepted yet some seconds, and say what then is left."""
         until = time.monotonic() + ANSWER_WITHIN
         self.send()
-        while self.status()["undelivered"] and time.monotonic() < until:
+        while (left := self.status()["undelivered"]) and time.monotonic() < until:
             time.sleep(0.05)
             self.send()
         self.send()  # stores what was accepted since
-        if left := self.status()["undelivered"]:
+        if left:
             self.say(
                 f"--notify: {left} of {len(self._sent)} decisions were not posted; with -o the next start posts them"
             )

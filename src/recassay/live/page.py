@@ -9,13 +9,29 @@ from typing import Any
 import polars as pl
 
 from recassay.comparison.over_time.signed_mcnemar import threshold
-from recassay.live.events.durations import HOUR
+from recassay.live.clock import HOUR
 from recassay.live.results import Watched
-from recassay.live.table import bounds, cell, closing, comparisons, models, moment, p_value, rules, unjoined, verdict
+from recassay.live.table import (
+    Cells,
+    bounds,
+    cell,
+    closing,
+    comparisons,
+    models,
+    moment,
+    p_value,
+    rules,
+    unjoined,
+    verdict,
+)
 from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
 
 MOST_METRICS = 4  # of which curves are drawn
+DIFFERENCES = (
+    "<p>Difference: of the means of units. Adjusted: with weights for the shares of the arms, the centre of the "
+    "bounds.</p>"
+)
 
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -70,7 +86,7 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
         f"<h1>{escape(verdict(document))}</h1>",
         f'<p class="lead">{_state(document)}</p>',
         *(f"<p>{escape(line)}.</p>" for line in found.waiting),
-        _rules(document),
+        _section("Rules", rules(document), "Rules"),
         "<h2>Arms</h2>",
         "<p>Matured: exposures whose window has closed. Bounds are valid at any time.</p>",
         _arms(document),
@@ -78,7 +94,7 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
         '<div class="figures">',
         *(_figure(exhibit) for exhibit in exhibits(found, document)),
         "</div>",
-        _comparisons(document),
+        _section("Differences", comparisons(document), "Differences of arms", DIFFERENCES),
         _models(document),
         "<h2>Health of the logs</h2>",
         _health(document),
@@ -138,13 +154,9 @@ def _provisional(found: Watched) -> str:
     return f"<details><summary>Provisional means</summary>{about}{table}</details>"
 
 
-def _comparisons(document: dict[str, Any]) -> str:
-    about = (
-        "<p>Difference: of the means of units. Adjusted: with weights for the shares of the arms, the centre of the "
-        "bounds.</p>"
-    )
-    table = _table(*comparisons(document), "Differences of arms")
-    return f"<h2>Differences</h2>{about}{table}" if document["comparisons"] else ""
+def _section(title: str, cells: Cells, caption: str, about: str = "") -> str:
+    """Return a part of the page with a table; "" for a table without rows."""
+    return f"<h2>{title}</h2>{about}{_table(*cells, caption)}" if cells[1] else ""
 
 
 def _models(document: dict[str, Any]) -> str:
@@ -192,10 +204,6 @@ def _signed_by_hour(document: dict[str, Any]) -> list[Exhibit]:
             title = f"Who is ahead in {metric}, by hour since {moment(begin)}"
             made.append(Exhibit("signed", title, "", pl.DataFrame(points), "hour", "signed McNemar", series="pair"))
     return made
-
-
-def _rules(document: dict[str, Any]) -> str:
-    return "<h2>Rules</h2>" + _table(*rules(document), "Rules") if document["rules"] else ""
 
 
 def _health(document: dict[str, Any]) -> str:

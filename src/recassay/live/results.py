@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,8 @@ import polars as pl
 from recassay._version import __version__
 from recassay.checks import diagnose
 from recassay.errors import InternalError
-from recassay.live.buckets import Buckets
-from recassay.live.clock import BEGINNING, END
-from recassay.live.events.durations import DAY, HOUR, SECOND, duration_text
-from recassay.live.join import Closed
-from recassay.live.loop import wall_clock
+from recassay.live.buckets import codes_of
+from recassay.live.clock import BEGINNING, DAY, END, HOUR, SECOND, duration_text, wall_clock
 from recassay.live.tally import EXTRA
 from recassay.live.watcher import Watcher
 from recassay.results.finding import Findings
@@ -27,6 +24,7 @@ from recassay.stats.exact_sums import ExactSum, GroupSums
 
 WINDOWS = {"last hour": HOUR, "last day": DAY}
 ROUNDING = 1e-9  # how far a mean may be outside the range of its metric
+CURVE: dict[str, Any] = {"begin": pl.Datetime("us", "UTC"), "arm": pl.String, "mean": pl.Float64, "exposures": pl.Int64}
 MOST_PROVISIONAL = 200_000  # pending exposures that are judged for provisional means
 
 
@@ -40,7 +38,7 @@ class Watched:
     """
 
     watcher: Watcher
-    now: int
+    now: int = field(default_factory=wall_clock)
 
     @property
     def arms(self) -> list[str]:
@@ -70,22 +68,19 @@ class Watched:
         The keys are ``arm``, ``metric``, ``mean``, ``exposures``, ``unit_mean``, ``low``, ``high`` and ``units``. Raise
         X101 if a mean is outside the range of its metric.
         """
-        sums = self.watcher.tally.sums.select(arm=arm)
-        rows = []
+        sums, rows = self.watcher.tally.sums.select(arm=arm), []
         for at, metric in enumerate(self.metrics):
-            found = self.watcher.tally.evidence.mean(arm, metric)
+            units = self.watcher.tally.evidence.mean(arm, metric)
             mean, (low, high) = sums.mean(0, at), self.watcher.tally.limits[metric]
             if mean < low - ROUNDING or mean > high + ROUNDING:
                 raise InternalError(
                     "X101", f"the mean {metric} of {arm} is {mean:g}, outside its range {low:g} to {high:g}",
                     where=self.watcher.state.path, hint="please report this; no result was written",
                 )  # fmt: skip
-            rows.append(
-                {
-                    "arm": arm, "metric": metric, "mean": mean, "exposures": int(sums.counts[0, at]),
-                    "unit_mean": found.estimate, "low": found.low, "high": found.high, "units": found.n,
-                }
-            )  # fmt: skip
+            rows.append({
+                "arm": arm, "metric": metric, "mean": mean, "exposures": int(sums.counts[0, at]),
+                "unit_mean": units.estimate, "low": units.low, "high": units.high, "units": units.n,
+            })  # fmt: skip
         return rows
 
     @property
@@ -116,13 +111,14 @@ class Watched:
         ended = watcher.finished or (not self.arms and bool(tally.models.means.rows))
         live = any(source.follow for source in watcher.sources)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
+        weights = {arm: self._inverse_propensity(arm) for arm in self.arms}
         return {
             "bins": watcher.bins(),  # numbers of events by what became of them
             "counts": {**watcher.counts, **tally.counts},  # numbers of problems of exposures whose window has ended
             "reasons": {name: (int(n), str(example)) for name, (n, example) in watcher.reasons.items()},
             "assigned": tally.evidence.assigned,
             "mismatch": tally.evidence.mismatch_p,
-            "inverse_propensity": {arm: self._inverse_propensity(arm) for arm in self.arms if self._weights(arm)},
+            "inverse_propensity": {arm: weight for arm, weight in weights.items() if weight is not None},
             "silent": {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
             "lag": behind if live and watcher.clock.newest > BEGINNING else None,  # seconds
             "alarms": [(*alarm,) for alarm in tally.alarms],  # time, arm, metric, beginning, losses before and after
@@ -133,42 +129,41 @@ class Watched:
     def _column(self, name: str) -> int:
         return len(self.metrics) + EXTRA.index(name)
 
-    def _weights(self, arm: str) -> int:
-        return int(self.watcher.tally.sums.select(arm=arm).counts[0, self._column("weight")])
+    def _exposures(self, sums: GroupSums) -> int:
+        return int(sums.counts[0, self._column("clicks")])
 
-    def _inverse_propensity(self, arm: str) -> tuple[float, float]:
+    def _inverse_propensity(self, arm: str) -> tuple[float, float] | None:
         """Return the sum of 1 / propensity over an arm's exposures, divided by the number of exposures of all arms.
 
-        Also return the standard error of this ratio.
+        Also return the standard error of this ratio. Return None for an arm without propensities.
         """
-        every = self.watcher.tally.sums.select()
-        n, at = int(every.counts[0, self._column("clicks")]), self._column("weight")
-        own = self.watcher.tally.sums.select(arm=arm)
+        own, n, at = self.watcher.tally.sums.select(arm=arm), self._exposures(self._all), self._column("weight")
         mean = float(own.total(0, at)) / n
-        return mean, math.sqrt(max(float(own.squares(0, at)) / n - mean * mean, 0.0) / n)
+        error = math.sqrt(max(float(own.squares(0, at)) / n - mean * mean, 0.0) / n)
+        return (mean, error) if own.counts[0, at] else None
 
-    def _weighted(self, arm: str) -> dict[str, float | None]:
+    @property
+    def _all(self) -> GroupSums:
+        return self.watcher.tally.sums.select()
+
+    def _weighted(self, arm: str) -> dict[str, float]:
         """Return clicks per exposure weighted by 1 / propensity: "ips", and its self-normalised form "snips".
 
         "snips" is the sum of the weighted clicks of the lists that have one propensity for all their items, divided by
         the sum of 1 / propensity of these lists; it is absent without such a list. The dict is empty for an arm without
         propensities.
         """
-        tally = self.watcher.tally
-        own, every, single = tally.sums.select(arm=arm), tally.sums.select(), tally.single.select(arm=arm)
-        reward, clicks = self._column("reward"), self._column("clicks")
-        if not own.counts[0, reward]:
-            return {}
-        weighted: dict[str, float | None] = {
-            "ips": own.total(0, reward) / ExactSum.of([float(every.counts[0, clicks])])
-        }
+        tally, reward, weighted = self.watcher.tally, self._column("reward"), {}
+        own, single = tally.sums.select(arm=arm), tally.single.select(arm=arm)
+        if own.counts[0, reward]:
+            weighted["ips"] = own.total(0, reward) / ExactSum.of([float(self._exposures(self._all))])
         if single.counts[0, 1]:
             weighted["snips"] = single.total(0, 0) / single.total(0, 1)
         return weighted
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as a document ready for JSON; an undefined number is None."""
-        tally, clock = self.watcher.tally, self.watcher.clock
+        tally, clock, settings = self.watcher.tally, self.watcher.clock, self.watcher.settings
         document = {
             "recassay": __version__,
             "finished": self.watcher.finished,
@@ -181,10 +176,9 @@ class Watched:
             "unjoined": self.unjoined(),
             "refused": {name: {"n": n, "first": example} for name, (n, example) in self.watcher.reasons.items()},
             "settings": {
-                "window": duration_text(self.watcher.settings.window), "unit": self.watcher.settings.unit,
-                "alpha": self.watcher.settings.alpha, "control": self.watcher.settings.control,
-                "every": duration_text(self.watcher.settings.every),
-                "user_window": duration_text(self.watcher.settings.user_window),
+                "window": duration_text(settings.window), "unit": settings.unit, "alpha": settings.alpha,
+                "control": settings.control, "every": duration_text(settings.every),
+                "user_window": duration_text(settings.user_window),
             },
             "arms": {arm: self._arm(arm) for arm in self.arms},
             "segments": self._segments(),
@@ -197,13 +191,12 @@ class Watched:
                 for row in tally.alarms
             ],
             "versions": [
-                {"arm": name.partition("\x1f")[0], "version": name.partition("\x1f")[2], "time": time}
+                dict(zip(("arm", "version"), name.partition("\x1f")[::2], strict=True), time=time)
                 for name, time in tally.versions.items()
             ],
             "findings": [finding.to_dict() for finding in self.findings],
         }  # fmt: skip
-        plain: dict[str, Any] = _finite(document)
-        return plain
+        return _finite(document)  # type: ignore[no-any-return]
 
     def unjoined(self) -> dict[str, int]:
         """Return how much feedback belongs to no exposure, by why: "before exposure", "after window", "no exposure"."""
@@ -227,37 +220,36 @@ class Watched:
 
     def _arm(self, arm: str) -> dict[str, Any]:
         tally = self.watcher.tally
-        code = tally.arms.index(arm)
-        sums = tally.sums.select(arm=arm)
-        shown, clicked = tally.positions[0, code], tally.positions[1, code]
-        depth = int((shown > 0).sum())
+        code, sums = tally.arms.index(arm), tally.sums.select(arm=arm)
+        shown, clicked = tally.positions[:, code].tolist()
         end = max((one.begin + one.length for one in tally.sums.rows), default=0)
         return {
-            "exposures": int(sums.counts[0, self._column("clicks")]),
+            "exposures": self._exposures(sums),
             "feedback": float(sums.total(0, self._column("clicks"))),
             "metrics": {row["metric"]: row for row in self.arm_rows(arm)},
             "windows": {
                 name: self._means(tally.sums.select(arm=arm, since=end - span)) for name, span in WINDOWS.items()
             },
             "by_position": [
-                {"position": at + 1, "shown": int(shown[at]), "clicked": int(clicked[at])} for at in range(depth)
+                {"position": at, "shown": n, "clicked": clicks}
+                for at, (n, clicks) in enumerate(zip(shown, clicked, strict=True), 1) if n
             ],
             "catalogue": {
                 name: tally.judge.job.metrics[name].measure(counts[code])  # type: ignore[attr-defined]
                 for name, counts in tally.shown.items()
             },
             **self._weighted(arm),
-        }
+        }  # fmt: skip
 
     def _means(self, sums: GroupSums) -> dict[str, Any]:
-        found: dict[str, Any] = {name: sums.mean(0, at) for at, name in enumerate(self.metrics)}
-        return {"exposures": int(sums.counts[0, self._column("clicks")]), "metrics": found}
+        means = {name: sums.mean(0, at) for at, name in enumerate(self.metrics)}
+        return {"exposures": self._exposures(sums), "metrics": means}
 
     def _segments(self) -> dict[str, Any]:
         sums = self.watcher.tally.sums
         return {
             segment: {arm: self._means(sums.select(arm=arm, segment=segment)) for arm in self.arms}
-            for segment in sums.segments
+            for segment in sums.names("segment")
             if segment
         }
 
@@ -285,25 +277,17 @@ class Watched:
         Return None if more than 200,000 windows are open.
         """
         tally, pending = self.watcher.tally, self.watcher.join.pending()
-        if pending.exposures.height > MOST_PROVISIONAL:
+        exposures = pending.exposures
+        if exposures.height > MOST_PROVISIONAL:
             return None
-        made = {arm: tally.sums.select(arm=arm) for arm in self.arms}
-        if pending.exposures.height:
-            made = self._with_open(made, pending)
-        return {arm: _finite(self._means(sums)) for arm, sums in made.items()}
-
-    def _with_open(self, made: dict[str, GroupSums], pending: Closed) -> dict[str, GroupSums]:
-        names = sorted({*made, *pending.exposures["arm"].unique().to_list()})
-        arms = pending.exposures["arm"].replace_strict(
-            {name: at for at, name in enumerate(names)}, return_dtype=pl.Int64
-        ).to_numpy()  # fmt: skip
-        judged = self.watcher.tally.judge.judge(pending, arms, len(names))
-        values = np.column_stack([judged.values, judged.clicked.astype(np.float64), judged.rewards])
-        found = GroupSums.of(arms, values, len(names))
-        for at, name in enumerate(names):
-            if name in made:
-                found.add(np.array([at]), made[name])
-        return {name: found.take(slice(at, at + 1)) for at, name in enumerate(names)}
+        arms = sorted({*self.arms, *exposures["arm"]})
+        sums = GroupSums.zeros(len(arms), tally.sums.columns)
+        if exposures.height:
+            codes = codes_of(exposures["arm"], arms)
+            sums = GroupSums.of(codes, tally.judge.judge(pending, codes, len(arms)).columns, len(arms))
+        for at, arm in enumerate(arms):
+            sums.add(np.array([at]), tally.sums.select(arm=arm))
+        return {arm: _finite(self._means(sums.take(slice(at, at + 1)))) for at, arm in enumerate(arms)}
 
     def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
         """Return the mean of each arm in consecutive windows of event time, as a table of begin, arm, mean, exposures.
@@ -312,52 +296,45 @@ class Watched:
         least an hour, and those older than 60 days a day. ``segment`` is a segment of exposures, "" for all.
         """
         at, sums = self.metrics.index(metric), self.watcher.tally.sums
-        rows = []
-        for arm in self.arms:
-            merged = Buckets(sums.columns)
-            for period, one in sums.periods(arm=arm, segment=segment):
-                span = max(length, period.length)
-                merged.add([period._replace(length=span, begin=period.begin // span * span)], one)
-            for period, one in merged.periods(arm=arm, segment=segment):
-                rows.append((period.begin, arm, one.mean(0, at), int(one.counts[0, at])))
-        schema = {"begin": pl.Int64, "arm": pl.String, "mean": pl.Float64, "exposures": pl.Int64}
-        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-            pl.col("begin").cast(pl.Datetime("us", "UTC"))
-        )
+        rows = [
+            (period.begin, arm, one.mean(0, at), int(one.counts[0, at]))
+            for arm in self.arms
+            for period, one in sums.periods(arm=arm, segment=segment, length=length)
+        ]
+        return pl.DataFrame(rows, schema=CURVE, orient="row")
 
     def scores(self) -> Scores:
         """Return the results as scores of systems: the systems are the arms, and the units are the hours.
 
         The value of a system for a unit is the mean of the arm in that hour, weighted by its number of exposures.
         """
-        curves = {
-            metric: self.curve(metric).with_columns(pl.col("begin").dt.strftime("%Y-%m-%dT%H:%MZ"))
-            for metric in self.metrics
-        }
-        hours = sorted({hour for curve in curves.values() for hour in curve["begin"].to_list()})
+        curves = pl.concat(
+            [
+                pl.DataFrame(schema=CURVE | {"metric": pl.String}),
+                *(self.curve(metric).with_columns(metric=pl.lit(metric)) for metric in self.metrics),
+            ]
+        ).with_columns(hour=pl.col("begin").dt.strftime("%Y-%m-%dT%H:%MZ"))
+        hours = curves.select(pl.col("hour").unique().sort())
         per_unit, weights, rows = {}, {}, []
-        for arm in self.arms:
-            sums = self.watcher.tally.sums.select(arm=arm)
-            for at, metric in enumerate(self.metrics):
-                own = curves[metric].filter(pl.col("arm") == arm)
-                place = {hour: (mean, n) for hour, mean, n in own.select("begin", "mean", "exposures").iter_rows()}
-                per_unit[arm, metric] = np.array([place.get(hour, (math.nan, 0))[0] for hour in hours], np.float64)
-                weights[arm, metric] = np.array([place.get(hour, (math.nan, 0))[1] for hour in hours], np.float64)
-                found = self.watcher.tally.evidence.mean(arm, metric)
-                rows.append(
-                    Summary(
-                        arm, metric, sums.mean(0, at), int(sums.counts[0, at]), 0, 0, 0, 0, found.low, found.high,
-                        self.watcher.tally.judge.job.metrics[metric].higher_is_better,
-                        self.watcher.tally.judge.job.metrics[metric].parameters,
-                        {"units": float(found.n), "unit_mean": found.estimate},
-                    )
-                )  # fmt: skip
+        for row in (row for arm in self.arms for row in self.arm_rows(arm)):
+            system, name = row["arm"], row["metric"]
+            own = hours.join(curves.filter(arm=system, metric=name), on="hour", how="left", maintain_order="left")
+            per_unit[system, name] = own["mean"].fill_null(math.nan).to_numpy()
+            weights[system, name] = own["exposures"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+            metric = self.watcher.tally.judge.job.metrics[name]
+            units = {"units": float(row["units"]), "unit_mean": row["unit_mean"]}
+            rows.append(
+                Summary(
+                    system, name, row["mean"], row["exposures"], 0, 0, 0, 0, row["low"], row["high"],
+                    metric.higher_is_better, metric.parameters, units,
+                )
+            )  # fmt: skip
         settings = {
             "watch": self.watcher.settings.to_json(),
             "interval": {"method": "anytime", "level": 1 - self.watcher.settings.alpha},
         }
         return Scores(
-            pl.Series("unit", hours, pl.String), tuple(self.arms), tuple(self.metrics), per_unit, weights, tuple(rows),
+            hours["hour"].alias("unit"), tuple(self.arms), tuple(self.metrics), per_unit, weights, tuple(rows),
             tuple(self.findings), settings,
         )  # fmt: skip
 
@@ -374,11 +351,6 @@ class Watched:
             target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)
             write_json(self.to_dict(), target / "live.json")
         return target
-
-
-def watched(watcher: Watcher, now: int | None = None) -> Watched:
-    """Return the present results of a watcher; ``now`` is the wall time in microseconds, by default the real one."""
-    return Watched(watcher, wall_clock() if now is None else now)
 
 
 def _finite(value: Any) -> Any:

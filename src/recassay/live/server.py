@@ -12,21 +12,28 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from recassay.errors import UsageError
-from recassay.live.loop import wall_clock
+from recassay.live.clock import wall_clock
 from recassay.live.notify import Notifier
 from recassay.live.page import content_of, shell
+from recassay.live.prometheus import exposition
 from recassay.live.results import Watched
-from recassay.live.sources.base import Source
+from recassay.live.sources import Source
 from recassay.optional import need
 
 STALE = 300.0  # seconds without a commit after which /health says so
 EVERYWHERE = ("0.0.0.0", "::")  # hosts that stand for all addresses of this machine
 FRESH = 15.0  # seconds between signs of life of a quiet connection
+POLICY = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class Server:
@@ -42,8 +49,12 @@ class Server:
             hint = "write :8000, HOST:8000 or [::1]:8000"
             raise UsageError("U107", f"{address!r} is not an address", where="--http", hint=hint)
         self.host, self.port, self.notify = host.strip("[]") or "127.0.0.1", int(port), notify
-        self.uvicorn = need("uvicorn", for_="--http")
-        need("starlette.applications", for_="--http")
+        uvicorn = need("uvicorn", for_="--http")
+        config = uvicorn.Config(
+            self._application(), log_level="critical", access_log=False, lifespan="off", ws="none",
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        self.server: Any = uvicorn.Server(config)
         self.number, self.published = 0, 0.0
         self.content = "<h1>No exposure has matured yet.</h1>"
         self.document: dict[str, Any] = {}
@@ -56,27 +67,15 @@ class Server:
 
     def start(self) -> None:
         """Begin to serve; raise U254 if the address is taken."""
-        config = self.uvicorn.Config(
-            self._application(), self.host, self.port, log_level="critical", access_log=False, lifespan="off",
-            ws="none", timeout_graceful_shutdown=2,
-        )  # fmt: skip
-        self.server: Any = self.uvicorn.Server(config)
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-        until = time.monotonic() + 10
-        while not self.server.started:
-            if not self.thread.is_alive() or time.monotonic() > until:
-                raise UsageError(
-                    "U254", "the address cannot be used", where=f"--http {self.url}", hint="choose another port"
-                )
-            time.sleep(0.02)
-        self.port = self.server.servers[0].sockets[0].getsockname()[1]
-
-    def _serve(self) -> None:
         try:
-            self.server.run()
-        except SystemExit:  # uvicorn's way to say that it cannot listen
-            return
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            listener = socket.create_server((self.host, self.port), family=family)
+        except OSError:
+            hint = "choose another port"
+            raise UsageError("U254", "the address cannot be used", where=f"--http {self.url}", hint=hint) from None
+        self.port = listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.server.run, args=([listener],), daemon=True)
+        self.thread.start()
 
     def stop(self) -> None:
         """Stop serving: pages that are open are told so, and have two seconds to close."""
@@ -117,51 +116,42 @@ class Server:
         return False
 
     def _application(self) -> Any:
+        need("starlette.applications", for_="--http")
         from starlette.applications import Starlette
         from starlette.requests import Request
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
         from starlette.routing import Route
 
-        policy = {
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-            "connect-src 'self'; img-src data:",
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-        }
+        def route(path: str, respond: Callable[[Request], Response]) -> Route:
+            async def endpoint(request: Request) -> Response:
+                return respond(request)
 
-        async def page(_: Request) -> Response:
-            return HTMLResponse(shell(self.content), headers=policy)
+            return Route(path, endpoint)
 
-        async def content(_: Request) -> Response:
-            return HTMLResponse(self.content, headers=policy)
+        def events(_: Request) -> Response:
+            headers = {"Cache-Control": "no-store"}
+            return StreamingResponse(self._events(), media_type="text/event-stream", headers=headers)
 
-        async def events(_: Request) -> Response:
-            return StreamingResponse(
-                self._events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-            )
+        def metrics(_: Request) -> Response:
+            content = exposition(self.document, self.health()) if self.document else b""
+            return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-        async def metrics(_: Request) -> Response:
-            from recassay.live.prometheus import exposition
-
-            written = exposition(self.document, self.health()) if self.document else b""
-            return Response(written, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-        async def health(_: Request) -> Response:
+        def health(_: Request) -> Response:
             state = self.health()
             return JSONResponse(state, 200 if state["status"] == "ok" else 503)
 
-        async def api(request: Request) -> Response:
+        def api(request: Request) -> Response:
+            parts = {"watch": self.document, **self.document}
             part = request.path_params["part"]
-            if part == "watch":
-                return JSONResponse(self.document)
-            if part not in self.document:
-                return JSONResponse({"error": f"there is no {part}", "parts": ["watch", *self.document]}, 404)
-            return JSONResponse(self.document[part])
+            unknown = {"error": f"there is no {part}", "parts": [*parts]}
+            return JSONResponse(parts[part]) if part in parts else JSONResponse(unknown, 404)
 
         application = Starlette(
             routes=[
-                Route("/", page), Route("/content", content), Route("/events", events), Route("/metrics", metrics),
-                Route("/health", health), Route("/api/{part}.json", api),
+                route("/", lambda _: HTMLResponse(shell(self.content), headers=POLICY)),
+                route("/content", lambda _: HTMLResponse(self.content, headers=POLICY)),
+                route("/events", events),
+                route("/metrics", metrics), route("/health", health), route("/api/{part}.json", api),
             ]
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from recassay.errors import UsageError
-from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND
+from recassay.live.clock import DAY, HOUR, MINUTE, SECOND
 from recassay.live.rules import Rule
 
 DEFAULT_METRICS = ("ndcg@10", "hit@10", "mrr@10", "precision@10", "recall@10", "map@10")

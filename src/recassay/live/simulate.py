@@ -8,7 +8,7 @@ moment (``drift``) or vanish for a while (``outage``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from recassay.draws import normals, uniforms
 from recassay.errors import UsageError
-from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND, microseconds
-from recassay.live.sources.base import BATCH, Arrival, Source
+from recassay.live.clock import DAY, HOUR, MINUTE, SECOND, microseconds
 from recassay.rng import derive
 
 DEPTH, ARMS = 10, ("old", "new")
@@ -204,67 +203,3 @@ def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
                 break
             items[repeated, place] = (items[repeated, place] + 1) % n_items
     return items
-
-
-def lines(batch: pl.DataFrame) -> list[bytes]:
-    """Return a line of JSON for each event of a table, without its missing fields."""
-    import json
-
-    return [
-        json.dumps({name: value for name, value in row.items() if value is not None}).encode()
-        for row in batch.iter_rows(named=True)
-    ]
-
-
-class SimulatedSource(Source):
-    """A source of simulated events, with one partition, as fast as it is read or at ``rate`` events a second."""
-
-    name = "simulation"
-    follow = False
-
-    def __init__(self, simulation: Simulation, rate: float | None = None) -> None:
-        self.simulation, self.rate = simulation, rate
-        self.batches: Iterator[pl.DataFrame] = iter(())
-        self.left: pl.DataFrame | None = None
-        self.row, self.at_end = 0, False
-        self.begun = 0.0
-
-    def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Continue after the stored position (the number of events read so far); return the name of the partition."""
-        import time
-
-        skip = int(positions.get(self.name, 0))
-        self.batches, self.row, self.begun = self.simulation.batches(), skip, time.monotonic()
-        self.first = skip
-        while skip:
-            batch = next(self.batches, None)
-            if batch is None:
-                break
-            if batch.height > skip:
-                self.left = batch[skip:]
-                break
-            skip -= batch.height
-        return [self.name]
-
-    def poll(self, timeout: float) -> list[Any]:
-        """Return the next events, as many as the rate allows; wait up to ``timeout`` seconds if it allows none."""
-        import time
-
-        limit = BATCH
-        if self.rate:
-            limit = int((time.monotonic() - self.begun) * self.rate) - (self.row - self.first)
-            if limit < 1:
-                time.sleep(min(timeout, 0.1))
-                return []
-        if self.left is None or not self.left.height:
-            self.left = next(self.batches, None)
-            if self.left is None:
-                self.at_end = True
-                return []
-        content, self.left = self.left[:limit], self.left[limit:]
-        self.row += content.height
-        return [Arrival(self.name, content, self.row)] if content.height else []
-
-    def ended(self) -> list[str]:
-        """Return the name of the partition if all events were read, else an empty list."""
-        return [self.name] if self.at_end else []

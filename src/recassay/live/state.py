@@ -13,6 +13,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,19 @@ import polars as pl
 
 from recassay.data.io.manifest import recording
 from recassay.errors import UsageError
+from recassay.live.buckets import Period
 
-VERSION = 3  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
+VERSION = 3  # of the tables below
 TABLES = """
-create table meta (name text primary key, value text not null);
-create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null);
+create table meta (name text primary key, value text not null, crc integer not null);
+create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null,
+                    crc integer not null);
 create index chunk_log on chunk (log, newest);
 create table sums (store text, length integer, begin integer, arm text, segment text, data blob not null,
-                   primary key (store, length, begin, arm, segment)) without rowid;
-create table blob (name text primary key, data blob not null);
-create table aside (content text primary key, reason text not null, n integer not null) without rowid;
+                   crc integer not null, primary key (store, length, begin, arm, segment)) without rowid;
+create table blob (name text primary key, data blob not null, crc integer not null);
+create table aside (content text, reason text, n integer not null, crc integer not null,
+                    primary key (content, reason)) without rowid;
 """
 ROWS = {
     "meta": "name, value",
@@ -38,22 +42,12 @@ ROWS = {
     "blob": "name, data",
     "aside": "content, reason, n",
 }  # the columns of each table that the checksum of a row covers
-MIGRATIONS = {
-    1: "".join(
-        f"alter table {table} add column crc integer not null default 0; update {table} set crc = checksum({columns});"
-        for table, columns in ROWS.items()
-    ),
-    2: """
-create table deliveries (content text, reason text, n integer not null, crc integer not null,
-                         primary key (content, reason)) without rowid;
-insert into deliveries select content, reason, n, crc from aside;
-drop table aside;
-alter table deliveries rename to aside;
-drop table if exists advance;
-""",
-}
 PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the processor time
 CHECKPOINT = 4 << 20  # bytes of the write-ahead log after which it is copied to the file
+PRAGMAS = {
+    "page_size": PAGE, "locking_mode": "exclusive", "journal_mode": "wal", "synchronous": "normal",
+    "wal_autocheckpoint": CHECKPOINT // PAGE, "journal_size_limit": CHECKPOINT, "auto_vacuum": "incremental",
+}  # fmt: skip
 FILE, LETTERS = "state.sqlite", "dead-letters.jsonl"
 MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are only counted
 IN_USE = "another recassay watch runs on this folder; stop it, or choose another folder with -o"
@@ -84,13 +78,8 @@ class StateFile:
         self.db = sqlite3.connect(self.path, isolation_level=None, timeout=0.2, check_same_thread=False)
         self.db.create_function("checksum", -1, checksum)
         try:
-            self.db.execute(f"pragma page_size = {PAGE}")  # of a new file; an old one keeps its own
-            self.db.execute("pragma locking_mode = exclusive")
-            self.db.execute("pragma journal_mode = wal")
-            self.db.execute("pragma synchronous = normal")
-            self.db.execute(f"pragma wal_autocheckpoint = {CHECKPOINT // PAGE}")
-            self.db.execute(f"pragma journal_size_limit = {CHECKPOINT}")  # a large transaction grew it for good
-            self.db.execute("pragma auto_vacuum = incremental")
+            for name, value in PRAGMAS.items():
+                self.db.execute(f"pragma {name} = {value}")
             self.db.execute("begin exclusive")
             self.begun = self._prepare()
             self.db.execute("commit")
@@ -104,18 +93,17 @@ class StateFile:
         self.letters = self._open_letters()
 
     def _prepare(self) -> bool:
-        """Create the tables, or convert those of an older version; return whether the file already had a state.
+        """Create the tables of a new file; return whether the file already had a state.
 
-        Raise DatabaseError for a state of a newer version, and for one that is damaged.
+        Raise DatabaseError for a state of another version, and for one that is damaged.
         """
         version = self.db.execute("pragma user_version").fetchone()[0]
-        if version > VERSION:
-            raise sqlite3.DatabaseError(f"it has version {version}, and this recassay reads up to {VERSION}")
+        if version not in (0, VERSION):
+            raise sqlite3.DatabaseError(f"it has version {version}, and this recassay reads {VERSION}")
         if version == 0:
-            self._run(TABLES)
-        for step in range(max(version, 1), VERSION):
-            self._run(MIGRATIONS[step])
-        self.db.execute(f"pragma user_version = {VERSION}")
+            for statement in TABLES.split(";"):
+                self.db.execute(statement)
+        self.db.execute(f"pragma user_version = {VERSION}")  # fails for a file that cannot be written
         (structure,) = self.db.execute("pragma integrity_check(1)").fetchone()
         if structure != "ok":
             raise sqlite3.DatabaseError(f"it is damaged: {structure}")
@@ -126,11 +114,6 @@ class StateFile:
                     f"it is damaged: {n:,} rows of {table} have another checksum than was stored"
                 )
         return bool(version)
-
-    def _run(self, script: str) -> None:
-        for statement in script.split(";"):
-            if statement.strip():
-                self.db.execute(statement)
 
     def _open_letters(self) -> io.BufferedRandom | None:
         """Return the open file of dead letters (refused or late events), without what came after the last commit.
@@ -146,21 +129,19 @@ class StateFile:
         letters.seek(0, io.SEEK_END)
         return letters
 
-    def begin(self) -> None:
-        """Begin a transaction."""
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all changes within the context to disk at its end; none of them if an exception is raised."""
         self.db.execute("begin immediate")
-
-    def commit(self) -> None:
-        """End the transaction: either all its changes are on disk, or none of them."""
-        if self.letters is not None:
-            self.letters.flush()
-            self.write("letters", self.letters.tell())
-        self.db.execute("commit")
-
-    def rollback(self) -> None:
-        """Undo the transaction."""
-        if self.db.in_transaction:
-            self.db.execute("rollback")
+        try:
+            yield
+            if self.letters is not None:
+                self.letters.flush()
+                self.write("letters", self.letters.tell())
+            self.db.execute("commit")
+        except BaseException:
+            self.db.rollback()
+            raise
 
     def close(self) -> None:
         """Close the file; a transaction that was not ended is undone."""
@@ -181,8 +162,8 @@ class StateFile:
 
     def read(self, name: str, default: Any = None) -> Any:
         """Return the value that :meth:`write` stored under a name, or ``default`` if there is none."""
-        row = self.db.execute("select value from meta where name = ?", (name,)).fetchone()
-        return default if row is None else json.loads(row[0])
+        rows = self.db.execute("select value from meta where name = ?", (name,)).fetchall()
+        return json.loads(rows[0][0]) if rows else default
 
     def write_blob(self, name: str, data: bytes) -> None:
         """Store bytes under a name."""
@@ -192,12 +173,10 @@ class StateFile:
         """Return everything that :meth:`write_blob` stored, by name."""
         return dict(self.db.execute("select name, data from blob"))
 
-    def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
-        """Append a table to the stored tables of the name ``log``.
-
-        ``newest`` is the latest time in the table, in microseconds.
-        """
+    def append(self, log: str, frame: pl.DataFrame) -> None:
+        """Append a table to the stored tables of the name ``log``."""
         if frame.height:
+            newest = frame["time"].max() if "time" in frame.columns else 0
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
             (last,) = self.db.execute("select coalesce(max(id), 0) from chunk").fetchone()
@@ -218,20 +197,18 @@ class StateFile:
             self.db.execute("select coalesce(sum(length(data)), 0) from chunk where log = ?", (log,)).fetchone()[0]
         )
 
-    def write_sums(self, store: str, rows: Iterable[tuple[int, int, str, str, bytes]]) -> None:
-        """Store sums under the name ``store``; a row has length, begin, arm, segment, and the sums as bytes."""
-        self._store("sums", ((store, *row) for row in rows))
-
-    def drop_sums(self, store: str, rows: Iterable[tuple[int, int, str, str]]) -> None:
-        """Delete the sums of these periods (length, begin, arm, segment) under the name ``store``."""
+    def write_sums(self, store: str, dropped: Iterable[Period], changed: Iterable[tuple[Period, bytes]]) -> None:
+        """Delete and store sums of periods under the name ``store``."""
         self.db.executemany(
             "delete from sums where store = ? and length = ? and begin = ? and arm = ? and segment = ?",
-            ((store, *row) for row in rows),
+            ((store, *period) for period in dropped),
         )
+        self._store("sums", ((store, *period, data) for period, data in changed))
 
-    def sums(self, store: str) -> Iterator[tuple[int, int, str, str, bytes]]:
-        """Yield the sums stored under a name; a row has length, begin, arm, segment, and the sums as bytes."""
-        yield from self.db.execute("select length, begin, arm, segment, data from sums where store = ?", (store,))
+    def sums(self, store: str) -> Iterator[tuple[Period, bytes]]:
+        """Yield the periods stored under a name, each with its sums as bytes."""
+        rows = self.db.execute("select length, begin, arm, segment, data from sums where store = ?", (store,))
+        yield from ((Period(*row[:4]), row[4]) for row in rows)
 
     def set_aside(self, rows: Iterable[tuple[str, str]]) -> None:
         """Record events that were excluded as late or future-dated, so that a later evaluation can exclude them too.
@@ -253,15 +230,15 @@ class StateFile:
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
         """Append dead letters (refused or late events) to their file; return how many it had no room for."""
-        left = 0
+        if self.letters is None:
+            return 0
+        dropped = 0
         for letter in letters:
-            if self.letters is None:
-                continue
             if self.letters.tell() > MOST_LETTERS:
-                left += 1
-                continue
-            self.letters.write(json.dumps(letter, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        return left
+                dropped += 1
+            else:
+                self.letters.write(json.dumps(letter, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        return dropped
 
     @property
     def bytes(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.drift import ADWIN
-from recassay.drift.base import Alarm
 from recassay.errors import InputError
-from recassay.live.buckets import Buckets, Period, grouped
-from recassay.live.clock import BEGINNING
-from recassay.live.events.durations import HOUR
+from recassay.live.buckets import Buckets, codes_of
+from recassay.live.clock import BEGINNING, HOUR
 from recassay.live.evidence import Evidence
 from recassay.live.join import Closed
 from recassay.live.judging import DEEPEST, ExposureJudge, Judged
@@ -26,17 +23,7 @@ from recassay.stats.exact_sums import GroupSums
 
 EXTRA = ("clicks", "reward", "weight")  # columns of sums behind the metrics
 MOST_ALARMS, MOST_VERSIONS = 200, 500
-
-
-@dataclass(frozen=True, eq=False)
-class Deltas:
-    """New exposures of users whose counting time has not ended, as a table to append to the state file.
-
-    ``newest`` is the latest time in the table, in microseconds.
-    """
-
-    table: pl.DataFrame
-    newest: int
+STORED = ("arms", "evidence_at", "detected_at", "versions", "last", "counts", "alarms")  # as JSON
 
 
 class Tally:
@@ -71,20 +58,17 @@ class Tally:
 
     def arm_codes(self, arms: pl.Series) -> NDArray[np.int64]:
         """Return the code of each exposure's arm; new arms are numbered in the order in which they appear."""
-        for name in arms.unique(maintain_order=True).to_list():
-            if name not in self.arms:
-                self.arms.append(name)
-        codes = arms.replace_strict({name: code for code, name in enumerate(self.arms)}, return_dtype=pl.Int64)
-        return codes.to_numpy()
+        self.arms += [name for name in arms.unique(maintain_order=True).to_list() if name not in self.arms]
+        return codes_of(arms, self.arms)
 
-    def add(self, closed: Closed, upto: int) -> Deltas | None:
+    def add(self, closed: Closed, upto: int) -> pl.DataFrame | None:
         """Add closed exposures (shown lists whose feedback window has ended) to all totals.
 
         Every exposure older than time ``upto`` has been added by now, so periods before ``upto`` are complete. If units
         are users, return the added exposures, to be stored for a restart. Return None if units are exposures, which
         need no storing, or if no exposure was added.
         """
-        made = None
+        stored = None
         if closed.exposures.height:
             exposures = closed.exposures
             arms = self.arm_codes(exposures["arm"])
@@ -94,15 +78,23 @@ class Tally:
             self._add_sums(exposures, times, arms, judged)
             self._add_facts(exposures, times, arms, judged)
             if self.settings.unit == "user":
-                made = self._add_units(exposures["user_id"], times, arms, judged.values)
+                columns = [pl.Series(f"m{at}", judged.values[:, at]) for at in range(len(self.metrics))]
+                stored = exposures.select("time", "user_id", pl.Series("arm", arms), *columns)
+                begins = self.add_units(stored, judged.values)
+                self._count(self.assigned, times[begins], arms[begins], np.ones((begins.size, 1)))
             else:
-                periods, groups = grouped(times, arms, self.arms, self.settings.every)
-                self.unit_sums.add(periods, GroupSums.of(groups, judged.values, len(periods)))
-                self._assign(times, arms)
+                self._count(self.unit_sums, times, arms, judged.values)
+                self._count(self.assigned, times, arms, np.ones((times.size, 1)))
         self._detect(upto)
-        self._close_units(upto)
+        if self.settings.unit == "user":
+            self._count(self.unit_sums, *self.users.close(upto))
         self._update_evidence(upto)
-        return made
+        return stored
+
+    def _count(
+        self, store: Buckets, times: NDArray[np.int64], arms: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> None:
+        store.count(times, arms, [(arm,) for arm in self.arms], self.settings.every, values)
 
     def _check_limits(self, values: NDArray[np.float64]) -> None:
         """Raise I384 if a value is outside the limits that the user has stated for its metric."""
@@ -119,43 +111,29 @@ class Tally:
     def _add_sums(
         self, exposures: pl.DataFrame, times: NDArray[np.int64], arms: NDArray[np.int64], judged: Judged
     ) -> None:
-        values = np.column_stack([judged.values, judged.clicked.astype(np.float64), judged.rewards])
-        every = self.settings.every
-        periods, groups = grouped(times, arms, self.arms, every)
-        self.sums.add(periods, GroupSums.of(groups, values, len(periods)))
-        single = ~np.isnan(judged.rewards[:, 1])
-        if single.any():
-            rewards = np.where(single[:, None], judged.rewards, np.nan)
-            self.single.add(periods, GroupSums.of(groups, rewards, len(periods)))
+        self._count(self.sums, times, arms, judged.columns)
+        single = np.isfinite(judged.rewards[:, 1])
+        self._count(self.single, times[single], arms[single], judged.rewards[single])
         for name in self.settings.segments:
             texts = exposures[f"segment {name}"]
-            names = texts.unique().sort().to_list()
-            codes = texts.replace_strict({one: at for at, one in enumerate(names)}, return_dtype=pl.Int64).to_numpy()
-            labels = [f"{name}={one}" for one in names]
-            periods, groups = grouped(times, arms, self.arms, every, codes, labels)
-            self.sums.add(periods, GroupSums.of(groups, values, len(periods)))
+            labels = texts.unique().sort().to_list()
+            names = [(arm, f"{name}={label}") for arm in self.arms for label in labels]
+            codes = arms * len(labels) + codes_of(texts, labels)
+            self.sums.count(times, codes, names, self.settings.every, judged.columns)
 
     def _add_facts(
         self, exposures: pl.DataFrame, times: NDArray[np.int64], arms: NDArray[np.int64], judged: Judged
     ) -> None:
-        missing = len(self.arms) - self.positions.shape[1]
-        if missing:
-            self.positions = np.concatenate([self.positions, np.zeros((2, missing, DEEPEST), np.int64)], axis=1)
-        self.positions[0] += judged.shown_at
-        self.positions[1] += judged.clicked_at
+        self.positions = grown(self.positions, 1, len(self.arms)) + np.stack([judged.shown_at, judged.clicked_at])
         for name, counts in judged.exposures.items():
-            before = self.shown.get(name, np.zeros((0, counts.shape[1]), np.int64))
-            self.shown[name] = counts + np.concatenate(
-                [before, np.zeros((len(self.arms) - len(before), counts.shape[1]), np.int64)]
-            )
+            self.shown[name] = grown(self.shown.get(name, counts[:0]), 0, len(self.arms)) + counts
         for arm in np.unique(arms).tolist():
             self.last[self.arms[arm]] = int(times[arms == arm][-1])
         self.counts["repeated items"] += judged.repeated
         self.counts["feedback on items not shown"] += judged.not_shown
         self.counts["items unknown"] += judged.unknown
         self.counts["items shown"] += int(exposures["items"].list.len().sum())
-        versions = exposures["model_version"]
-        if versions.null_count() < versions.len() and len(self.versions) < MOST_VERSIONS:
+        if len(self.versions) < MOST_VERSIONS:
             first = exposures.drop_nulls("model_version").group_by("arm", "model_version").agg(pl.col("time").min())
             for arm, version, time in first.sort("time", "arm", "model_version").iter_rows():
                 self.versions.setdefault(f"{arm}\x1f{version}", time)
@@ -174,51 +152,24 @@ class Tally:
             return
         low, high = self.limits[name]
         at = self.metrics.index(name)
-        new = [one for one in self.sums.rows if not one.segment and one.length == every]
-        new = [one for one in new if self.detected_at <= one.begin and one.begin + every <= upto]
-        for period in sorted(new, key=lambda one: (one.begin, one.arm)):
-            sums = self.sums.of(period)
+        for period, sums in self.sums.complete(every, self.detected_at, upto):
             self.detected_at = period.begin + 1
-            if sums is None or not sums.counts[0, at]:
+            if not sums.counts[0, at]:
                 continue
-            watch = self.detectors.get(period.arm) or ADWIN().start()
-            self.detectors[period.arm] = watch
+            watch = self.detectors.setdefault(period.arm, ADWIN().start())
             loss = 1 - (sums.mean(0, at) - low) / (high - low)
             for alarm in watch.on_scores([period.begin], [min(max(loss, 0.0), 1.0)]):
-                self._alarm(period.arm, name, alarm)
+                self.counts["alarms"] += 1
+                self.alarms.append([alarm.event, period.arm, name, alarm.since, alarm.before, alarm.after])
+        del self.alarms[:-MOST_ALARMS]
 
-    def _alarm(self, arm: str, metric: str, alarm: Alarm) -> None:
-        self.counts["alarms"] += 1
-        self.alarms = [*self.alarms, [alarm.event, arm, metric, alarm.since, alarm.before, alarm.after]][-MOST_ALARMS:]
-
-    def _add_units(
-        self, users: pl.Series, times: NDArray[np.int64], arms: NDArray[np.int64], values: NDArray[np.float64]
-    ) -> Deltas:
-        begins, crossed = self.users.add(times, users, arms, values)
-        self.counts["exposures of users in another arm"] += crossed
-        self._assign(times[begins], arms[begins])
-        columns = {f"m{at}": values[:, at] for at in range(values.shape[1])}
-        return Deltas(pl.DataFrame({"time": times, "user_id": users, "arm": arms, **columns}), int(times[-1]))
-
-    def replay_units(self, table: pl.DataFrame) -> None:
-        """Add exposures that were stored in the state file to their users again, after a restart."""
-        values = table.select(pl.selectors.starts_with("m")).to_numpy() if self.metrics else np.empty((table.height, 0))
-        self.users.add(
-            table["time"].to_numpy(), table["user_id"], table["arm"].to_numpy(), np.ascontiguousarray(values)
+    def add_units(self, exposures: pl.DataFrame, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Add exposures with their scores to their users; return the positions of those that begin a unit."""
+        begins, crossed = self.users.add(
+            exposures["time"].to_numpy(), exposures["user_id"], exposures["arm"].to_numpy(), values
         )
-
-    def _assign(self, times: NDArray[np.int64], arms: NDArray[np.int64]) -> None:
-        if times.size:
-            periods, groups = grouped(times, arms, self.arms, self.settings.every)
-            self.assigned.add(periods, GroupSums.of(groups, np.ones((times.size, 1)), len(periods)))
-
-    def _close_units(self, upto: int) -> None:
-        if self.settings.unit != "user":
-            return
-        closed = self.users.close(upto)
-        if closed.ends.size:
-            periods, groups = grouped(closed.ends, closed.arms, self.arms, self.settings.every)
-            self.unit_sums.add(periods, GroupSums.of(groups, closed.means, len(periods)))
+        self.counts["exposures of users in another arm"] += crossed
+        return begins
 
     def _update_evidence(self, upto: int) -> None:
         """Update the sequential tests of the arms with every new complete period, in order of time.
@@ -228,11 +179,8 @@ class Tally:
         every = self.settings.every
         whole: dict[int, tuple[dict[str, GroupSums], dict[str, GroupSums]]] = {}
         for at, store in enumerate((self.unit_sums, self.assigned)):
-            for period in store.rows:
-                if period.length == every and self.evidence_at <= period.begin and period.begin + every <= upto:
-                    sums = store.of(period)
-                    assert sums is not None
-                    whole.setdefault(period.begin, ({}, {}))[at][period.arm] = sums
+            for period, sums in store.complete(every, self.evidence_at, upto):
+                whole.setdefault(period.begin, ({}, {}))[at][period.arm] = sums
         for begin in sorted(whole):
             units, assigned = whole[begin]
             if assigned:
@@ -248,23 +196,16 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the totals ready for JSON, except sums and arrays, which are stored separately."""
-        return {
-            "arms": self.arms,
-            "evidence_at": self.evidence_at,
-            "detected_at": self.detected_at,
-            "versions": self.versions,
-            "last": self.last,
-            "counts": dict(self.counts),
-            "alarms": self.alarms,
-        }
+        return {name: getattr(self, name) for name in STORED}
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Set the totals, except sums and arrays, to what :meth:`to_dict` returned."""
-        for name in ("arms", "evidence_at", "detected_at", "versions", "last", "alarms"):
+        for name in STORED:
             setattr(self, name, stored[name])
         self.counts = Counter(stored["counts"])
 
 
-def period_of(row: tuple[int, int, str, str]) -> Period:
-    """Return the period of a row of the state file: length, begin, arm and segment."""
-    return Period(*row)
+def grown(counts: NDArray[np.int64], axis: int, size: int) -> NDArray[np.int64]:
+    """Return an array with zeros added at the end of an axis, up to a size."""
+    more = [(0, size - length if place == axis else 0) for place, length in enumerate(counts.shape)]
+    return np.pad(counts, more)

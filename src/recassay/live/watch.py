@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from recassay.data.read import TableSource
-from recassay.errors import UsageError
-from recassay.live.attached import AttachedModels, read_models
-from recassay.live.context import build_context
-from recassay.live.events.durations import Duration, microseconds
+import polars as pl
+
+from recassay.data.features import Features
+from recassay.data.read import TableSource, read_items, read_training
+from recassay.live.attached import AttachedModels, read_models, text_log
+from recassay.live.clock import Duration, microseconds
 from recassay.live.loop import Loop
-from recassay.live.results import Watched, watched
+from recassay.live.opening import open_sources
+from recassay.live.results import Watched
 from recassay.live.rules import Rule, RuleSource, read_rules
 from recassay.live.settings import DEFAULT_METRICS, Unit, WatchSettings
-from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
+from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.models.base.capabilities import ModelSource
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import suggest
 
 DURATIONS = ("window", "lateness", "idle", "ahead", "remember", "every", "user_window", "forget")
 
@@ -77,30 +78,15 @@ def watch(
     >>> found.watcher.bins()
     {'received': 6, 'judged': 6, 'pending': 0, 'duplicate': 0, 'late': 0, 'malformed': 0}
     """
-    made = build_settings(
-        metrics,
-        read_rules(until),
-        window=window,
-        lateness=lateness,
-        idle=idle,
-        ahead=ahead,
-        remember=remember,
-        every=every,
-        unit=unit,
-        user_window=user_window,
-        forget=forget,
-        segments=segments,
-        shares=shares,
-        alpha=alpha,
-        limits=limits,
-        gains=gains,
-        max_items=max_items,
-        control=control,
-    )
+    settings = build_settings(
+        metrics, read_rules(until), window=window, lateness=lateness, idle=idle, ahead=ahead, remember=remember,
+        every=every, unit=unit, user_window=user_window, forget=forget, segments=segments, shares=shares, alpha=alpha,
+        limits=limits, gains=gains, max_items=max_items, control=control,
+    )  # fmt: skip
     folder = None if output is None else Path(output)
     context = build_context(items, train)
     attached = AttachedModels(read_models([models]) if isinstance(models, str) else models or {}, context.train)
-    watcher = Watcher(made, folder, context=context, journal=journal, models=attached)
+    watcher = Watcher(settings, folder, context=context, journal=journal, models=attached)
     try:
         if journal is not None:
             watcher.count_deliveries(open_sources(events, follow=False))
@@ -108,18 +94,28 @@ def watch(
     finally:
         if folder is not None:
             watcher.close()
-    found = watched(watcher)
+    found = Watched(watcher)
     if folder is not None and found.arms:
         found.write(folder)
     return found
 
 
+def build_context(items: Any, train: Any) -> Context:
+    """Return the item features and training log that metrics need; ids become text, because events have text ids."""
+    features = None if items is None else read_items(items)
+    if features is not None and features.vocabulary.kind != "string":
+        codes = [
+            features.names.gather(features.codes[begin:end]).to_list()
+            for begin, end in itertools.pairwise(features.offsets)
+        ]
+        columns = {"item_id": features.items.cast(pl.String), "codes": codes}
+        pairs = pl.DataFrame(columns, schema={"item_id": pl.String, "codes": pl.List(pl.String)})
+        features = Features.from_frame(pairs, columns=["codes"], origin=features.origin)
+    return Context(None if train is None else text_log(read_training(train)), features)
+
+
 def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: Any) -> WatchSettings:
     """Return settings with these metrics and rules; durations are text or seconds. Metrics of rules are added."""
-    known = {one.name for one in fields(WatchSettings)} - {"metrics", "rules"}
-    for name in settings:
-        if name not in known:
-            raise UsageError("U107", f"a watch has no setting '{name}'", hint=suggest(name, sorted(known)))
     given: dict[str, Any] = {
         name: microseconds(value, name) if name in DURATIONS else value
         for name, value in settings.items()

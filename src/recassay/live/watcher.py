@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.drift import ADWIN
 from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
+from recassay.live.buckets import Buckets
 from recassay.live.clock import END, Clock
-from recassay.live.events.schema import EventBatch, shortened, written
+from recassay.live.events import EventBatch, contents, shortened, written
 from recassay.live.join import Join
-from recassay.live.journal import Journal, contents
+from recassay.live.journal import Journal
 from recassay.live.judging import ExposureJudge
 from recassay.live.settings import WatchSettings
-from recassay.live.sources.base import Arrival, Source
+from recassay.live.sources import Arrival, Source
 from recassay.live.state import StateFile
-from recassay.live.tally import Deltas, Tally, period_of
+from recassay.live.tally import Tally
 from recassay.metrics.context import Context
 from recassay.stats.exact_sums import GroupSums
 
@@ -72,20 +74,25 @@ class Watcher:
                 self.attached.check_same(self.state.read("models", {}), self.state.path)
                 self._restore()
             else:
-                self.state.begin()
-                self.state.write("settings", settings.to_json())
-                self.state.write("models", self.attached.descriptions())
-                self.state.commit()
-                self.attached.start(deepest(judge), None)
+                with self.state.transaction():
+                    self.state.write("settings", settings.to_json())
+                    self.state.write("models", self.attached.descriptions())
+                self.attached.start(self.length, None)
         except BaseException:
             self.state.close()
             raise
-        self._new: list[pl.DataFrame] = []  # accepted events of this transaction
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin a transaction: what it adds to the state file, nothing yet."""
         self._letters: list[dict[str, Any]] = []
         self._aside: list[tuple[str, str]] = []
-        self._kept: list[tuple[pl.DataFrame, int]] = []
-        self._deltas: list[Deltas] = []
-        self._learned: list[pl.DataFrame] = []
+        self._logs: dict[str, list[pl.DataFrame]] = {"new": [], "kept": [], "units": [], "learned": []}
+
+    @property
+    def length(self) -> int:
+        """Return the length that lists of attached models need: the largest cut-off of the metrics."""
+        return self.tally.judge.job.deepest or LENGTH
 
     def count_deliveries(self, sources: Iterable[Source]) -> None:
         """Count the deliveries that the journal needs to know, in the sources that are about to be read."""
@@ -106,43 +113,30 @@ class Watcher:
         ``position`` is where the source continues after the batch; None if it cannot be read again.
         """
         self.counts["received"] += batch.received
-        self.counts["malformed"] += len(batch.refused)
         for refused in batch.refused:
-            self._set_aside("malformed", refused.reason, partition, refused.content)
+            self._set_aside("malformed", refused.reason, partition, refused.content, {"event": refused.content})
         events = batch.events
         known = None if self.journal is None else self.journal.masks(events)
         late, future = self.clock.observe(partition, events["time"].to_numpy(), now, known)
-        for mask, name in ((late, "late"), (future, "malformed")):
-            if mask.any():
-                self._put_aside(events.filter(pl.Series(mask)), name, partition)
+        for mask, name, reason in ((late, "late", "late"), (future, "malformed", "future")):
+            excluded = events.filter(pl.Series(mask))
+            for content, event in zip(contents(excluded), written(excluded), strict=True):
+                self._set_aside(name, reason, partition, content, event)
+                self._aside.append((content, reason))  # so that a later evaluation can exclude it too
         kept = events.filter(pl.Series(~(late | future))) if (late | future).any() else events
         self.join.accept(kept)
-        self._new.append(kept)
+        self._logs["new"].append(kept)
         if position is not None:
             self.positions[partition] = position
 
-    def _put_aside(self, events: pl.DataFrame, name: str, partition: str) -> None:
-        """Count events that are late or future-dated, and record them so that a later evaluation can exclude them.
-
-        ``name`` is the count that they are added to: "late" for late events, "malformed" for future-dated ones.
-        """
-        reason = "late" if name == "late" else "future"
-        self.counts[name] += events.height
-        for content, event in zip(contents(events), written(events), strict=True):
-            self._set_aside(name, reason, partition, content, event)
-            self._aside.append((content, reason))
-
-    def _set_aside(
-        self, name: str, reason: str, partition: str, content: str, event: Mapping[str, Any] | None = None
-    ) -> None:
-        """Count a row for a reason, and keep it as a dead letter: the fields of an ``event``, else its content.
+    def _set_aside(self, name: str, reason: str, partition: str, content: str, event: Mapping[str, Any]) -> None:
+        """Count an event in ``name`` and for a reason, and keep its fields ``event`` as a dead letter.
 
         A field of the event with the name of a field of the letter replaces that one, so the letter can be read again.
         """
-        entry = self.reasons.setdefault(reason, [0, shortened(content)])
-        entry[0] += 1
-        letter = {"bin": name, "reason": reason, "partition": partition}
-        self._letters.append({**letter, **(event or {"event": content})})
+        self.counts[name] += 1
+        self.reasons.setdefault(reason, [0, shortened(content)])[0] += 1
+        self._letters.append({"bin": name, "reason": reason, "partition": partition, **event})
 
     # moving the clock ------------------------------------------------------------------------------------------------
 
@@ -153,8 +147,7 @@ class Watcher:
 
     def finish(self) -> None:
         """Close every feedback window and score its exposures, because the sources have ended."""
-        self.clock.close()
-        self.finished = True
+        self.clock.watermark, self.finished = END, True
         self._pass(self.clock.watermark)
 
     def _pass(self, watermark: int) -> None:
@@ -170,28 +163,20 @@ class Watcher:
         self.counts["judged"] += released.unjoined.total + interactions.height
         listed, learned = self.attached.with_lists(interactions)
         self.tally.models.add(listed)
-        if learned.height:
-            self._learned.append(learned)
-        if released.kept.height:
-            self._kept.append((released.kept, int(released.kept["time"][-1])))
         closed = self.join.close()
         self.counts["closed"] += closed.exposures.height
         self.counts["judged"] += closed.exposures.height + closed.feedback.height
-        deltas = self.tally.add(closed, watermark - self.settings.window)
-        if deltas is not None:
-            self._deltas.append(deltas)
+        stored = self.tally.add(closed, watermark - self.settings.window)
+        for name, table in (("kept", released.kept), ("units", stored), ("learned", learned)):
+            if table is not None and table.height:
+                self._logs[name].append(table)
 
     # bookkeeping -----------------------------------------------------------------------------------------------------
 
-    @property
-    def pending(self) -> int:
-        """Return the number of events that wait for the watermark or belong to an exposure with an open window."""
-        return self.join.n_waiting + self.join.n_open + self.join.n_taken
-
     def bins(self) -> dict[str, int]:
         """Return how many events were received, and how many were judged, pending, duplicate, late and malformed."""
-        found = {name: self.counts[name] for name in ("received", *BINS)}
-        return {**found, "pending": self.pending}
+        counts = {name: self.counts[name] for name in ("received", *BINS)}
+        return {**counts, "pending": self.join.n_pending}
 
     def check(self) -> None:
         """Raise X103 if the counts of what became of events do not add up to the number received."""
@@ -209,47 +194,33 @@ class Watcher:
     def commit(self) -> None:
         """Write everything since the last commit to the state file, in one transaction, after a check of the counts."""
         self.check()
-        state, join = self.state, self.join
-        state.begin()
-        try:
+        state = self.state
+        with state.transaction():
             self._write_events()
             self._write_units()
             self._write_learned()
             for name, store in self._stores().items():
-                state.drop_sums(name, sorted(store.dropped))
-                rows = ((period, store.of(period)) for period in sorted(store.changed))
-                state.write_sums(name, ((*period, sums.to_bytes()) for period, sums in rows if sums is not None))
+                state.write_sums(name, *store.changes())
             state.set_aside(self._aside)
             self.counts["letters dropped"] += state.write_letters(self._letters)
             state.write("clock", self.clock.to_dict())
             state.write("tally", self.tally.to_dict())
             state.write("evidence", self.tally.evidence.to_dict())
             state.write("watcher", self._small_parts())
-            for name, data in self._arrays().items():
-                state.write_blob(name, data)
-            state.commit()
-        except BaseException:
-            state.rollback()
-            raise
-        for store in self._stores().values():
-            store.changed.clear()
-            store.dropped.clear()
-        join.segments = self.settings.segments
-        self._new, self._letters, self._aside, self._kept, self._deltas, self._learned = [], [], [], [], [], []
+            for name, arrays in self._arrays().items():
+                np.savez(buffer := io.BytesIO(), **arrays)
+                state.write_blob(name, buffer.getvalue())
+        self._begin()
         self.versions += 1
 
     def _write_events(self) -> None:
         """Write events that wait or may still be needed to the state file, and delete those no longer needed."""
         watermark = self.join.watermark
-        if self._new:
-            waiting = pl.concat(self._new)
-            waiting = waiting.filter(pl.col("time") >= watermark)
-            if waiting.height:
-                self.state.append("waiting", int(waiting["time"].max()), waiting)  # type: ignore[arg-type]
         horizon = watermark - self.settings.remember
-        for kept, newest in self._kept:
-            if newest >= horizon:
-                self.state.append("kept", newest, kept)
+        if self._logs["new"]:
+            self.state.append("waiting", pl.concat(self._logs["new"]).filter(pl.col("time") >= watermark))
+        for kept in [kept for kept in self._logs["kept"] if kept["time"][-1] >= horizon]:
+            self.state.append("kept", kept)
         self.state.trim("waiting", watermark)
         self.state.trim("kept", horizon)
 
@@ -258,25 +229,23 @@ class Watcher:
 
         If the stored exposures take much space, replace them by the table of all users.
         """
-        users = self.tally.users
-        for deltas in self._deltas:
-            self.state.append("units", deltas.newest, deltas.table)
+        for exposures in self._logs["units"]:
+            self.state.append("units", exposures)
         size = self.state.log_bytes("units")
         if size > SMALL_LOG and size > DELTAS_PER_SNAPSHOT * self.state.log_bytes("users"):
-            users.compact(self.join.watermark - self.settings.window)
             self.state.trim("units", END)
             self.state.trim("users", END)
-            self.state.append("users", 0, users.snapshot()["users"])
+            self.state.append("users", self.tally.users.snapshot(self.join.watermark - self.settings.window))
 
     def _write_learned(self) -> None:
         """Write the interactions that attached models learned to the state file.
 
         If the stored interactions take much space, or much time to learn again, replace them by the models.
         """
-        for learned in self._learned:
-            self.state.append("learned", int(learned["time"][-1]), learned)
+        for learned in self._logs["learned"]:
+            self.state.append("learned", learned)
             self.to_relearn += learned.height
-        if not self._learned or self.attached.unstored:  # then models learn everything again after a restart
+        if not self._logs["learned"] or self.attached.unstored:  # then models learn everything again after a restart
             return
         if self.state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
             snapshot = self.attached.snapshot()
@@ -284,81 +253,69 @@ class Watcher:
                 return
             self.state.write_blob(SNAPSHOT, snapshot)
             self.state.trim("learned", END)
-            self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot))
-            self.to_relearn = 0
+            self.next_snapshot, self.to_relearn = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot)), 0
 
-    def _stores(self) -> dict[str, Any]:
+    def _stores(self) -> dict[str, Buckets]:
         tally = self.tally
         return {"exposures": tally.sums, "single": tally.single, "units": tally.unit_sums, "assigned": tally.assigned,
                 "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
 
     def _small_parts(self) -> dict[str, Any]:
         return {
-            "counts": dict(self.counts),
-            "reasons": self.reasons,
-            "positions": self.positions,
-            "watermark": self.join.watermark,
-            "first": self.join.first,
-            "finished": self.finished,
+            "counts": self.counts, "reasons": self.reasons, "positions": self.positions,
+            "watermark": self.join.watermark, "first": self.join.first, "finished": self.finished,
             "versions": self.versions + 1,
-        }
+        }  # fmt: skip
 
-    def _arrays(self) -> dict[str, bytes]:
-        """Return the arrays of the state as bytes: clicks by position, how often items were shown, and detectors."""
-        arrays = {"positions": {"all": self.tally.positions}, "shown": self.tally.shown}
-        for arm, watch in self.tally.detectors.items():
-            arrays[f"detector {arm}"] = watch.state()
-        made = {}
-        for name, group in arrays.items():
-            buffer = io.BytesIO()
-            np.savez(buffer, **group)  # type: ignore[arg-type]
-            made[name] = buffer.getvalue()
-        return made
+    def _arrays(self) -> dict[str, dict[str, Any]]:
+        """Return the arrays of the state: clicks by position, how often items were shown, and drift detectors."""
+        detectors = {f"detector {arm}": watch.state() for arm, watch in self.tally.detectors.items()}
+        return {"positions": {"all": self.tally.positions}, "shown": self.tally.shown, **detectors}
 
     def _restore(self) -> None:
         """Restore the state of the last commit; open exposures are rebuilt from the stored events."""
-        from recassay.drift import ADWIN
-
         state, tally = self.state, self.tally
         small = state.read("watcher")
         if small is None:
-            self.attached.start(deepest(tally.judge), None)
+            self.attached.start(self.length, None)
             return
         self.counts, self.reasons, self.positions = Counter(small["counts"]), small["reasons"], small["positions"]
         self.finished, self.versions = small["finished"], small["versions"]
         self.clock.restore(state.read("clock"))
-        tally.restore(state.read("tally"))
         tally.evidence.restore(state.read("evidence"))
         for name, store in self._stores().items():
-            for *key, data in state.sums(name):
-                store.add([period_of(tuple(key))], GroupSums.from_bytes(data, store.columns))  # type: ignore[arg-type]
-            store.changed.clear()
+            for period, data in state.sums(name):
+                store.add([period], GroupSums.from_bytes(data, store.columns))
+            store.changes()
         blobs = state.blobs()
-        snapshot = blobs.pop(SNAPSHOT, None)
-        self.attached.start(deepest(tally.judge), snapshot)
-        self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot or b""))
-        for learned in state.log("learned"):
-            self.attached.learn(learned)
-            self.to_relearn += learned.height
+        self._restore_models(blobs.pop(SNAPSHOT, None))
         for name, data in blobs.items():
             with np.load(io.BytesIO(data)) as stored:
-                group = dict(stored.items())
+                arrays = dict(stored.items())
             if name == "positions":
-                tally.positions = group["all"]
+                tally.positions = arrays["all"]
             elif name == "shown":
-                tally.shown = group
+                tally.shown = arrays
             else:
-                tally.detectors[name.removeprefix("detector ")] = ADWIN().start(group)
+                tally.detectors[name.removeprefix("detector ")] = ADWIN().start(arrays)
         for table in state.log("users"):
-            tally.users.restore({"users": table})
+            tally.users.restore(table)
         for table in state.log("units"):
-            tally.replay_units(table)
+            tally.add_units(table, table.select(pl.selectors.starts_with("m")).to_numpy())
         tally.users.close(small["watermark"] - self.settings.window)
-        tally.counts = Counter(state.read("tally")["counts"])
-        self._rebuild(small["watermark"])
+        tally.restore(state.read("tally"))  # at the end: its counts have those of these exposures
+        self._restore_exposures(small["watermark"])
 
-    def _rebuild(self, watermark: int) -> None:
-        """Process the stored events again after a restart, so that exposures are open, and events wait, as before.
+    def _restore_models(self, snapshot: bytes | None) -> None:
+        """Continue with the attached models in a snapshot, and let them learn what came after it again."""
+        self.attached.start(self.length, snapshot)
+        self.next_snapshot = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot or b""))
+        for learned in self.state.log("learned"):
+            self.attached.lists(learned)
+            self.to_relearn += learned.height
+
+    def _restore_exposures(self, watermark: int) -> None:
+        """Process the stored events again, so that exposures are open, and events wait, as before a restart.
 
         Exposures that were closed before ``watermark`` are dropped.
         """
@@ -373,8 +330,3 @@ class Watcher:
     def close(self) -> None:
         """Close the state file."""
         self.state.close()
-
-
-def deepest(judge: ExposureJudge) -> int:
-    """Return the largest cut-off of the metrics, which is the length that lists need."""
-    return max((metric.k for metric in judge.job.metrics.values() if metric.k), default=LENGTH)

@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.cli import main
 from recassay.data.io.archive import save_archive
-from recassay.live import attached, model_states
+from recassay.live import attached
 from recassay.live import watcher as watching
 from recassay.live.attached import read_models
 
@@ -221,7 +221,7 @@ def test_a_model_that_is_fitted_in_a_file_is_not_stored_again(tmp_path, monkeypa
 
 def test_models_that_are_too_large_for_a_state_are_a_finding(tmp_path, monkeypatch):
     monkeypatch.setattr(watching, "SMALL_LOG", 1)
-    monkeypatch.setattr(model_states, "MOST_BYTES", 1000)
+    monkeypatch.setattr(attached, "MOST_BYTES", 1000)
     found = ra.watch(interactions(30, seed=16), METRICS, models="new=Recent", **OPTIONS)
     assert "bytes, and a state holds 1,000" in w015(found)[0]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recassay.live.buckets import Buckets, Period
-from recassay.live.events.durations import DAY, HOUR, MINUTE
+from recassay.live.clock import DAY, HOUR, MINUTE
 from recassay.stats.exact_sums import GroupSums
 
 

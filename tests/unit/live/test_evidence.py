@@ -6,7 +6,6 @@ import pytest
 import recassay as ra
 from recassay.live.evidence import Evidence
 from recassay.live.rules import Rule, parse_rule, read_rules
-from recassay.live.table import decision_text
 from recassay.stats.anytime import anytime_bounds, boundary
 from recassay.stats.exact_sums import GroupSums
 
@@ -122,14 +121,6 @@ def test_evidence_is_stored_to_the_bit():
     for one in (evidence, again):
         one.update(9, {"old": sums([0.3]), "new": sums([0.9])}, ["hit@10"])
     assert again.to_dict() == evidence.to_dict()
-
-
-def test_decisions_that_an_older_version_stored_have_one_difference():
-    evidence, older = Evidence(LIMITS), {"rule": "hit@10: new > old", "time": 5, "n": 7, "estimate": 0.5, "low": 0.25}
-    evidence.restore({**evidence.to_dict(), "decisions": {older["rule"]: older}})
-    [decision] = evidence.decisions.values()
-    assert (decision["difference"], decision["adjusted"], decision["low"]) == (None, 0.5, 0.25)
-    assert "a difference of – (adjusted 0.5000), at least 0.2500" in decision_text(decision, "user")
 
 
 def test_rules():

@@ -10,7 +10,7 @@ import pytest
 import recassay as ra
 from recassay.comparison.over_time.signed_mcnemar import signed_mcnemar
 from recassay.comparison.over_time.windows import windows
-from recassay.live.events.durations import HOUR
+from recassay.live.clock import HOUR
 from recassay.live.page import content_of
 from recassay.live.table import live_table
 from recassay.stats.anytime import anytime_bounds

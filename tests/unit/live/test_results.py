@@ -5,10 +5,10 @@ import json
 import pytest
 
 import recassay as ra
-from recassay.live.events.schema import read_lines
+from recassay.live.events import read_lines
 from recassay.live.page import content_of
 from recassay.live.prometheus import exposition
-from recassay.live.results import watched
+from recassay.live.results import Watched
 from recassay.live.table import live_table
 from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher
@@ -64,7 +64,7 @@ def test_feedback_before_its_exposure_after_its_window_and_without_one_are_count
         watcher.step(0)
         watcher.commit()
     watcher.finish()
-    found = watched(watcher)
+    found = Watched(watcher)
     document = found.to_dict()
     assert document["unjoined"] == {"before exposure": 2, "after window": 1, "no exposure": 4}
     text = "eedback without an open window: before exposure 2, after window 1, no exposure 4"

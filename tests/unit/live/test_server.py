@@ -12,10 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 import recassay as ra
-from recassay.live.events.durations import HOUR
-from recassay.live.loop import wall_clock
+from recassay.live.clock import HOUR, wall_clock
 from recassay.live.page import exhibits
-from recassay.live.sources.base import Source
+from recassay.live.sources import Source
 
 pytest.importorskip("starlette", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
 pytest.importorskip("uvicorn", reason="needs starlette and uvicorn: pip install 'recassay[live]'")

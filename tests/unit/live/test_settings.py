@@ -5,7 +5,7 @@ import math
 import pytest
 
 import recassay as ra
-from recassay.live.events.durations import LONGEST, microseconds
+from recassay.live.clock import LONGEST, microseconds
 from recassay.live.watch import build_settings
 
 

@@ -19,13 +19,12 @@ import pytest
 
 import recassay as ra
 from recassay.errors import UsageError
-from recassay.live.events.schema import LARGEST_LINE
+from recassay.live.events import LARGEST_LINE, lines
+from recassay.live.files import FileSource
 from recassay.live.loop import Loop
-from recassay.live.simulate import Simulation, lines
-from recassay.live.sinks import write_events
-from recassay.live.sources.base import Arrival, Source
-from recassay.live.sources.files import FileSource
-from recassay.live.sources.opening import open_sources
+from recassay.live.opening import open_sources, write_events
+from recassay.live.simulate import Simulation
+from recassay.live.sources import Arrival, Source
 from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher
 
@@ -144,7 +143,7 @@ def redis_server(tmp_path):
 
 def test_redis_with_kills_and_restarts(redis_server, tmp_path, expected):
     url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
-    assert write_events(SIMULATION, url) == n_events()
+    assert write_events(SIMULATION.batches(), url) == n_events()
     for _ in range(KILLS):
         watch(url, tmp_path / "state", commits=1)
         redis_server.restart()
@@ -189,7 +188,7 @@ def kafka_server():
 def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
     kafka_server.create("events", 4)
     url = f"kafka://{kafka_server.address}/events"
-    assert write_events(SIMULATION, url) == n_events()
+    assert write_events(SIMULATION.batches(), url) == n_events()
     deadline = time.monotonic() + 60
     watch(url, tmp_path / "state", commits=1)
     while watch(url, tmp_path / "state")[0]["received"] < n_events() and time.monotonic() < deadline:
@@ -220,7 +219,7 @@ def test_an_address_that_cannot_be_used_is_an_error_without_its_secret(url, word
         open_sources(url, follow=True)[0].start({})
     assert "SECRET" not in f"{caught.value} {caught.value!r}"
     with pytest.raises(UsageError, match="U254"):
-        write_events(SIMULATION, url)
+        write_events(SIMULATION.batches(), url)
 
 
 @contextlib.contextmanager
@@ -358,7 +357,7 @@ def test_the_last_line_of_a_pipe_needs_no_line_break(tmp_path, written, expected
     writer = threading.Thread(target=path.write_bytes, args=(written,))
     writer.start()
     read = []
-    while not source.ended():
+    while not source.at_end:
         read += [line for arrival in source.poll(1.0) for line in arrival.content]
     writer.join()
     source.close()
@@ -478,6 +477,6 @@ def test_a_table_that_polars_cannot_read_is_refused():
 
 def test_events_that_no_kafka_server_takes_are_an_error(monkeypatch):
     pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
-    monkeypatch.setattr("recassay.live.sinks.DELIVERED_WITHIN", 0.2)
+    monkeypatch.setattr("recassay.live.kafka.DELIVERED_WITHIN", 0.2)
     with refused("U254", match=r"events were not delivered: the servers do not answer"):
-        write_events(SIMULATION, f"kafka://127.0.0.1:{free_port()}/events")
+        write_events(SIMULATION.batches(), f"kafka://127.0.0.1:{free_port()}/events")

@@ -57,17 +57,6 @@ def test_a_row_that_was_changed_is_refused(change, tmp_path):
         ra.watch(SHOWN, "hit@1", output=tmp_path)
 
 
-def test_a_state_without_checksums_gets_them(tmp_path):
-    ra.watch(SHOWN, "hit@1", output=tmp_path)
-    with sqlite3.connect(tmp_path / "state.sqlite") as db:
-        for table in ("meta", "chunk", "sums", "blob", "aside"):
-            db.execute(f"alter table {table} drop column crc")
-        db.execute("pragma user_version = 1")
-    db.close()
-    for _ in range(2):
-        assert ra.watch(SHOWN, "hit@1", output=tmp_path).summary()["exposures"].to_list() == [1]
-
-
 def test_a_mean_outside_the_range_of_its_metric_stops_the_watch():
     found = ra.watch(SHOWN, "hit@1")
     (period,) = found.watcher.tally.sums.rows
@@ -106,9 +95,9 @@ def test_the_size_of_the_state_is_bounded_by_the_window(tmp_path):
         ]
         watcher = Watcher(build_settings("hit@1", user_window="1h", every="1h"), tmp_path / str(hours))
         from recassay.live.loop import Loop
-        from recassay.live.sources.tables import TableSource
+        from recassay.live.sources import table_source
 
-        Loop(watcher, [TableSource(shown, "t")]).run()
+        Loop(watcher, [table_source(shown, "t")]).run()
         sizes.append(watcher.state.log_bytes("kept") + watcher.state.log_bytes("waiting"))
         watcher.close()
     assert sizes[1] < sizes[0]  # the same events over four times the time: a quarter of them is pending

@@ -9,15 +9,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.live.events.durations import SECOND
+from recassay.live.clock import SECOND
 
 EXPOSURE, FEEDBACK, INTERACTION = 0, 1, 2
 EVENTS = ("exposure", "feedback", "interaction")
@@ -57,8 +56,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(NamedTuple):
     """A row that is not an event: its position in the batch, the reason (a key of ``REASONS``), and its content.
 
     The content is shortened.
@@ -69,17 +67,15 @@ class Refused:
     content: str
 
 
-@dataclass(frozen=True, eq=False)
-class EventBatch:
-    """Events of one partition in order of arrival; ``rows`` is the position of each event in the batch.
+class EventBatch(NamedTuple):
+    """Events of one partition in order of arrival, and the rows that were refused.
 
     The columns of ``events`` are those of :func:`columns`. ``received`` counts all rows, also the refused ones.
     """
 
     events: pl.DataFrame
-    rows: NDArray[np.int64]
     received: int
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[Refused]
 
 
 def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
@@ -115,12 +111,9 @@ def read_lines(
     ([3000000], 'not-json')
     """
     schema: dict[str, pl.DataType] = {**RAW} | {name: pl.String() for name in segments}
-    refused = [Refused(row, "too-large", "") for row, line in enumerate(lines) if len(line) > LARGEST_LINE]
-    large = {one.row for one in refused}
-    kept = np.array(
-        [row for row in range(len(lines)) if row not in large] if large else np.arange(len(lines)), np.int64
-    )
-    frame, rows, bad = _parse(lines, kept, schema)
+    small = np.array([len(line) <= LARGEST_LINE for line in lines], np.bool_)
+    refused = [Refused(row, "too-large", "") for row in np.flatnonzero(~small).tolist()]
+    frame, rows, bad = _parse(lines, np.flatnonzero(small), schema)
     return read_table(frame, segments, max_items, attached, rows=rows, received=len(lines), refused=[*refused, *bad])
 
 
@@ -181,6 +174,19 @@ def written(events: pl.DataFrame) -> Iterator[dict[str, Any]]:
         yield event
 
 
+def contents(events: pl.DataFrame) -> list[str]:
+    """Return each event as JSON text without missing fields; the texts of equal events are equal."""
+    return [
+        json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
+        for row in events.iter_rows(named=True)
+    ]
+
+
+def lines(events: pl.DataFrame) -> list[bytes]:
+    """Return a line of JSON for each event of a table, without its missing fields."""
+    return [content.encode() for content in contents(events)]
+
+
 def shortened(line: bytes | str) -> str:
     """Return the first 200 characters of an event as text."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
@@ -205,20 +211,18 @@ def read_table(
     received, and ``received`` the number of rows received.
     """
     rows = np.arange(frame.height) if rows is None else rows
-    typed, unreadable = _typed(frame, segments)
+    typed = _typed(frame, segments)
     reason = typed.select(_refusal(max_items, attached).alias("reason"))["reason"]
-    if unreadable is not None:
-        reason = pl.select(pl.when(pl.lit(unreadable)).then(pl.lit("wrong-type")).otherwise(pl.lit(reason))).to_series()
     good = reason.is_null()
     found = list(refused or ())
     if not good.all():
-        bad = np.flatnonzero(~good.to_numpy())
-        for at, content in zip(bad.tolist(), _contents(frame[bad], segments), strict=True):
+        bad = np.flatnonzero(~good.to_numpy()).tolist()
+        for at, content in zip(bad, _contents(frame[bad], segments), strict=True):
             found.append(Refused(int(rows[at]), str(reason[at]), content))
-        typed, rows = typed.filter(good), rows[good.to_numpy()]
+        typed = typed.filter(good)
     events = typed.select(pl.col(name).cast(kind) for name, kind in columns(segments).items())
-    found.sort(key=lambda one: one.row)
-    return EventBatch(events, rows, frame.height if received is None else received, found)
+    found.sort()
+    return EventBatch(events, frame.height if received is None else received, found)
 
 
 def _contents(frame: pl.DataFrame, segments: Sequence[str]) -> list[str]:
@@ -246,59 +250,54 @@ def _in_years(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
     return pl.when((days >= FIRST_DAY) & (days < LAST_DAY + 1)).then(column)
 
 
-def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_] | None]:
-    """Return the columns of events in their final types, and a mask of the rows whose ``items`` are not a list.
+def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> pl.DataFrame:
+    """Return the columns of events in their final types, with null for a value that cannot be read.
 
-    A value that cannot be read is null. The mask is None if there are no such rows. ``segments`` are additional
-    columns.
+    Further columns say which values were given: ``_timed``, ``_valued`` and ``_weighted``, and ``_unlisted`` for items
+    that are not a list. ``segments`` are additional columns.
     """
-    unreadable = None
-    given = set(frame.columns)
-    items = frame["items"] if "items" in given else None
-    if items is not None and not isinstance(items.dtype, pl.List | pl.Array | pl.Null):
-        unreadable, items = items.is_not_null().to_numpy(), None
-    inner = items.dtype.inner if items is not None and isinstance(items.dtype, pl.List | pl.Array) else None
-    if isinstance(inner, UNREADABLE):
-        unreadable, items = items.is_not_null().to_numpy(), None  # type: ignore[union-attr]
-    if isinstance(inner, pl.Date | pl.Datetime):
-        items = frame.select(_listed(frame, "items").list.eval(_in_years(pl.element(), inner)))["items"]
+
+    def given(name: str) -> pl.Expr:
+        return pl.col(name).is_not_null() if name in frame.columns else pl.lit(False)
 
     def text(name: str) -> pl.Expr:
-        if name not in given:
-            return pl.lit(None, pl.String)
-        kind = frame.schema[name]
-        if isinstance(kind, UNREADABLE):
+        kind = frame.schema.get(name, pl.Null())
+        if name not in frame.columns or isinstance(kind, UNREADABLE):
             return pl.lit(None, pl.String)
         return _in_years(pl.col(name), kind).cast(pl.String)
 
+    kind = frame.schema.get("items", pl.Null())
+    inner = getattr(kind, "inner", None)
+    listed = kind == pl.Null or (inner is not None and not isinstance(inner, UNREADABLE))
+    items = pl.lit(None, pl.List(pl.String))
+    if listed and inner is not None:
+        items = _listed(frame, "items")
+        if isinstance(inner, pl.Date | pl.Datetime):
+            items = items.list.eval(_in_years(pl.element(), inner))
+        items = items.cast(pl.List(pl.String))
     kind_of = (
-        pl.when(text("event") == EVENTS[EXPOSURE]).then(EXPOSURE)
-        .when(text("event") == EVENTS[FEEDBACK]).then(FEEDBACK)
-        .when(text("event") == EVENTS[INTERACTION]).then(INTERACTION)
-        .when(text("event").is_not_null()).then(-1)
-        .when(pl.lit(items is not None) & pl.col(ITEMS).is_not_null()).then(EXPOSURE)
+        pl.when(text("event").is_not_null())
+        .then(text("event").replace_strict({name: code for code, name in enumerate(EVENTS)}, default=-1))
+        .when(pl.col(ITEMS).is_not_null()).then(EXPOSURE)
         .when(text("item_id").is_not_null()).then(FEEDBACK)
         .otherwise(-1)
     )  # fmt: skip
-    plain = frame.with_columns(
-        (pl.lit(None, pl.List(pl.String)) if items is None else items.cast(pl.List(pl.String))).alias(ITEMS)
-    )
-    typed = plain.select(
-        _time(frame, "time").alias("time"),
-        (pl.col("time").is_not_null() if "time" in given else pl.lit(False)).alias("_timed"),
+    return frame.with_columns(items.alias(ITEMS)).select(
+        _time(frame).alias("time"),
+        given("time").alias("_timed"),
         kind_of.cast(pl.Int8).alias("event"),
         *(_id(text(name)).alias(name) for name in ("request_id", "user_id", "item_id", "event_id")),
         _id(text("kind")).fill_null("click").alias("kind"),
         pl.coalesce(_id(text("arm")), _id(text("policy")), pl.lit("all")).alias("arm"),
         pl.col(ITEMS).alias("items"),
+        (pl.lit(not listed) & given("items")).alias("_unlisted"),
         text("value").cast(pl.Float64, strict=False).alias("value"),
         text("value").is_not_null().alias("_valued"),
         _propensity(frame).alias("propensity"),
-        (pl.col("propensity").is_not_null() if "propensity" in given else pl.lit(False)).alias("_weighted"),
+        given("propensity").alias("_weighted"),
         _id(text("model_version")).alias("model_version"),
         *(_id(text(name)).fill_null(MISSING).alias(f"{SEGMENT}{name}") for name in segments),
     )
-    return typed, unreadable
 
 
 def _id(expression: pl.Expr) -> pl.Expr:
@@ -306,56 +305,40 @@ def _id(expression: pl.Expr) -> pl.Expr:
     return pl.when(expression != "").then(expression)
 
 
-def _time(frame: pl.DataFrame, name: str) -> pl.Expr:
+def _time(frame: pl.DataFrame) -> pl.Expr:
     """Return an expression for times in microseconds since 1970, from numbers of any unit or the text of dates.
 
     A number below 1e11 is in seconds, below 1e14 in milliseconds, below 1e17 in microseconds, else in nanoseconds.
     """
-    if name not in frame.columns:
-        return pl.lit(None, pl.Int64)
-    kind = frame.schema[name]
+    time, kind = pl.col("time"), frame.schema.get("time", pl.Null())
+    micro = pl.lit(None, pl.Int64)
     if isinstance(kind, pl.Datetime | pl.Date):
-        date = _in_years(pl.col(name), kind).cast(pl.Datetime("us")).dt.epoch("us")
-        return pl.when(date.is_between(0, LATEST_TIME - 1)).then(date)
-    if not (kind.is_numeric() or kind == pl.String):
-        return pl.lit(None, pl.Int64)
-    number = pl.col(name).cast(pl.Float64, strict=False)
-    size = number.abs()
-    scale = pl.when(size < 1e11).then(1e6).when(size < 1e14).then(1e3).when(size < 1e17).then(1.0).otherwise(1e-3)
-    usable = number.is_finite() & (number >= 0) & (number * scale < LATEST_TIME)
-    of_number = pl.when(usable).then((number * scale).round()).cast(pl.Int64, strict=False)
-    if kind != pl.String or not frame.select((pl.col(name).is_not_null() & number.is_null()).any()).item():
-        return of_number
-    text = pl.col(name)
-    dates = [text.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False).dt.epoch("us")]
-    dates += [text.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us") for form in DATE_FORMATS]
-    date = pl.coalesce(*dates)
-    return pl.when(number.is_null()).then(pl.when(date.is_between(0, LATEST_TIME - 1)).then(date)).otherwise(of_number)
+        micro = _in_years(time, kind).cast(pl.Datetime("us")).dt.epoch("us")
+    elif kind.is_numeric() or kind == pl.String:
+        number = time.cast(pl.Float64, strict=False)
+        size = number.abs()
+        scale = pl.when(size < 1e11).then(1e6).when(size < 1e14).then(1e3).when(size < 1e17).then(1.0).otherwise(1e-3)
+        micro = (number * scale).round().cast(pl.Int64, strict=False)
+        if kind == pl.String and frame.select((time.is_not_null() & number.is_null()).any()).item():
+            dates = [time.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False).dt.epoch("us")]
+            dates += [time.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us") for form in DATE_FORMATS]
+            micro = pl.when(number.is_null()).then(pl.coalesce(*dates)).otherwise(micro)
+    return pl.when(micro.is_between(0, LATEST_TIME - 1)).then(micro)
 
 
 def _propensity(frame: pl.DataFrame) -> pl.Expr:
     """Return an expression for the propensities as a list: one number for the whole shown list, or one per item."""
-    kind = frame.schema.get("propensity")
-    several = pl.List(pl.Float64)
-    if kind is None or kind == pl.Null:
+    column, kind, several = pl.col("propensity"), frame.schema.get("propensity", pl.Null()), pl.List(pl.Float64)
+    inner = getattr(kind, "inner", kind)
+    if kind == pl.Null:
         return pl.lit(None, several)
-    column = pl.col("propensity")
-    inner = kind.inner if isinstance(kind, pl.List | pl.Array) else kind
     if isinstance(inner, UNREADABLE):  # a missing number, which is refused
         return pl.when(column.is_not_null()).then(pl.lit([None], several))
     if inner is not kind:
-        listed = _listed(frame, "propensity")
-        if isinstance(inner, pl.Categorical | pl.Enum):
-            listed = listed.cast(pl.List(pl.String))
-        return listed.cast(several, strict=False)
-    if isinstance(kind, pl.Categorical | pl.Enum):
-        column, kind = column.cast(pl.String), pl.String()
-    alone = column.cast(pl.Float64, strict=False)
-    if kind != pl.String:
-        return pl.when(alone.is_not_null()).then(pl.concat_list(alone))
-    inside = column.str.strip_chars().str.strip_prefix("[").str.strip_suffix("]")
-    listed = inside.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Float64, strict=False))
-    return pl.when(column.is_not_null()).then(listed)
+        return _listed(frame, "propensity").cast(pl.List(pl.String)).cast(several, strict=False)
+    inside = column.cast(pl.String).str.strip_chars().str.strip_prefix("[").str.strip_suffix("]")
+    texts = inside.str.split(",").list.eval(pl.element().str.strip_chars())
+    return pl.when(column.is_not_null()).then(texts.cast(several, strict=False))
 
 
 def _listed(frame: pl.DataFrame, name: str) -> pl.Expr:
@@ -377,6 +360,7 @@ def _refusal(max_items: int, attached: Sequence[str]) -> pl.Expr:
     bad = weights.list.eval(pl.element().is_null() | ~(pl.element() > 0) | (pl.element() > 1)).list.any()
     uneven = (weights.list.len() != 1) & (weights.list.len() != column("items").list.len())
     reasons = (
+        ("wrong-type", column("_unlisted")),
         ("unknown-event", column("event") < 0),
         ("no-time", ~column("_timed")),
         ("bad-time", column("time").is_null()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -13,8 +14,8 @@ import polars as pl
 
 from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.errors import UsageError
-from recassay.live.events.schema import LARGEST_LINE
-from recassay.live.sources.base import BATCH, Arrival, Source
+from recassay.live.events import LARGEST_LINE
+from recassay.live.sources import BATCH, Arrival, Source
 
 CHUNK = 8 << 20  # bytes read at once
 AHEAD = 4 * BATCH  # rows of a Parquet file read at once
@@ -70,12 +71,9 @@ class FileSource(Source):
         self.path, self.name, self.follow, self.last_line = str(path), name, follow, last_line
         self.file: Path | None = None
         self.reader: LineReader | None = None
-        self.inode = 0
-        self.row = 0
-        self.height = 0
+        self.inode = self.row = self.height = 0
         self.ahead = pl.DataFrame()  # rows of a Parquet file that are read, but not returned yet
         self.finished = ""  # name of the last file of a folder that was read to its end
-        self.at_end = False
 
     @property
     def several(self) -> bool:
@@ -103,9 +101,8 @@ class FileSource(Source):
         if position["file"] is None:
             return None
         path = Path(position["file"])
-        others = path.parent.iterdir() if path.parent.is_dir() else iter(())
-        same = [one for one in [path, *others] if one.is_file() and one.stat().st_ino == position["inode"]]
-        for one in same:
+        others = [one for one in path.parent.glob("*") if one.is_file()]
+        for one in [one for one in others if one.stat().st_ino == position["inode"]]:
             if one.suffix in PARQUET or one.stat().st_size >= position.get("offset", 0):
                 return one
         raise UsageError(
@@ -226,10 +223,6 @@ class FileSource(Source):
             "file": str(self.file), "inode": self.inode, "offset": offset, "row": self.row, "finished": self.finished,
         }  # fmt: skip
 
-    def ended(self) -> list[str]:
-        """Return the name of the partition if it has been read to its end and no more is expected, else nothing."""
-        return [self.name] if self.at_end else []
-
     def close(self) -> None:
         """Close the file."""
         self._release()
@@ -270,18 +263,12 @@ class PipeSource(Source):
     def __init__(self, path: str = "") -> None:
         # a named pipe that nobody writes to would block when it is opened
         handle = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") if path else sys.stdin.buffer
-        self.reader, self.name, self.at_end = LineReader(handle), path or "stdin", False
+        self.reader, self.name = LineReader(handle), path or "stdin"
         self.problem = "nothing has been written to the pipe yet" if path else ""
         os.set_blocking(self.reader.handle.fileno(), False)
 
-    def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Return the name of the only partition."""
-        return [self.name]
-
     def poll(self, timeout: float) -> list[Arrival]:
         """Return the lines that have come, waiting up to ``timeout`` seconds."""
-        import select
-
         ready, _, _ = select.select([self.reader.handle], [], [], timeout)
         if not ready:
             return []
@@ -290,10 +277,6 @@ class PipeSource(Source):
         self.at_end = not data
         lines = self.reader.take(data or b"\n")  # a last line may have no line break
         return [Arrival(self.name, lines, None)] if lines or data else []
-
-    def ended(self) -> list[str]:
-        """Return the name of the partition if its writers have closed it, else an empty list."""
-        return [self.name] if self.at_end else []
 
     def close(self) -> None:
         """Close a named pipe; other code may still read standard input."""

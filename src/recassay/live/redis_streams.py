@@ -7,12 +7,13 @@ recognised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from recassay.errors import UsageError, masked
-from recassay.live.sources.base import Arrival, Source
+from recassay.live.sources import Arrival, Source
 from recassay.optional import need
 
 FIELD = b"event"
@@ -26,7 +27,8 @@ class RedisSource(Source):
     Its URL is ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``.
     """
 
-    def __init__(self, url: str, streams: list[str], group: str, consumer: str) -> None:
+    def __init__(self, address: str) -> None:
+        url, streams, group, consumer = parse_redis(address)
         redis = need("redis", for_="a source redis://")
         self.error = redis.exceptions.RedisError
         self.name = masked(f"{url}?stream={','.join(streams)}")
@@ -88,7 +90,7 @@ class RedisSource(Source):
         except self.error as error:
             self.problem, self.unreachable = f"Redis does not answer as it should: {error}", True
             self._recover_later()
-            _pause(timeout)
+            time.sleep(min(max(timeout, 0.05), 1.0))
             return []
         return self._arrivals(found)
 
@@ -184,7 +186,30 @@ def _event(fields: Sequence[bytes] | None) -> bytes:
     return fields[2 * names.index(FIELD) + 1] if FIELD in names else b""
 
 
-def _pause(seconds: float) -> None:
-    import time
+def parse_redis(url: str) -> tuple[str, list[str], str, str]:
+    """Return the server, streams, group and consumer in a URL; raise U254 if no stream is named."""
+    server, _, query = url.partition("?")
+    settings = parse_qs(query)
+    streams = [name for value in settings.get("stream", []) for name in value.split(",")]
+    if not streams:
+        raise UsageError("U254", "a Redis address needs a stream", where=url, hint="redis://HOST:6379/0?stream=NAME")
+    group, consumer = (settings.get(name, ["recassay"])[-1] for name in ("group", "consumer"))
+    return server, streams, group, consumer
 
-    time.sleep(min(max(seconds, 0.05), 1.0))
+
+def redis_sink(url: str) -> tuple[Callable[[list[bytes]], None], Callable[[], None]]:
+    """Return a function that adds events to a Redis stream, and one that closes the connection."""
+    server, streams, *_ = parse_redis(url)
+    client, redis = open_client(server), need("redis", for_="redis://")
+
+    def write(part: list[bytes]) -> None:
+        pipe = client.pipeline(transaction=False)
+        for line in part:
+            pipe.xadd(streams[-1], {"event": line})
+        try:
+            pipe.execute()
+        except redis.exceptions.RedisError as error:
+            what = f"Redis does not answer as it should: {error}"
+            raise UsageError("U254", what, where=url, hint="check the server, and write to a new stream") from None
+
+    return write, client.close

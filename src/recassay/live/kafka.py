@@ -6,25 +6,29 @@ partition to another process, without the exposures that are still open. Positio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from recassay.errors import UsageError
-from recassay.live.sources.base import Arrival, Source
+from recassay.live.sources import Arrival, Source
 from recassay.optional import need
 
 AT_ONCE = 20_000
 ANSWER_WITHIN = 10.0  # seconds
+DELIVERED_WITHIN = 300  # seconds; after these librdkafka gives an event up
 
 
 class KafkaSource(Source):
     """A source that reads topics of a Kafka cluster: ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``.
 
-    Each partition of a topic is a partition of the source. ``config`` are further settings of librdkafka, such as those
-    of authentication.
+    Each partition of a topic is a partition of the source. The query of the URL has further settings of librdkafka,
+    such as those of authentication.
     """
 
-    def __init__(self, servers: str, topics: str, config: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, url: str) -> None:
+        servers, topics, config = parse_kafka(url)
         self.kafka = need("confluent_kafka", for_="a source kafka://")
         self.name, self.topics = f"kafka://{servers}/{topics}", topics.split(",")
         self.doubt = ""  # what librdkafka said of the servers since they last answered
@@ -35,7 +39,7 @@ class KafkaSource(Source):
             "auto.offset.reset": "earliest",
             "enable.partition.eof": False,
             "log_level": 0,
-            **(config or {}),
+            **config,
             "error_cb": self._doubt,
         }
         self.consumer = open_client("Consumer", settings, self.name)
@@ -112,3 +116,41 @@ def open_client(kind: str, settings: Mapping[str, Any], where: str) -> Any:
         raise UsageError(
             "U254", f"a setting is refused: {what}", where=where, hint="name settings as librdkafka does"
         ) from None
+
+
+def parse_kafka(url: str) -> tuple[str, str, dict[str, str]]:
+    """Return servers, topics and settings of librdkafka from a URL; raise U254 if servers or topics are missing."""
+    place, _, query = url.removeprefix("kafka://").partition("?")
+    servers, _, topics = place.partition("/")
+    if not servers or not topics or "@" in servers:
+        raise UsageError(
+            "U254", "a Kafka address needs servers and a topic, and users as settings", where=url,
+            hint="kafka://HOST:9092/TOPIC?sasl.username=...&sasl.password=...",
+        )  # fmt: skip
+    return servers, topics, {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+
+
+def kafka_sink(url: str) -> tuple[Callable[[list[bytes]], None], Callable[[], None]]:
+    """Return a function that sends events to a Kafka topic, and one that closes the connection.
+
+    All events of a user go to the same partition of the topic.
+    """
+    servers, topic, config = parse_kafka(url)
+    producer = open_client("Producer", {"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0, **config}, url)
+    lost: list[str] = []  # why each event that was not delivered was not
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            lost.append(error.str())
+
+    def write(part: list[bytes]) -> None:
+        for line in part:
+            producer.produce(topic, line, key=json.loads(line)["user_id"], on_delivery=delivered)
+            producer.poll(0)
+
+    def close() -> None:
+        if failed := producer.flush(DELIVERED_WITHIN) + len(lost):
+            what = f"{failed:,} events were not delivered: {lost[0] if lost else 'the servers do not answer'}"
+            raise UsageError("U254", what, where=url, hint="check the servers, and write to a new topic")
+
+    return write, close

@@ -1,1 +1,0 @@
-"""Events: their schema, and durations as text."""
