@@ -1,5 +1,6 @@
 """Sampled metrics for every size, compared with worked examples, the closed forms of designs, and random draws."""
 
+import functools
 import math
 
 import numpy as np
@@ -196,14 +197,18 @@ def test_the_approximation_is_close_to_successive_draws(taste):
 FOLD = ra.split.last(n=1, validation=1)(log(users=260, items=150, events=7_000, seed=5))[0]
 PROTOCOL = ra.protocols.next_item()
 MODELS = (ra.models.Popular(), ra.models.UserKNN(20), ra.models.PureSVD(4))
-RUNS = [ra.play(model, FOLD, PROTOCOL) for model in MODELS]
+
+
+@functools.cache
+def played():
+    return [ra.play(model, FOLD, PROTOCOL) for model in MODELS]
 
 
 class TestCurve:
     def test_grouping_users_does_not_change_means(self, monkeypatch):
-        whole = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
+        whole = ra.sampling_curve(played(), [30], metric="ndcg@5 auc", resamples=200)
         monkeypatch.setattr(measure, "GROUPS", 64)
-        grouped = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
+        grouped = ra.sampling_curve(played(), [30], metric="ndcg@5 auc", resamples=200)
         assert grouped.points["mean"].to_numpy() == pytest.approx(whole.points["mean"].to_numpy(), abs=1e-12)
         widths = [(curve.points["high"] - curve.points["low"]).to_numpy() for curve in (grouped, whole)]
         assert widths[0] == pytest.approx(widths[1], rel=0.35)
@@ -220,8 +225,8 @@ class TestCurve:
         assert (every.orders["swaps"].list.len() == 0).to_list() == every.orders["same"].to_list()
 
     def test_default_sizes_ascend_to_the_full_ranking(self):
-        curve = ra.sampling_curve(RUNS[:2], resamples=5)
-        least = int(RUNS[0].standings.pool["AI"].min())
+        curve = ra.sampling_curve(played()[:2], resamples=5)
+        least = int(played()[0].standings.pool["AI"].min())
         sizes = curve.points["size"].unique().sort(nulls_last=True).to_list()
         assert sizes[:4] == [1, 2, 5, 10]
         assert sizes[-1] is None
@@ -234,7 +239,7 @@ class TestCurve:
         assert "tau_a" in str(curve)
 
     def test_the_rank_chart_has_uniform_samples_all_candidates_and_samples_by_popularity(self):
-        curve = ra.sampling_curve(RUNS, [5, 60], ["popularity", "uniform"], metric="hit@3 mrr@3", resamples=5)
+        curve = ra.sampling_curve(played(), [5, 60], ["popularity", "uniform"], metric="hit@3 mrr@3", resamples=5)
         chart = curve.exhibits()[-1]
         assert chart.name == "rank-chart"
         (hits, _) = chart.table.partition_by("metric", maintain_order=True)
@@ -261,11 +266,11 @@ class TestCurve:
     )
     def test_invalid_arguments_are_rejected(self, arguments, code):
         with refused(code):
-            ra.sampling_curve(RUNS, **{"resamples": 2, **arguments})
+            ra.sampling_curve(played(), **{"resamples": 2, **arguments})
 
     def test_systems_that_always_hit_are_equal(self):
         """With fewer than k candidates every system always hits; rounding must not create an order."""
-        curve = ra.sampling_curve(RUNS, [1, 4, 7], metric="hit@10", replace=(False, True), resamples=20)
+        curve = ra.sampling_curve(played(), [1, 4, 7], metric="hit@10", replace=(False, True), resamples=20)
         assert (curve.points.drop_nulls("size")["mean"] == 1).all()
         assert (curve.orders["tau_a"] == 0).all()
 

@@ -1,5 +1,7 @@
 """``ra.evaluate``: one call from a log to tested scores, with every default stated."""
 
+import functools
+
 import pytest
 
 import recassay as ra
@@ -9,29 +11,33 @@ from recassay.errors import UsageError
 
 LOG = log(users=80, items=60, events=2000, seed=1)
 SAME = ra.read_interactions({"user_id": list("aabbcc") * 6, "item_id": list("uvwxyz") * 6, "timestamp": [7] * 36})
-FOUND = ra.evaluate(LOG, ["PureSVD(factors=4)", ra.models.Random()])
+
+
+@functools.cache
+def evaluated():
+    return ra.evaluate(LOG, ["PureSVD(factors=4)", ra.models.Random()])
 
 
 def test_it_does_what_the_verbs_do_one_after_another():
     fold = ra.split.global_time(quantile=0.8)(LOG)[0]
     run = ra.play("PureSVD(factors=4)", fold, ra.protocols.ranking(bins=0))
-    assert FOUND.runs["PureSVD(factors=4)"].frame().equals(run.frame())
+    assert evaluated().runs["PureSVD(factors=4)"].frame().equals(run.frame())
     expected = ra.score(run, fold, "ndcg@10").row("PureSVD(factors=4)", "ndcg@10")
-    assert FOUND.scores.row("PureSVD(factors=4)", "ndcg@10").mean == expected.mean
-    assert FOUND.comparison == ra.compare(FOUND.scores)
+    assert evaluated().scores.row("PureSVD(factors=4)", "ndcg@10").mean == expected.mean
+    assert evaluated().comparison == ra.compare(evaluated().scores)
 
 
 def test_it_prints_the_verdict_and_what_its_findings_do_to_it():
-    lines = repr(FOUND).splitlines()
+    lines = repr(evaluated()).splitlines()
     assert lines[0].startswith(("PureSVD", "Popular", "ItemKNN", "No system is established as best"))
     assert "by ndcg@10" in lines[0]
     assert lines[1].startswith(("No finding could change the verdict", "Without what", "The verdict was not computed"))
-    assert lines[0].replace("<", "&lt;") in FOUND._repr_html_()
+    assert lines[0].replace("<", "&lt;") in evaluated()._repr_html_()
 
 
 def test_references_are_added_once_and_marked():
-    assert FOUND.references[0] == "Popular (reference)"
-    assert FOUND.scores.systems == ("PureSVD(factors=4)", "Random", *FOUND.references)
+    assert evaluated().references[0] == "Popular (reference)"
+    assert evaluated().scores.systems == ("PureSVD(factors=4)", "Random", *evaluated().references)
     given = ra.evaluate(LOG, {"mine": "Popular"}, "ndcg@10")
     assert [name for name in given.scores.systems if name.startswith("Popular")] == []
 
@@ -63,20 +69,20 @@ def test_two_systems_of_one_name_are_refused():
 
 
 def test_it_prints_and_shows_what_it_did():
-    text = repr(FOUND)
+    text = repr(evaluated())
     assert "\nevaluation of 4 systems\n" in text
     assert "chosen by the times of the log" in text
     assert "PureSVD(factors=4) - Random" in text
-    assert "Popular (reference)" in FOUND._repr_html_()
+    assert "Popular (reference)" in evaluated()._repr_html_()
 
 
 def test_the_page_of_scores_is_one_file(tmp_path):
-    path = FOUND.report(tmp_path / "page.html")
+    path = evaluated().report(tmp_path / "page.html")
     page = path.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "PureSVD(factors=4)" in page
     assert sorted(tmp_path.iterdir()) == [path]
-    assert FOUND.scores.report(str(tmp_path / "other.html")).is_file()
+    assert evaluated().scores.report(str(tmp_path / "other.html")).is_file()
 
 
 def test_an_explanation_is_the_page_of_the_command_line(capfd):

@@ -1,5 +1,6 @@
 """Re-rankers as values and as models, their counts and errors, and the choice of a weight."""
 
+import functools
 import math
 
 import numpy as np
@@ -284,18 +285,21 @@ class TestInput:
 
 class TestWeights:
     TRUTH = FOLD.test.frame().select("user_id", "item_id")
-    RUN = ra.play(ra.models.UserKNN(neighbours=10), FOLD, ra.protocols.ranking(k=30, bins=0))
+
+    @functools.cached_property
+    def run(self):
+        return ra.play(ra.models.UserKNN(neighbours=10), FOLD, ra.protocols.ranking(k=30, bins=0))
 
     def table(self, grid, metrics):
         rows = []
         for weight in grid:
-            made = ra.rerank(self.RUN, ra.models.MMR(weight=weight), items=ITEMS).run
+            made = ra.rerank(self.run, ra.models.MMR(weight=weight), items=ITEMS).run
             scores = ra.score(made, self.TRUTH, metrics, items=ITEMS, interval=None)
             rows.append([scores.row(scores.systems[0], metric).mean for metric in metrics])
         return rows
 
     def test_the_best_weight_is_chosen_and_the_whole_grid_is_reported(self):
-        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "ndcg@5", items=ITEMS)
+        found = ra.choose_weight(self.run, "MMR", self.TRUTH, "ndcg@5", items=ITEMS)
         grid = [step / 10 for step in range(11)]
         expected = [row[0] for row in self.table(grid, ["ndcg@5"])]
         assert found.table["weight"].to_list() == grid
@@ -309,7 +313,7 @@ class TestWeights:
         rows = self.table(grid, ["ild@5", "ndcg@5"])
         kept = [place for place, row in enumerate(rows) if row[1] >= 0.99 * rows[0][1]]
         found = ra.choose_weight(
-            self.RUN, "MMR", self.TRUTH, "ild@5", keep="ndcg@5", loss=0.01, grid=grid[::-1], items=ITEMS
+            self.run, "MMR", self.TRUTH, "ild@5", keep="ndcg@5", loss=0.01, grid=grid[::-1], items=ITEMS
         )
         assert found.weight == grid[max(kept, key=lambda place: rows[place][0])]
         assert found.table["within"].to_list() == [place in kept for place in range(6)]
@@ -319,13 +323,13 @@ class TestWeights:
 
     def test_the_smallest_value_wins_where_lower_is_better(self):
         found = ra.choose_weight(
-            self.RUN, "MMR", self.TRUTH, "calibration@5", items=ITEMS, train=FOLD.train, grid=[0, 0.9]
+            self.run, "MMR", self.TRUTH, "calibration@5", items=ITEMS, train=FOLD.train, grid=[0, 0.9]
         )
         less, more = sorted(found.table["calibration@5"].to_list())
         assert found.table.filter("chosen")["calibration@5"].item() == less < more
 
     def test_the_smallest_of_equally_good_weights_is_chosen(self):
-        assert ra.choose_weight(self.RUN, "MMR", self.TRUTH, "recall@30", items=ITEMS).weight == 0
+        assert ra.choose_weight(self.run, "MMR", self.TRUTH, "recall@30", items=ITEMS).weight == 0
 
     def test_means_that_differ_by_rounding_are_ties(self):
         from recassay.api.weight import _first_best
@@ -336,12 +340,12 @@ class TestWeights:
 
     def test_every_combination_of_parameters_is_tried(self):
         grid = {"candidates": [25, 30], "weight": [0.0, 0.5], "places": [5, 20]}
-        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "ild@5", items=ITEMS, grid=grid)
+        found = ra.choose_weight(self.run, "MMR", self.TRUTH, "ild@5", items=ITEMS, grid=grid)
         tried = [(candidates, places, weight) for candidates in (25, 30) for places in (5, 20) for weight in (0, 0.5)]
         assert found.table.select("candidates", "places", "weight").rows() == tried
         means = []
         for candidates, places, weight in tried:
-            made = ra.rerank(self.RUN, ra.models.MMR(weight=weight, candidates=candidates, places=places), items=ITEMS)
+            made = ra.rerank(self.run, ra.models.MMR(weight=weight, candidates=candidates, places=places), items=ITEMS)
             means.append(ra.score(made.run, self.TRUTH, "ild@5", items=ITEMS, interval=None).rows[0].mean)
         assert found.table["ild@5"].to_list() == means
         assert found.table["chosen"].arg_max() == means.index(max(means))
@@ -351,11 +355,11 @@ class TestWeights:
     def test_sudden_death_is_a_criterion(self):
         """Outright wins minus losses against the unranked list, user by user."""
         grid = [0.0, 0.4, 0.8]
-        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "sudden_death@10", items=ITEMS, grid=grid)
+        found = ra.choose_weight(self.run, "MMR", self.TRUTH, "sudden_death@10", items=ITEMS, grid=grid)
         truth = {user: set(part["item_id"]) for (user,), part in self.TRUTH.group_by("user_id")}
 
         def first_hits(weight):
-            listed = ra.rerank(self.RUN, ra.models.MMR(weight=weight), items=ITEMS).run.frame()
+            listed = ra.rerank(self.run, ra.models.MMR(weight=weight), items=ITEMS).run.frame()
             hits = dict.fromkeys(truth, 99)
             for user, item, rank in listed.select("user_id", "item_id", "rank").iter_rows():
                 if rank <= 10 and item in truth.get(user, ()):
@@ -370,7 +374,7 @@ class TestWeights:
         assert found.table["sudden_death@10"].to_list() == pytest.approx(expected, abs=1e-12)
         assert found.weight == grid[expected.index(max(expected))]
         kept = ra.choose_weight(
-            self.RUN, "MMR", self.TRUTH, "ild@5", keep="sudden_death@10", items=ITEMS, grid=grid
+            self.run, "MMR", self.TRUTH, "ild@5", keep="sudden_death@10", items=ITEMS, grid=grid
         )  # fmt: skip
         assert kept.table["within"].to_list() == [value >= 0 for value in expected]
 
@@ -390,7 +394,7 @@ class TestWeights:
     def test_a_criterion_without_a_choice_is_an_error(self, code, options):
         given = {"best": "ild@5", "items": ITEMS, "train": FOLD.train, **options}
         with refused(code):
-            ra.choose_weight(self.RUN, "MMR", self.TRUTH, given.pop("best"), **given)
+            ra.choose_weight(self.run, "MMR", self.TRUTH, given.pop("best"), **given)
 
     def test_a_metric_that_is_undefined_at_every_weight_is_an_error(self):
         with pytest.raises(UsageError, match="undefined at every weight"):
