@@ -6,7 +6,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,7 +73,6 @@ class FileSource(Source):
         self.reader: LineReader | None = None
         self.inode = self.row = self.height = 0
         self.ahead = pl.DataFrame()  # rows of a Parquet file that are read, but not returned yet
-        self.finished = ""  # name of the last file of a folder that was read to its end
 
     @property
     def several(self) -> bool:
@@ -85,41 +84,18 @@ class FileSource(Source):
         """Continue after the stored position of this partition, and return its name; raise U254 without a file."""
         if not self.several and not Path(self.path).exists() and not self.follow:
             raise UsageError("U254", "the file does not exist", where=self.path, hint="check the path")
-        position = positions.get(self.name)
-        if position is not None:
-            self.finished, self.row = position["finished"], position.get("row", 0)
-            path = self._find(position)
-            if path is not None:
-                self._open(path, position.get("offset", 0), position.get("row", 0))
+        if (position := positions.get(self.name)) is not None:
+            self._open(_find(position), position["offset"], position["row"])
         return [self.name]
-
-    def _find(self, position: Mapping[str, Any]) -> Path | None:
-        """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists.
-
-        Return None if no file had been opened.
-        """
-        if position["file"] is None:
-            return None
-        path = Path(position["file"])
-        others = [one for one in path.parent.glob("*") if one.is_file()]
-        for one in [one for one in others if one.stat().st_ino == position["inode"]]:
-            if one.suffix in PARQUET or one.stat().st_size >= position.get("offset", 0):
-                return one
-        raise UsageError(
-            "U254", "the file that was being read is gone, or shorter than before", where=str(path),
-            hint="put it back, or begin a new folder with -o; what it held after the last commit would be lost",
-        )  # fmt: skip
 
     def _files(self) -> list[Path]:
         path = Path(self.path)
-        if path.is_dir():
-            found = [
-                one for one in path.iterdir() if one.suffix in PARQUET + TEXT and not one.name.startswith((".", "_"))
-            ]
-        elif self.several:
-            found = list(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor) if path.anchor else path)))
-        else:
+        if not self.several:
             return [path] if path.is_file() else []
+        if path.is_dir():
+            found = [one for one in path.iterdir() if one.suffix in PARQUET + TEXT and one.name[0] not in "._"]
+        else:
+            found = list(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor) if path.anchor else path)))
         return sorted(one for one in found if one.is_file())
 
     def _next(self) -> Path | None:
@@ -129,129 +105,102 @@ class FileSource(Source):
         it is a folder or a glob pattern, this is the next file by name.
         """
         files = self._files()
-        if not self.several:
-            if files and (self.file is None or files[0].stat().st_ino != self.inode):
-                return files[0]
-            return None
-        return next((one for one in files if str(one) > self.finished), None)
+        if self.file is not None:
+            several, present = self.several, str(self.file)
+            files = [one for one in files if (str(one) > present if several else one.stat().st_ino != self.inode)]
+        return files[0] if files else None
 
     def _open(self, path: Path, offset: int = 0, row: int = 0) -> None:
-        self._release()
-        self.file, self.inode, self.row = path, path.stat().st_ino, row
-        if path.suffix in PARQUET:
-            self.height = _height(path)
-            return
-        handle = path.open("rb")
-        handle.seek(offset)
-        self.reader = LineReader(handle, offset)
-
-    def _release(self) -> None:
-        if self.reader is not None:
-            self.reader.handle.close()
-        self.reader, self.ahead = None, pl.DataFrame()
+        height = _read(path, lambda table: table.select(pl.len())).item() if path.suffix in PARQUET else 0
+        self.close()
+        self.file, self.inode, self.row, self.height = path, path.stat().st_ino, row, height
+        if path.suffix not in PARQUET:
+            self.reader = LineReader(path.open("rb"), offset)
+            self.reader.handle.seek(offset)
 
     def poll(self, timeout: float) -> list[Arrival]:
         """Return the next events of the file, or of the file that follows it, waiting up to ``timeout`` seconds."""
         until = time.monotonic() + timeout
-        while True:
-            found = self._read()
-            self.problem = "" if found is not None or self._files() else "there is no file"
-            if found is not None:
-                return [found]
-            if not self.follow:
-                self.at_end = True
-                return []
+        while (content := self._content()) is None:
+            self.problem = "" if self._files() else "there is no file"
+            self.at_end = not self.follow
             left = until - time.monotonic()
-            if left <= 0:
+            if self.at_end or left <= 0:
                 return []
             time.sleep(min(left, 0.05))
+        self.problem = ""
+        offset = 0 if self.reader is None else self.reader.offset
+        position = {"file": str(self.file), "inode": self.inode, "offset": offset, "row": self.row}
+        return [Arrival(self.name, content, position)]
 
-    def _read(self) -> Arrival | None:
-        for _ in range(10_000):  # empty files are passed over
-            if self.file is None:
-                path = self._next()
-                if path is None or (self.follow and _is_being_written(path)):
-                    return None
-                self._open(path)
-            content = self._parquet() if self.reader is None else self._lines(self.reader)
-            if content is not None:
-                return Arrival(self.name, content, self._position())
-            if self.several:
-                if not self._has_following():
-                    return None
-                self.finished, self.file = str(self.file), None
-                continue
-            if self._next() is None:
+    def _content(self) -> list[bytes] | pl.DataFrame | None:
+        """Return the next events of the file, or of the next one with any; None if no more events are there yet."""
+        while True:
+            following = self._next()
+            if self.file is not None:
+                last = self.last_line or following is not None
+                content = self._rows(self.file) if self.reader is None else self._lines(self.reader, last)
+                if content is not None:
+                    return content
+            if following is None:
                 return None
-            self._release()
-            self.file = None
-        return None
+            try:
+                self._open(following)
+            except UsageError:
+                if self.follow and time.time() - following.stat().st_mtime < PATIENCE:  # it is being written
+                    return None
+                raise
 
-    def _parquet(self) -> pl.DataFrame | None:
-        assert self.file is not None
+    def _rows(self, path: Path) -> pl.DataFrame | None:
         if self.row >= self.height:
             return None
         if not self.ahead.height:  # a slice decodes whole row groups, so several batches are read at once
-            try:
-                self.ahead = scan_parquet(self.file).slice(self.row, AHEAD).collect()
-            except DAMAGE as error:
-                raise _unreadable(self.file, error) from None
+            self.ahead = _read(path, lambda table: table.slice(self.row, AHEAD))
         frame, self.ahead = self.ahead[:BATCH], self.ahead[BATCH:]
         self.row += frame.height
         return frame
 
-    def _lines(self, reader: LineReader) -> list[bytes] | None:
-        assert self.file is not None
-        rotated = not self.several and Path(self.path).is_file() and Path(self.path).stat().st_ino != self.inode
-        if not rotated and os.fstat(reader.handle.fileno()).st_size < reader.offset:  # truncated: begins anew
+    def _lines(self, reader: LineReader, last: bool) -> list[bytes] | None:
+        if os.fstat(reader.handle.fileno()).st_size < reader.offset:  # truncated: begins anew
             reader.handle.seek(0)
             reader.offset, reader.rest = 0, b""
         while True:
             before = reader.handle.tell()
-            lines = reader.read(last=rotated or self.last_line or (self.several and self._has_following()))
+            lines = reader.read(last=last)
             if lines:
                 return lines
             if reader.handle.tell() == before:
                 return None
 
-    def _has_following(self) -> bool:
-        return any(str(one) > str(self.file) for one in self._files())
-
-    def _position(self) -> dict[str, Any]:
-        offset = 0 if self.reader is None else self.reader.offset
-        return {
-            "file": str(self.file), "inode": self.inode, "offset": offset, "row": self.row, "finished": self.finished,
-        }  # fmt: skip
-
     def close(self) -> None:
         """Close the file."""
-        self._release()
+        if self.reader is not None:
+            self.reader.handle.close()
+        self.reader, self.ahead = None, pl.DataFrame()
 
 
-def _height(path: Path) -> int:
-    """Return the number of rows of a Parquet file; raise U254 if it cannot be read."""
-    try:
-        return int(scan_parquet(path).select(pl.len()).collect().item())
-    except DAMAGE as error:
-        raise _unreadable(path, error) from None
-
-
-def _is_being_written(path: Path) -> bool:
-    """Return whether a Parquet file cannot be read, but was written to a moment ago: the rest may follow."""
-    if path.suffix not in PARQUET or time.time() - path.stat().st_mtime > PATIENCE:
-        return False
-    try:
-        _height(path)
-    except UsageError:
-        return True
-    return False
-
-
-def _unreadable(path: Path, error: BaseException) -> UsageError:
-    return UsageError(
-        "U254", f"the file cannot be read: {error}", where=str(path),
-        hint="write parts under another name and rename them when they are complete",
+def _find(position: Mapping[str, Any]) -> Path:
+    """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists."""
+    path = Path(position["file"])
+    for one in [one for one in path.parent.glob("*") if one.is_file()]:
+        about = one.stat()
+        if about.st_ino == position["inode"] and (one.suffix in PARQUET or about.st_size >= position["offset"]):
+            return one
+    raise UsageError(
+        "U254", "the file that was being read is gone, or shorter than before", where=str(path),
+        hint="put it back, or begin a new folder with -o; what it held after the last commit would be lost",
     )  # fmt: skip
+
+
+def _read(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+    """Return the result of a query of a Parquet file; raise U254 if it cannot be read."""
+    try:
+        return query(scan_parquet(path)).collect()
+    except DAMAGE as error:
+        raise UsageError(
+            "U254", f"the file cannot be read: {error}", where=str(path),
+            hint="write parts under another name and rename them when they are complete",
+        ) from None  # fmt: skip
 
 
 class PipeSource(Source):

@@ -38,7 +38,7 @@ class RedisSource(Source):
         self.streams, self.group, self.consumer = [name.encode() for name in streams], group, consumer
         self.last: dict[bytes, tuple[int, int]] = {}  # the latest entry of each stream that is in the state
         self.unacknowledged: dict[bytes, list[bytes]] = {}
-        self._recover_later()
+        self._claim_later()
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
         """Create missing consumer groups, continue after the stored positions, and return the names of the streams."""
@@ -69,9 +69,8 @@ class RedisSource(Source):
                 self.last[stream] = _id(b"0-0")
                 self.problem = f"the stream {stream.decode()} was deleted or lost, and has no new entry yet"
 
-    def _recover_later(self) -> None:
+    def _claim_later(self) -> None:
         """Begin the next poll with the entries that were not acknowledged."""
-        self.recovering = True
         self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
 
     def poll(self, timeout: float) -> list[Arrival]:
@@ -81,20 +80,18 @@ class RedisSource(Source):
         answer, or a stream is deleted, the source waits.
         """
         try:
-            if self.recovering:
-                return self._recover()
-            wait = max(1, int(timeout * 1000))
-            found = self.client.xreadgroup(
-                self.group, self.consumer, dict.fromkeys(self.streams, b">"), count=AT_ONCE, block=wait
-            )
+            if self.cursors:
+                return self._claim()
+            news, wait = dict.fromkeys(self.streams, b">"), max(1, int(timeout * 1000))
+            found = self.client.xreadgroup(self.group, self.consumer, news, count=AT_ONCE, block=wait)
         except self.error as error:
             self.problem, self.unreachable = f"Redis does not answer as it should: {error}", True
-            self._recover_later()
+            self._claim_later()
             time.sleep(min(max(timeout, 0.05), 1.0))
             return []
         return self._arrivals(found)
 
-    def _recover(self) -> list[Arrival]:
+    def _claim(self) -> list[Arrival]:
         """Return entries that were handed out to any consumer and not acknowledged, in order, and take them over.
 
         The group belongs to this state, which only this process has locked, so the consumers that had them no longer
@@ -103,19 +100,17 @@ class RedisSource(Source):
         if self.problem:
             self.problem = ""
             self._create_groups()
-        made: list[Arrival] = []
-        for stream in [one for one in self.streams if one in self.cursors]:
+        claimed = []
+        for stream, begin in list(self.cursors.items()):
             cursor, entries, *_ = self.client.xautoclaim(
-                stream, self.group, self.consumer, 0, start_id=self.cursors[stream], count=AT_ONCE
+                stream, self.group, self.consumer, 0, start_id=begin, count=AT_ONCE
             )
             self.cursors[stream] = cursor
             if cursor == b"0-0":
                 del self.cursors[stream]
-            made += self._arrivals(
-                [(stream, [entry for entry in entries if entry is not None and entry[1] is not None])]
-            )
-        self.recovering, self.unreachable = bool(self.cursors), False
-        return made
+            claimed.append((stream, [entry for entry in entries if entry is not None and entry[1] is not None]))
+        self.unreachable = False
+        return self._arrivals(claimed)
 
     def _arrivals(self, found: Any) -> list[Arrival]:
         """Return the entries that are not in the state yet, and note all entries for acknowledgement.
@@ -128,11 +123,10 @@ class RedisSource(Source):
             last = self.last[stream]
             # The server hands entries out in order: if the first is new, all are.
             new = pairs if pairs and _id(pairs[0][0]) > last else [pair for pair in pairs if _id(pair[0]) > last]
-            if not new:
-                continue
-            self.last[stream], self.problem = _id(new[-1][0]), ""
-            lines = [_event(pair[1]) for pair in new]
-            made.append(Arrival(stream.decode(), lines, new[-1][0].decode()))
+            if new:
+                self.last[stream], self.problem = _id(new[-1][0]), ""
+                lines = [_event(pair[1]) for pair in new]
+                made.append(Arrival(stream.decode(), lines, new[-1][0].decode()))
         return made
 
     def acknowledge(self) -> None:
@@ -147,7 +141,7 @@ class RedisSource(Source):
                     pipe.xack(stream, self.group, *names[begin : begin + AT_ONCE])
             pipe.execute()
         except self.error:
-            self._recover_later()  # they come again, and are recognised
+            self._claim_later()  # they come again, and are recognised
         self.unacknowledged = {}
 
     def close(self) -> None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recassay.errors import UsageError
 from recassay.metrics.registry import parse_metrics
@@ -17,7 +18,6 @@ PATTERN = re.compile(
     r"^\s*(?P<metric>.+?)\s*:\s*(?P<a>\S+)\s*(?P<sign>[<>])\s*(?P<b>\S+)(?:\s*\+\s*(?P<margin>[\d.eE-]+))?\s*$"
 )
 EXAMPLE = 'write METRIC: ARM > ARM, such as "ndcg@10: new > old + 0.01"'
-KEYS = {"metric", "arms", "margin", "alpha", "harm"}
 
 
 @dataclass(frozen=True)
@@ -50,82 +50,60 @@ def parse_rule(text: str) -> Rule:
     found = PATTERN.match(text)
     if not found:
         raise UsageError("U255", f"{text!r} is not a rule", hint=EXAMPLE)
-    below = found["sign"] == "<"
-    a, b = (found["b"], found["a"]) if below else (found["a"], found["b"])
-    return Rule(_heading(found["metric"]), a, b, _number(found["margin"] or "0", text))
+    arms = (found["b"], found["a"]) if found["sign"] == "<" else (found["a"], found["b"])
+    return _rule_of({"metric": found["metric"], "arms": arms, "margin": found["margin"] or 0.0}, text)
+
+
+class _Fields(BaseModel):
+    """The fields of a rule in a YAML file; the better arm is the first one."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+    metric: str
+    arms: tuple[str, str]
+    margin: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    alpha: Annotated[float, Field(gt=0, lt=1)] | None = None
+    harm: bool = False
 
 
 # A line of text, the path of a YAML file, a rule, or several of these.
 RuleSource = str | Path | Rule | Iterable[str | Rule | Mapping[str, Any]] | None
 
 
-def read_rules(given: RuleSource) -> tuple[Rule, ...]:
-    """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of either."""
-    if given is None:
-        return ()
-    if isinstance(given, Rule):
-        return (given,)
+def read_rules(given: RuleSource, where: str = "rules") -> tuple[Rule, ...]:
+    """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of either.
+
+    Errors name ``where``, if the rules are not in a file.
+    """
+    if given is None or isinstance(given, Rule):
+        return () if given is None else (given,)
+    if isinstance(given, Mapping):
+        return (_rule_of(given, where),)
     if isinstance(given, str | Path):
-        path = Path(given)
-        if path.suffix in (".yaml", ".yml"):
-            return _of_file(path)
-        return (parse_rule(str(given)),)
-    return tuple(
-        rule
-        for one in given
-        for rule in ((_of_mapping(one, "rules"),) if isinstance(one, Mapping) else read_rules(one))
-    )
+        if Path(given).suffix not in (".yaml", ".yml"):
+            return (parse_rule(str(given)),)
+        given, where = _rows(Path(given)), str(given)
+    return tuple(rule for one in given for rule in read_rules(one, where))
 
 
-def _of_file(path: Path) -> tuple[Rule, ...]:
+def _rows(path: Path) -> list[Any]:
+    """Return the rules in a YAML file, unread."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError("U255", f"the rules cannot be read: {error}", where=str(path), hint=EXAMPLE) from None
     rows = content.get("rules") if isinstance(content, dict) else content
-    if not isinstance(rows, list) or not rows:
+    if not isinstance(rows, list) or not all(isinstance(row, str | dict) for row in rows) or not rows:
         raise UsageError("U255", "the file does not hold a list of rules", where=str(path), hint=EXAMPLE)
-    return tuple(parse_rule(row) if isinstance(row, str) else _of_mapping(row, str(path)) for row in rows)
+    return rows
 
 
-def _of_mapping(row: Any, where: str) -> Rule:
-    """Return the rule in a mapping with the keys metric, arms, margin, alpha and harm; the last three are optional.
-
-    ``arms`` is a list of two names, the better arm first. ``harm`` is true for a rule that detects a harmful arm.
-    ``where`` names the file in the error U255.
-    """
-    arms = row.get("arms") if isinstance(row, Mapping) else None
-    if arms is None or len(arms) != 2 or "metric" not in row or set(row) - KEYS:
-        unknown = sorted(set(row) - KEYS) if isinstance(row, Mapping) else []
-        what = (
-            f"a rule has no key '{unknown[0]}'"
-            if unknown
-            else "a rule needs metric, and arms: the better and the worse one"
-        )
-        raise UsageError("U255", what, where=where, hint="metric: ndcg@10, arms: [new, old], and margin, alpha, harm")
-    alpha = row.get("alpha")
-    if alpha is not None and not 0 < _number(alpha, str(row)) < 1:
-        raise UsageError(
-            "U255", f"alpha must be between 0 and 1, got {alpha}", where=where, hint="leave it out for 0.05"
-        )
-    margin = _number(row.get("margin", 0.0), str(row))
-    better, worse = (str(arm) for arm in arms)
-    return Rule(
-        _heading(str(row["metric"])),
-        better,
-        worse,
-        margin,
-        None if alpha is None else float(alpha),
-        bool(row.get("harm", False)),
-    )
-
-
-def _heading(metric: str) -> str:
-    return next(iter(parse_metrics(metric)))
-
-
-def _number(text: Any, where: str) -> float:
+def _rule_of(row: Mapping[str, Any], where: str) -> Rule:
+    """Return the rule with these fields; raise U255, which names ``where``, if one is missing or wrong."""
     try:
-        return float(text)
-    except (TypeError, ValueError):
-        raise UsageError("U255", f"{text!r} is not a number", where=where, hint=EXAMPLE) from None
+        rule = _Fields.model_validate(dict(row))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        what = f"{'.'.join(map(str, problem['loc']))} of a rule: {problem['msg'].lower()}"
+        hint = "metric: ndcg@10, arms: [new, old], the better one first, and margin, alpha, harm"
+        raise UsageError("U255", what, where=where, hint=hint) from None
+    return Rule(next(iter(parse_metrics(rule.metric))), *rule.arms, rule.margin, rule.alpha, rule.harm)

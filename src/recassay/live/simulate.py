@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from recassay.draws import normals, uniforms
 from recassay.errors import UsageError
@@ -40,6 +41,8 @@ class Simulation:
     share:      probability that a user is in ``new``
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
     days: float = 3.0
     per_day: int = 40_000
     users: int = 12_000
@@ -60,27 +63,16 @@ class Simulation:
         >>> Simulation.parse("days=2, outage=1h").outage
         3600000000
         """
-        known = {one.name: one for one in fields(cls)}
-        given: dict[str, Any] = {}
-        for part in filter(None, (one.strip() for one in text.split(","))):
-            name, _, value = part.partition("=")
-            if name.strip() not in known or not value:
-                raise UsageError(
-                    "U107",
-                    f"{part!r} is not a setting of the simulation",
-                    where="--simulate",
-                    hint=f"the settings are {', '.join(known)}",
-                )
-            kind = known[name.strip()].type
-            try:
-                given[name.strip()] = (
-                    microseconds(value) if name.strip() == "outage" else (int if kind == "int" else float)(value)
-                )
-            except ValueError:
-                raise UsageError(
-                    "U107", f"{value!r} is not a number", where=f"--simulate {part}", hint="write days=3,effect=0.1"
-                ) from None
-        return cls(**given)
+        parts = [part.partition("=") for part in text.split(",") if part.strip()]
+        given: dict[str, Any] = {name.strip(): value.strip() for name, _, value in parts}
+        if "outage" in given:
+            given["outage"] = microseconds(given["outage"])
+        try:
+            return TypeAdapter(cls).validate_python(given)
+        except ValidationError as error:
+            problem, known = error.errors()[0], ", ".join(one.name for one in fields(cls))
+            what = f"{problem['loc'][0]}={problem['input']!r}: {problem['msg'].lower()}"
+            raise UsageError("U107", what, where="--simulate", hint=f"the settings are {known}") from None
 
     def attraction(self, level: NDArray[np.float64], new: NDArray[np.bool_], drifted: Any) -> NDArray[np.float64]:
         """Return the attraction of each list: its user's ``level`` times the effect of the arm, reduced by the drift.

@@ -383,17 +383,17 @@ def test_a_file_that_grows_and_is_rotated(tmp_path):
     source.start({})
     assert poll(source) == []
     path.write_bytes(b"one\ntw")
-    assert poll(source) == [b"one"]
+    [arrival] = source.poll(0.05)
+    assert [*arrival.content] == [b"one"]
     with path.open("ab") as file:
         file.write(b"o\nthree\n")
-    position = source._position()
     assert poll(source) == [b"two", b"three"]
     path.rename(tmp_path / "log.jsonl.1")
     path.write_bytes(b"four\n")
     assert poll(source) == [b"four"]
     source.close()
     again = FileSource(path, "log", follow=True)  # from before the rotation: the old file has another name now
-    again.start({"log": position})
+    again.start({"log": arrival.position})
     assert poll(again) == [b"two", b"three"]
     assert poll(again) == [b"four"]
     again.close()
