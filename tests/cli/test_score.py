@@ -160,40 +160,27 @@ def test_conventions_reach_the_metrics(recassay, folder, options, mean):
     assert answer.rows["r"]["recall@1"]["mean"] == pytest.approx(mean)
 
 
-TIES = {"id": 1, "id_descending": 0, "trec": 0, "row": 0, "expected": 0.5, "optimistic": 1, "pessimistic": 0}
+TIED = "user_id,item_id,score\n1,20,0.5\n1,10,0.5\n"
+RANKED = "user_id,item_id,rank,score\n1,20,1,0.2\n1,10,2,0.8\n"
 
 
-@pytest.mark.parametrize(("ties", "mean"), list(TIES.items()))
-def test_tie_policies_change_the_mean(recassay, folder, ties, mean):
-    (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
-    (folder / "r.csv").write_text("user_id,item_id,score\n1,20,0.5\n1,10,0.5\n")
-    answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--ties", ties, "--json")
+@pytest.mark.parametrize(
+    ("run", "options", "mean"),
+    [
+        (TIED, ["--ties", "id"], 1.0),
+        (TIED, ["--ties", "trec"], 0.0),
+        (TIED, ["--ties", "expected"], 0.5),
+        (RANKED, ["--order", "given"], 0.0),
+        (RANKED, ["--order", "score"], 1.0),
+        ("user_id,item_id,score\n1,99,NaN\n1,10,-5\n", ["--nan", "last"], 1.0),
+        (TIED, ["--negative", "unjudged", "--ties", "id"], 1.0),
+    ],
+)
+def test_an_option_of_reading_and_order_changes_the_mean(recassay, folder, run, options, mean):
+    (folder / "t.csv").write_text(f"user_id,item_id,gain\n1,10,1\n1,30,{-1 if '--negative' in options else 0}\n")
+    (folder / "r.csv").write_text(run)
+    answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", *options, "--json")
     assert answer.rows["r"]["recall@1"]["mean"] == mean
-    assert answer.json["settings"]["conventions"]["ties"] == ties
-
-
-def test_order_by_score_ignores_ranks(recassay, folder):
-    (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
-    (folder / "r.csv").write_text("user_id,item_id,rank,score\n1,20,1,0.2\n1,10,2,0.8\n")
-    means = []
-    for order in ("given", "score"):
-        answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--order", order, "--json")
-        means.append(answer.rows["r"]["recall@1"]["mean"])
-    assert means == [0.0, 1.0]
-
-
-def test_nan_last_is_applied_and_a_finding(recassay, folder):
-    (folder / "r.csv").write_text("user_id,item_id,score\n1,99,NaN\n1,10,-5\n")
-    answer = recassay("score", "truth.csv", "r.csv", "-m", "hit@1", "--nan", "last", "--json")
-    assert answer.rows["r"]["hit@1"]["mean"] == 0.25
-    assert "C008" in [finding["code"] for finding in answer.json["findings"]]
-
-
-def test_negative_gains_can_be_unjudged(recassay, folder):
-    (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,-1\n1,11,1\n")
-    answer = recassay("score", "t.csv", "runs/first.csv", "-m", "recall@2", "--negative", "unjudged", "--json")
-    assert answer.code == 0
-    assert answer.rows["first"]["recall@2"]["mean"] == 0.0
 
 
 def test_a_profile_changes_conventions_and_is_named(recassay, folder):

@@ -58,22 +58,6 @@ def test_user_knn(pairs, similarity):
         same_terms_same_score(terms, row)
 
 
-def test_incremental_user_knn():
-    """Seven neighbours of user 0 had item 1, and seven that are as similar, in the opposite order, item 2."""
-    pairs, user, item = [(0, 0)], 0, 3
-    sizes = [2, 3, 5, 6, 7, 10, 11]
-    for target, order in ((1, sizes), (2, sizes[::-1])):
-        for size in order:
-            user += 1
-            pairs += [(user, 0), (user, target), *((user, item + one) for one in range(size - 2))]
-            item += size - 2
-    learner = UKNN().start()
-    learner.learn(*(np.array(column, np.int32) for column in zip(*pairs, strict=True)), np.ones(len(pairs)))
-    scores = learner.scores(0)
-    assert scores[0] == 1
-    assert scores[1] == scores[2] == pytest.approx(0.5, abs=1e-15)
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 7)), min_size=8, max_size=60))
 @settings(deadline=None)
 def test_incremental_user_knn_on_any_stream(order):

@@ -158,38 +158,3 @@ def test_bounds_at_an_event_do_not_depend_on_later_events_and_are_mirrored_by_th
     assert found.decided == next((j for j in range(len(rows)) if found.low[j] > 0 or found.high[j] < 0), None)
     scaled = anytime_bounds(4 * d, largest=4)
     assert np.array_equal(scaled.low, 4 * found.low)
-
-
-def _changing_variance(rng, n):
-    """Return differences of mean 0 given the past, with a variance that depends on the last ten signs."""
-    signs = rng.choice([-1.0, 1.0], n)
-    positive = np.convolve(signs, np.ones(10))[: n - 1] > 0
-    return signs * np.append(1.0, np.where(positive, 1.0, 0.1))
-
-
-NULLS = {
-    "coin, 0 or 1": lambda rng, n: rng.integers(-1, 2, n).astype(float),
-    "rare": lambda rng, n: (rng.random(n) < 0.05) * rng.choice([-1.0, 1.0], n),
-    "skewed": lambda rng, n: np.where(rng.random(n) < 0.1, 0.9, -0.1),
-    "variance depends on the past": _changing_variance,
-}
-
-
-@pytest.mark.parametrize("null", NULLS)
-def test_the_false_alarm_rate_on_null_streams_is_at_most_alpha(null):
-    streams, n, alpha = 300, 2000, 0.05
-    rng = derive(11, "null", null)
-    alarms = sum(anytime_bounds(NULLS[null](rng, n), alpha=alpha).decided is not None for _ in range(streams))
-    assert alarms <= alpha * streams + 3 * math.sqrt(streams * alpha * (1 - alpha))
-
-
-def test_bounds_hold_under_drift_for_the_mean_of_the_expected_differences():
-    streams, n, missed = 200, 3000, 0
-    expected = np.where(np.arange(n) < 1000, 0.2, -0.3)
-    so_far = np.cumsum(expected) / np.arange(1, n + 1)
-    rng = derive(12, "drift")
-    for _ in range(streams):
-        bounds = anytime_bounds(np.where(rng.random(n) < (1 + expected) / 2, 1.0, -1.0), alpha=0.1)
-        missed += bool(((bounds.low > so_far) | (bounds.high < so_far)).any())
-    assert missed <= 0.1 * streams
-    assert bounds.high[-1] < 0

@@ -15,8 +15,6 @@ from recassay.data.subprofiles import Miner
 from recassay.models.rerank import candidates as cut
 from recassay.rng import derive
 
-from ..examples import examples
-
 ITEMS = range(1, 9)
 USERS = ("ann", "bob", "cyd")
 
@@ -312,36 +310,6 @@ FEATURES = pl.DataFrame(
     {"item_id": list(ITEMS), "genres": [["x"], ["x", "y"], ["y"], [], ["z"], ["y", "z"], ["x"], []]}
 )
 LOG = [(user, item) for user in USERS for item in ITEMS if (ord(user[0]) + item) % 3]
-
-
-@pytest.mark.parametrize(
-    "kind", [ra.models.MMR, ra.models.XQuAD, ra.models.SPAD, ra.models.DPP, ra.models.Calibrated, ra.models.Shuffled]
-)
-@given(run=runs, how=ways, more=st.integers(1, 5))
-@settings(deadline=None, max_examples=examples(40))
-def test_laws_of_every_method(kind, run, how, more):
-    def lists(**parameters):
-        found = ra.rerank(run, kind(**parameters), items=FEATURES, train=LOG)
-        return found, found.run.frame()
-
-    plain = ra.read_run(run).with_ties_broken()
-    found, shown = lists(**how)
-    before = plain.frame()
-    assert shown.select("user_id", "rank").equals(before.select("user_id", "rank"))
-    assert found.counts["moved"] == int((shown["item_id"] != before["item_id"]).sum())
-    for user, items in run.items():
-        mine = shown.filter(pl.col("user_id") == user)["item_id"].to_list()
-        baseline = before.filter(pl.col("user_id") == user)["item_id"].to_list()
-        assert sorted(mine) == sorted(items)  # nothing is lost, nothing is new
-        behind = [item for item in baseline if item not in mine[: how["places"]]]
-        assert mine[how["places"] :] == behind  # what was not picked keeps its order
-        assert set(mine[: how["places"]]) <= set(baseline[: max(how["candidates"], how["places"])])
-    _, unweighted = lists(**{**how, "weight": 0.0})
-    assert unweighted["item_id"].equals(before["item_id"])
-    places = min(how["places"], more)
-    _, fewer = lists(**{**how, "places": places})
-    top = pl.col("rank") <= places
-    assert fewer.filter(top).equals(shown.filter(top))  # a pick does not know how many follow
 
 
 @pytest.mark.parametrize(
