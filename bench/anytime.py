@@ -16,8 +16,7 @@ import time
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from recassay.comparison.over_time.signed_mcnemar import signed_mcnemar
-from recassay.comparison.over_time.windows import windows
+from recassay.comparison.over_time.windows import signed_mcnemar, windows
 from recassay.rng import derive
 from recassay.stats.anytime import anytime_bounds
 from recassay.stats.significance import mcnemar_p

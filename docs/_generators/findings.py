@@ -715,7 +715,7 @@ EXAMPLES = {
         "Find out why so many events are rejected; then move `dead-letters.jsonl` away and write to a new folder.",
         LIVE
         + """
-        findings = diagnose("live", counts={"letters dropped": 12})
+        findings = diagnose("live", letters_dropped=12)
         """,
     ),
     "W015": Example(

@@ -7,9 +7,10 @@ from recassay.comparison.consistency import Consistency, consistency
 from recassay.comparison.over_time.compare import declared
 from recassay.comparison.over_time.folds import FoldCurves, compare_folds, over_folds
 from recassay.comparison.overall import global_score, pareto
+from recassay.comparison.tables import FinishedScores
 from recassay.engine.finished.conclude import FinishedConclusions, conclude
 from recassay.engine.finished.order_agreement import order_agreement
-from recassay.engine.finished.read import FinishedScores, read_finished
+from recassay.engine.finished.read import read_finished
 
 __all__ = [
     "Across",

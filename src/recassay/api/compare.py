@@ -8,9 +8,10 @@ from typing import Any, overload
 from recassay.comparison.compare import Comparison, SignificanceOptions
 from recassay.comparison.compare import compare as compare_systems
 from recassay.comparison.pairs import ComparableScores
+from recassay.comparison.tables import FinishedScores
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.engine.finished.conclude import RESAMPLES, FinishedConclusions, conclude
-from recassay.engine.finished.read import FinishedScores, is_finished, read_finished
+from recassay.engine.finished.read import is_finished, read_finished
 from recassay.engine.options import Execution, one_of
 from recassay.errors import UsageError
 from recassay.naming import choices

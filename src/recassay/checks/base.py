@@ -83,12 +83,18 @@ def load() -> Mapping[str, Check]:
 
 
 def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
-    """Return the findings of all checks about one kind of thing, in the order of their codes; None is an unknown fact.
+    """Return the findings of all checks about one kind of thing, in the order of their codes.
+
+    A fact that is None, or an empty collection, is unknown.
 
     >>> diagnose("re-ranking", rows=10, bare=9)[0].code
     'C017'
     """
-    known = {name: fact for name, fact in facts.items() if fact is not None}
+    known = {
+        name: fact
+        for name, fact in facts.items()
+        if fact is not None and not (isinstance(fact, list | tuple | dict | str) and not fact)
+    }
     asked = [check for check in load().values() if check.about == about]
     return tuple(finding for check in asked if (finding := check(known)) is not None)
 

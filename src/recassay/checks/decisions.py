@@ -65,13 +65,11 @@ def few_seeds(seeds: Mapping[str, int]) -> str | None:
 
 
 @check("D003", "A baseline that is beaten by popularity or chance", "warning", about="comparison")
-def weak_baseline(beaten: Sequence[BeatenSystem], baseline: str | None = None) -> str | None:
+def weak_baseline(beaten: Sequence[BeatenSystem], baseline: str | None = None) -> str:
     """Report if a system without personalisation is significantly better than the baseline, which then proves little.
 
     Without a given baseline, all systems are checked.
     """
-    if not beaten:
-        return None
     worst = max(beaten, key=lambda one: one.difference)
     where = f" in {worst.where}" if worst.where else ""
     names = list(dict.fromkeys(one.system for one in beaten))

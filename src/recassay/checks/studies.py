@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from recassay.checks.base import TARGET_SET_COLUMN, check, format_count, format_share
-from recassay.errors import RecassayError
-from recassay.metrics.base import CatalogueMetric, Metric
-from recassay.metrics.registry import parse_metric
+from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.registry import known_metric
 from recassay.results.finding import Severity
 from recassay.results.scores import PLACES
 
@@ -21,10 +20,8 @@ MOST_REMOVED = 1 / 10  # share of the rows
 
 
 @check("C012", "Systems with the same values", "warning", about="table")
-def same_values(same: Sequence[tuple[str, str, str]]) -> str | None:
+def same_values(same: Sequence[tuple[str, str, str]]) -> str:
     """Report if two systems have the same value for every user and metric: most likely one run under two names."""
-    if not same:
-        return None
     where, a, b = same[0]
     more = f", and {len(same) - 1:,} more such pairs" if len(same) > 1 else ""
     return f"{a} and {b} have the same values for all users and all metrics{where}{more}"
@@ -39,11 +36,11 @@ def other_users(rows: Sequence[Row]) -> tuple[Severity, str] | None:
     apart = {
         key: of_metric
         for key, of_metric in _by_metric(rows).items()
-        if len({_count(row, "n") for row in of_metric}) > 1 and not isinstance(_metric(key[0]), CatalogueMetric)
+        if len({_count(row, "n") for row in of_metric}) > 1 and not isinstance(known_metric(key[0]), CatalogueMetric)
     }
     if not apart:
         return None
-    judging = [key for key in apart if (metric := _metric(key[0])) is None or not metric.describes]
+    judging = [key for key in apart if (metric := known_metric(key[0])) is None or not metric.describes]
     heading, where = key = (judging or list(apart))[0]
     least, most = (choose(apart[key], key=lambda row: _count(row, "n")) for choose in (min, max))
     return (
@@ -95,14 +92,6 @@ def _count(row: Row, name: str) -> int:
     return int(row.get(name) or 0)
 
 
-def _metric(heading: str) -> Metric | None:
-    """Return the metric of a heading, None if recassay does not know it."""
-    try:
-        return parse_metric(heading)
-    except RecassayError:
-        return None
-
-
 @check("S006", "A metric without a cut-off compares lists of different lengths", "info", about="list lengths")
 def different_lengths(rows: Iterable[Row]) -> str | None:
     """Report if a ranking metric without a cut-off compares lists of different lengths, or lists with target sets.
@@ -112,7 +101,7 @@ def different_lengths(rows: Iterable[Row]) -> str | None:
     """
     places: dict[str, dict[str, list[int | None]]] = {}  # None stands for all candidates
     for row in rows:
-        metric, length = _metric(str(row["metric"])), (row.get("parameters") or {}).get(PLACES)
+        metric, length = known_metric(str(row["metric"])), (row.get("parameters") or {}).get(PLACES)
         if metric is None or not metric.is_uncut or metric.family != "ranking":
             continue
         if length is not None or TARGET_SET_COLUMN in row:
@@ -159,22 +148,20 @@ def bare_rows(rows: int, bare: int) -> str | None:
 
 
 @check("C018", "Metrics that a data set cannot have", "info", about="absent metrics")
-def absent_metrics(metrics: Sequence[str]) -> str | None:
+def absent_metrics(metrics: Sequence[str]) -> str:
     """Report if a study has metrics that need features of items, and a data set without them.
 
     The data set has no values of these metrics; the other data sets have them.
     """
-    return f"the data set has no features of items (`items:`), so it has no {', '.join(metrics)}" if metrics else None
+    return f"the data set has no features of items (`items:`), so it has no {', '.join(metrics)}"
 
 
 @check("R010", "A run in the folder of a study was replaced", "warning", about="replaced runs")
-def replaced_run(files: Sequence[str]) -> str | None:
+def replaced_run(files: Sequence[str]) -> str:
     """Report if a run that the study computed was replaced by another, which is scored as it is.
 
     Items that its lists lack all tie below the listed ones, so designs that rank all items see a list, not a model.
     """
-    if not files:
-        return None
     shown = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
     return (
         f"{format_count(len(files), 'run')} of this system are not what the study computed ({shown}); the "

@@ -16,18 +16,16 @@ MANY_TO_RELEARN = 100_000  # interactions that make a warning of an info
 
 
 @check("W001", "Feedback without exposure", "warning", about="live")
-def feedback_without_exposure(counts: Mapping[str, int]) -> tuple[Severity, str] | None:
+def feedback_without_exposure(
+    orphans: int, feedback: int = 0, orphans_before_the_exposure: int = 0, orphans_after_the_window: int = 0
+) -> tuple[Severity, str]:
     """Report if feedback has no exposure: none with its request id, or none that showed the item within the window.
 
     Exposures may be logged in part, ids may differ between the two logs, or the window may be too short. Feedback
     before its exposure shows that the clocks of the two logs differ. The severity is warning if all this is more than
     5 % of the feedback, else info.
     """
-    orphans, feedback = counts.get("orphans", 0), counts.get("feedback", 0)
-    if not orphans:
-        return None
-    early = counts.get("orphans before the exposure", 0)
-    expired = counts.get("orphans after the window", 0)
+    early, expired = orphans_before_the_exposure, orphans_after_the_window
     much = orphans > MUCH_WITHOUT_EXPOSURE * feedback
     detail = f"{format_share(orphans, feedback)} feedback events have no exposure"
     if early or expired:
@@ -36,17 +34,15 @@ def feedback_without_exposure(counts: Mapping[str, int]) -> tuple[Severity, str]
 
 
 @check("W002", "Shown items that are not in the table of items", "warning", about="live")
-def unknown_items(counts: Mapping[str, int]) -> str | None:
+def unknown_items(items_unknown: int, items_shown: int = 0) -> str:
     """Report if items were shown that are not in the table of items: metrics of item features leave them out."""
-    unknown = counts.get("items unknown", 0)
-    return f"{format_share(unknown, counts.get('items shown', 0))} shown items" if unknown else None
+    return f"{format_share(items_unknown, items_shown)} shown items"
 
 
 @check("W003", "Lists that show an item twice", "warning", about="live")
-def repeated_items(counts: Mapping[str, int]) -> str | None:
+def repeated_items(repeated_items: int, items_shown: int = 0) -> str:
     """Report if a list shows an item again. The first position counts, and the item is counted once."""
-    repeated = counts.get("repeated items", 0)
-    return f"{format_share(repeated, counts.get('items shown', 0))} shown items" if repeated else None
+    return f"{format_share(repeated_items, items_shown)} shown items"
 
 
 @check("W004", "Propensities that do not average to 1", "error", about="live")
@@ -126,21 +122,18 @@ def malformed_events(reasons: Mapping[str, tuple[int, str]], bins: Mapping[str, 
 
 
 @check("W010", "Users in several arms", "warning", about="live")
-def users_in_several_arms(counts: Mapping[str, int]) -> str | None:
+def users_in_several_arms(exposures_of_users_in_another_arm: int, closed: int = 0) -> str:
     """Report if users were shown lists of another arm than that of their first exposure. The bounds leave these out."""
-    crossed = counts.get("exposures of users in another arm", 0)
-    return f"{format_share(crossed, counts.get('closed', 0))} exposures" if crossed else None
+    return f"{format_share(exposures_of_users_in_another_arm, closed)} exposures"
 
 
 @check("W011", "The results of an arm changed", "warning", about="live")
-def arm_changed(alarms: Sequence[tuple[int, str, str, int, float, float]]) -> tuple[Severity, str] | None:
+def arm_changed(alarms: Sequence[tuple[int, str, str, int, float, float]]) -> tuple[Severity, str]:
     """Report if a drift detector found that the mean loss of an arm changed.
 
     The severity is warning if the loss rose, else info. The detector reads the means of periods, so changes in the
     course of a day count, too.
     """
-    if not alarms:
-        return None
     worse = [alarm for alarm in alarms if alarm[5] > alarm[4]]
     time, arm, metric, since, before, after = (worse or list(alarms))[-1]
     detail = (
@@ -151,13 +144,12 @@ def arm_changed(alarms: Sequence[tuple[int, str, str, int, float, float]]) -> tu
 
 
 @check("W012", "Feedback on items that were not in the list", "info", about="live")
-def feedback_not_shown(counts: Mapping[str, int]) -> str | None:
+def feedback_not_shown(feedback_on_items_not_shown: int) -> str:
     """Report if feedback names a request whose list does not hold the item.
 
     It counts as relevant and not recommended.
     """
-    n = counts.get("feedback on items not shown", 0)
-    return format_count(n, "event") if n else None
+    return format_count(feedback_on_items_not_shown, "event")
 
 
 @check("W013", "Results lag behind", "warning", about="live")
@@ -167,10 +159,9 @@ def lagging(lag: float) -> str | None:
 
 
 @check("W014", "Dead letters counted but not kept", "warning", about="live")
-def letters_dropped(counts: Mapping[str, int]) -> str | None:
+def letters_dropped(letters_dropped: int) -> str:
     """Report if the file of dead letters has reached its largest size: later ones are counted but not kept."""
-    n = counts.get("letters dropped", 0)
-    return format_count(n, "event") if n else None
+    return format_count(letters_dropped, "event")
 
 
 @check("W015", "Attached models learn everything again after a restart", "warning", about="live")
@@ -187,12 +178,12 @@ def unstored_models(unstored: tuple[int, str]) -> tuple[Severity, str] | None:
 
 
 @check("W016", "A rule that nothing can decide", "warning", about="live")
-def undecidable_rule(undecidable: Mapping[str, str]) -> str | None:
+def undecidable_rule(undecidable: Mapping[str, str]) -> str:
     """Report if a rule, or ``control``, names an arm of which no exposure has come, or a rule a metric without limits.
 
     Such a rule never fires. An arm is missing if the events have ended, or once its share of the units would be ten.
     """
-    return "; ".join(f"{name}: {why}" for name, why in undecidable.items()) or None
+    return "; ".join(f"{name}: {why}" for name, why in undecidable.items())
 
 
 def _moment(time: int) -> str:

@@ -9,14 +9,14 @@ Reference: Demšar, Statistical comparisons of classifiers over multiple data se
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from recassay.comparison.tables import FinishedScores, MeansTable, finite
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -30,39 +30,6 @@ from recassay.stats.ranks import mid_ranks
 from recassay.stats.resampling import Floats
 
 ROPE = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class MeansTable:
-    """Means (data sets, systems) of the systems that have a value on every data set; ``left_out`` names the others."""
-
-    datasets: tuple[Any, ...]
-    systems: tuple[str, ...]
-    values: Floats
-    left_out: tuple[str, ...] = ()
-
-
-@runtime_checkable
-class FinishedMeans(Protocol):
-    """Means of systems on data sets without values per unit, as ``ra.overall.read_finished`` returns them.
-
-    ``higher`` says for each metric whether more is better; None for metrics that only describe.
-    """
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Return the names of the metrics."""
-
-    @property
-    def settings(self) -> Sequence[str]:
-        """Return the names of the columns, such as split, that make up a setting; settings are ranked apart."""
-
-    @property
-    def higher(self) -> Mapping[str, bool | None]:
-        """Return for each metric whether higher values are better; None for a metric that only describes."""
-
-    def tables(self, metric: str) -> Mapping[tuple[str, ...], MeansTable]:
-        """Return the table of means by one metric for each setting, whose key holds the values of :attr:`settings`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +89,7 @@ class MeanRanks:
             "mean_ranks": dict(zip(self.systems, self.mean_ranks, strict=True)),
             "friedman": None
             if self.test is None
-            else _finite({**asdict(self.test), "mean_ranks": list(self.mean_ranks)}),
+            else finite({**asdict(self.test), "mean_ranks": list(self.mean_ranks)}),
             "groups": [list(group) for group in self.groups],
             "pairs": [asdict(pair) for pair in self.pairs],
             "left_out": list(self.left_out),
@@ -185,7 +152,7 @@ class Across(Displayable):
 
 @checks_types
 def across(
-    scores: ScoreSet | DesignScores | FinishedMeans | Mapping[str, Scores],
+    scores: ScoreSet | DesignScores | FinishedScores | Mapping[str, Scores],
     *,
     over: choices.Axis = "dataset",
     metrics: Sequence[str] | None = None,
@@ -214,96 +181,67 @@ def across(
     (('a', 'b', 'c'), [1.333, 2.0, 2.667], (('a', 'b', 'c'),))
     """
     check_rope(rope)
-    if isinstance(scores, FinishedMeans):
-        return Across(_of_means(scores, over, metrics, level, rope, seed, samples), over, level, rope, seed)
-    given = score_set(scores).only(metrics)
+    alpha = round(1 - level, 12)
+    if isinstance(scores, FinishedScores):
+        if over != "dataset":
+            what = f"a table of means is ranked over data sets, not over {over!r}"
+            raise UsageError("U211", what, hint="leave out over")
+        tables = _finished_tables(scores, metrics)
+        what = "a ranking over data sets needs two of them with the same systems, by a metric with a better direction"
+        hint = "ra.overall.read_finished(..., larger=[...]) says that more of a metric is better"
+    else:
+        given = score_set(scores).only(metrics)
+        tables = _score_tables(given, over)
+        count = len(given.along(over))
+        there = "there is one" if count == 1 else f"no two of the {count} have them"
+        what = f"a ranking over {over}s needs two of them with the same systems and metrics, and {there}"
+        hint = f"scores of several {over}s, or compare within this one"
+    rankings = tuple(
+        rank_means(metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed, samples=samples)
+        for metric, setting, table, higher in tables
+    )
+    if not rankings:
+        raise UsageError("U211", what, hint=hint)
+    return Across(rankings, over, level, rope, seed)
+
+
+Tables = Iterator[tuple[str, dict[str, Any], MeansTable, bool]]  # metric, setting, means, whether more is better
+
+
+def _finished_tables(given: FinishedScores, metrics: Sequence[str] | None) -> Tables:
+    """Yield the tables of means of two data sets or more, by metrics that say which system is better."""
+    for metric in given.metrics if metrics is None else metrics:
+        higher = given.higher.get(metric)
+        for key, table in given.tables(metric).items():
+            if higher is not None and min(table.values.shape) > 1:
+                yield metric, dict(zip(given.settings, key, strict=True)), table, higher
+
+
+def _score_tables(given: ScoreSet, over: str) -> Tables:
+    """Yield the means of systems over two values of a coordinate (usually data sets) or more; seeds are averaged."""
     joined = (over,) if over == "seed" else (over, "seed")
-    rankings = []
     for rest, sheets in given.groups(*joined).items():
         setting = dict(zip((axis for axis in AXES if axis not in joined), rest, strict=True))
         blocks: dict[Any, list[Scores]] = {}
         for place, one in sheets.items():
             blocks.setdefault(getattr(place, over), []).append(one)
-        if len(blocks) < 2:
-            continue
-        for metric in given.metrics:
-            ranking = _ranking(metric, setting, blocks, round(1 - level, 12), rope, seed, samples)
-            if ranking is not None:
-                rankings.append(ranking)
-    if not rankings:
-        count = len(given.along(over))
-        there = "there is one" if count == 1 else f"no two of the {count} have them"
-        what = f"a ranking over {over}s needs two of them with the same systems and metrics, and {there}"
-        raise UsageError("U211", what, hint=f"scores of several {over}s, or compare within this one")
-    return Across(tuple(rankings), over, level, rope, seed)
+        for metric in given.metrics if len(blocks) > 1 else ():
+            table, higher = _means_of(metric, blocks)
+            if higher is not None and min(table.values.shape) > 1 and not np.isnan(table.values).any():
+                yield metric, setting, table, higher
 
 
-def _of_means(
-    given: FinishedMeans,
-    over: str,
-    metrics: Sequence[str] | None,
-    level: float,
-    rope: float,
-    seed: int,
-    samples: int,
-) -> tuple[MeanRanks, ...]:
-    """Return the rankings of systems over the data sets of a table of means, for each metric and setting.
-
-    Raise U211 if there is none. Means within ``rope`` count as equal in the Bayesian test, which draws ``samples``.
-    """
-    if over != "dataset":
-        raise UsageError("U211", f"a table of means is ranked over data sets, not over {over!r}", hint="leave out over")
-    alpha, found = round(1 - level, 12), []
-    for metric in given.metrics if metrics is None else metrics:
-        tables, higher = given.tables(metric), given.higher[metric]
-        for key, table in tables.items():
-            if higher is not None and min(table.values.shape) > 1:
-                setting = dict(zip(given.settings, key, strict=True))
-                found.append(
-                    rank_means(
-                        metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed, samples=samples
-                    )
-                )
-    if not found:
-        what = "a ranking over data sets needs two of them with the same systems, by a metric with a better direction"
-        raise UsageError(
-            "U211", what, hint="ra.overall.read_finished(..., larger=[...]) says that more of a metric is better"
-        )
-    return tuple(found)
-
-
-def _ranking(
-    metric: str,
-    setting: Mapping[str, Any],
-    blocks: Mapping[Any, Sequence[Scores]],
-    alpha: float,
-    rope: float,
-    seed: int,
-    samples: int,
-) -> MeanRanks | None:
-    """Return the ranking of systems over the blocks (usually data sets) by one metric, with its tests.
-
-    ``setting`` holds the coordinates that all blocks share. The result is None if fewer than two blocks have the
-    metric, if they have fewer than two systems in common, if a mean is undefined, or if the metric does not say which
-    system is better. ``alpha`` is the level of Nemenyi's test; ``rope``, ``seed`` and ``samples`` are for the Bayesian
-    test.
-    """
+def _means_of(metric: str, blocks: Mapping[Any, Sequence[Scores]]) -> tuple[MeansTable, bool | None]:
+    """Return the means by a metric of the systems that all blocks have, and whether more is better, None if unknown."""
     blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
     blocks = {name: parts for name, parts in blocks.items() if parts}
     every = list(dict.fromkeys(system for parts in blocks.values() for one in parts for system in one.systems))
     systems = [name for name in every if all(name in one.systems for parts in blocks.values() for one in parts)]
-    if len(blocks) < 2 or len(systems) < 2:
-        return None
-    first = next(iter(blocks.values()))[0]
-    higher = first.row(systems[0], metric).higher_is_better
-    means = np.array(
-        [[np.mean([one.row(name, metric).mean for one in parts]) for name in systems] for parts in blocks.values()]
-    )
-    if higher is None or np.isnan(means).any():
-        return None
     left_out = tuple(name for name in every if name not in systems)
-    table = MeansTable(tuple(blocks), tuple(systems), means, left_out)
-    return rank_means(metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed, samples=samples)
+    means = [[np.mean([one.row(name, metric).mean for one in parts]) for name in systems] for parts in blocks.values()]
+    table = MeansTable(tuple(blocks), tuple(systems), np.array(means).reshape(len(blocks), len(systems)), left_out)
+    first = next((parts[0] for parts in blocks.values()), None)
+    return table, first.row(systems[0], metric).higher_is_better if first is not None and systems else None
 
 
 def rank_means(
@@ -349,11 +287,6 @@ def rank_means(
         tuple(pairs),
         table.left_out,
     )
-
-
-def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping with None in place of infinite numbers and NaN, which JSON does not have."""
-    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in numbers.items()}
 
 
 def _groups(systems: Sequence[str], ranks: Floats, critical: float) -> tuple[tuple[str, ...], ...]:

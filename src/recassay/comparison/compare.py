@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from recassay.comparison.leaders import FirstTwo, leaders
 from recassay.comparison.pairs import (
     ComparableScores,
+    FirstTwo,
     PairedUnits,
     PairMetric,
     common_units,
+    leaders,
     pair_up,
     shared_weights,
 )
 from recassay.comparison.rechecks import Recheck, without_findings
+from recassay.comparison.tables import finite, frame_of
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import check_fields
@@ -112,11 +114,11 @@ class Comparison(Displayable):
 
     def frame(self) -> pl.DataFrame:
         """Return a row per pair and metric, with columns such as a, b, difference (a - b), low, high and p."""
-        return pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_SCHEMA)
+        return frame_of(self.rows, Row)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the rows of :meth:`frame` as dictionaries for JSON; undefined and infinite numbers are None."""
-        return [{key: _json_number(value) for key, value in dataclasses.asdict(row).items()} for row in self.rows]
+        return list(finite([dataclasses.asdict(row) for row in self.rows]))
 
 
 @dataclass(frozen=True)
@@ -388,11 +390,3 @@ def _note(differences: Floats, constant: bool, infinite: int) -> str:
     elif constant and differences.any():
         notes.append("every unit differs by the same amount: there is no variance to test against")
     return "; ".join(notes)
-
-
-def _json_number(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-_TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean}
-_SCHEMA = {field.name: _TYPES[str(field.type)] for field in dataclasses.fields(Row)}

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from recassay.comparison.tables import finite, frame_of
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
@@ -84,21 +85,15 @@ class Consistency(Displayable):
 
     def frame(self) -> pl.DataFrame:
         """Return a row per comparison of two orders: coordinate, its two values, setting of all others, agreement."""
-        return pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(Agreement))
+        return frame_of(self.rows, Agreement)
 
     def swapped(self) -> pl.DataFrame:
         """Return a row per pair of systems that changes order, the most certain first."""
-        rows = [asdict(swap) for swap in sorted(self.swaps, key=lambda one: -one.share)]
-        return pl.DataFrame(rows, schema=_schema(OrderSwap))
+        return frame_of(sorted(self.swaps, key=lambda one: -one.share), OrderSwap)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values for JSON; undefined numbers are None."""
-        rows = [
-            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-            for row in map(asdict, self.rows)
-        ]
-        made = {"level": self.level, "resamples": self.resamples, "seed": self.seed}
-        return {**made, "rows": rows, "swaps": [asdict(swap) for swap in self.swaps]}
+        return dict(finite(asdict(self)))
 
 
 @checks_types
@@ -249,8 +244,3 @@ def _order(scores: Scores, metric: str, at: Any, size: int, sign: float, how: Re
     with np.errstate(invalid="ignore", divide="ignore"):
         means = columns[:k].sum(axis=1) / columns[k:].sum(axis=1)
         return _Order(scores.systems, sign * means, np.ascontiguousarray(sign * (sums[:k] / sums[k:]).T))
-
-
-def _schema(kind: Any) -> dict[str, Any]:
-    kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64}
-    return {field.name: kinds[str(field.type)] for field in fields(kind)}

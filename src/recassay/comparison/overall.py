@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -50,7 +49,7 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
         raise UsageError("U102", what, where="global_score", hint="a positive weight for each metric that counts")
     means, total = _means(scores, weights), sum(weights.values())
     shares = {metric: float(weight / total) for metric, weight in weights.items()}
-    parts = {f"{share:g} {metric}": share * standing(means.of(metric)) for metric, share in shares.items()}
+    parts = {f"{share:g} {metric}": share * standing(means[metric]) for metric, share in shares.items()}
     score = np.sum(list(parts.values()), axis=0)
     return pl.DataFrame({"system": scores.systems, "score": score, **parts}).sort(
         "score", descending=True, maintain_order=True
@@ -74,7 +73,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
         raise wrong_noun(scores, "scores", "pareto")
     directed = {row.metric for row in scores.rows if row.higher_is_better is not None}
     means = _means(scores, [one for one in scores.metrics if one in directed] if metrics is None else metrics)
-    front, dominates = fronts(means.table)
+    front, dominates = fronts(np.array(list(means.values())).reshape(len(means), -1).T)
     by = [[scores.systems[one] for one in np.flatnonzero(column)] for column in dominates.T]
     frame = pl.DataFrame({"system": scores.systems, "front": front, "dominated_by": by})
     return frame.cast({"dominated_by": pl.List(pl.String)}).sort("front", maintain_order=True)
@@ -99,32 +98,20 @@ def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return front, dominates
 
 
-class _Means(NamedTuple):
-    """Means of n systems under m metrics: ``table`` (n, m), signed so that more is better."""
-
-    metrics: list[str]
-    table: Floats
-
-    def of(self, metric: str) -> Floats:
-        """Return the means of all systems under a metric, (n,), signed so that more is better."""
-        return np.asarray(self.table[:, self.metrics.index(metric)])
-
-
-def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
-    chosen, found = list(metrics), {(row.system, row.metric): row for row in scores.rows}
-    table = np.empty((len(scores.systems), len(chosen)))
-    for column, metric in enumerate(chosen):
+def _means(scores: Scores, metrics: Iterable[str]) -> dict[str, Floats]:
+    """Return the means of all systems by metric, signed so that more is better."""
+    rows, means = {(row.system, row.metric): row for row in scores.rows}, {}
+    for metric in metrics:
         if metric not in scores.metrics:
             raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, scores.metrics))
-        for line, system in enumerate(scores.systems):
-            row = found[system, metric]
+        of_metric = [rows[system, metric] for system in scores.systems]
+        for row in of_metric:
             if row.higher_is_better is None or math.isnan(row.mean):
-                why = (
-                    "neither direction is better" if row.higher_is_better is None else f"it is undefined for '{system}'"
-                )
+                undefined = f"it is undefined for '{row.system}'"
+                why = "neither direction is better" if row.higher_is_better is None else undefined
                 raise UsageError("U113", f"{metric} cannot say which system is better: {why}", hint="leave it out")
-            table[line, column] = row.mean if row.higher_is_better else -row.mean
-    return _Means(chosen, table)
+        means[metric] = np.array([row.mean if row.higher_is_better else -row.mean for row in of_metric])
+    return means
 
 
 def standing(means: Floats) -> Floats:

@@ -16,6 +16,7 @@ from scipy.special import nctdtr, ndtri, stdtrit
 
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
+from recassay.comparison.tables import finite, frame_of
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -62,11 +63,11 @@ class Power(Displayable):
 
     def frame(self) -> pl.DataFrame:
         """Return a row per metric and pair."""
-        return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
+        return frame_of(self.rows, Need)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary per metric and pair for JSON; undefined numbers are None."""
-        return [{name: _json_number(value) for name, value in asdict(row).items()} for row in self.rows]
+        return list(finite([asdict(row) for row in self.rows]))
 
     @property
     def assumptions(self) -> str:
@@ -135,10 +136,6 @@ def _need(
     users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
     reach = detectable(n, alpha, chance) * sd if n > 1 else float("nan")
     return Need(metric, a, b, mean, sd, n, goal, users, users is not None and n >= users, reach, alpha)
-
-
-def _json_number(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def users_for(effect: float, alpha: float, chance: float) -> int | None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.errors import RecassayError
-from recassay.metrics.registry import parse_metric
+from recassay.comparison.tables import finite
+from recassay.metrics.registry import known_metric
 from recassay.results.named_users import CODES, users_without
 from recassay.results.scores import Scores, Summary
 from recassay.stats.intervals import means
@@ -40,8 +40,7 @@ class Recheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON; undefined and infinite numbers are None."""
-        row = dataclasses.asdict(self)
-        return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in row.items()}
+        return dict(finite(dataclasses.asdict(self)))
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Recheck:
@@ -95,15 +94,8 @@ def _by_metric(scores: Scores, metric: str, kept: NDArray[np.bool_]) -> Scores:
 
 
 def _with_mean(row: Summary, values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> Summary:
-    defined, power = ~np.isnan(values), _power(row.metric)
+    defined, power = ~np.isnan(values), float(getattr(known_metric(row.metric), "power", 1))
     column = values[defined] if power == 1 else values[defined] ** power
     mean = float(means(column[:, None], None if weights is None else weights[defined][:, None])[0])
     mean = mean if power == 1 else mean ** (1 / power)
     return dataclasses.replace(row, mean=mean, n=int(defined.sum()), low=math.nan, high=math.nan)
-
-
-def _power(metric: str) -> float:
-    try:
-        return float(getattr(parse_metric(metric), "power", 1))
-    except RecassayError:
-        return 1.0

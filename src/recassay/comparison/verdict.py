@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recassay.comparison.compare import Comparison, LeadTest, Row
-from recassay.comparison.leaders import judges, leaders
+from recassay.comparison.compare import Comparison
+from recassay.comparison.pairs import judges, leaders
 from recassay.comparison.rechecks import Recheck
+from recassay.comparison.tables import finite
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores, Summary
 
@@ -75,11 +76,9 @@ class Lead:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the lead as one flat row, ready for JSON; undefined and infinite numbers are None."""
-        row = {**self.place._asdict(), **asdict(self)}
+        row = {**self.place._asdict(), **asdict(self), "established": self.established}
         del row["place"]
-        row |= {"rechecks": tuple(one.to_dict() for one in self.rechecks), "established": self.established}
-        numbers = {name: row[name] if math.isfinite(row[name]) else None for name in NUMBERS}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in (row | numbers).items()}
+        return dict(finite(row))
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Lead:
@@ -167,16 +166,14 @@ def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Ite
     ``scores`` are those of one ``place``: a data set, split and seed. ``comparison`` has the tests of ``scores``, or is
     None if nothing was tested.
     """
-    tests = {} if comparison is None else {test.row.metric: test for test in comparison.leads}
-    two = leaders(scores)
-    for metric, (first, second, higher) in two.items():
+    for metric, (first, second, higher) in leaders(scores).items():
         rows = {row.system: row for row in scores.rows if row.metric == metric}
         lead = _untested(place, rows[first], tuple(rows), second, higher=higher)
         lead = replace(lead, difference=rows[first].mean - rows[second].mean)
-        if metric in tests:
+        if comparison is not None:
             weighted = any((system, metric) in scores.per_unit_weights for system in (first, second))
-            lead = _tested(lead, tests[metric], 0 if weighted else max(rows[first].n, rows[second].n))
-        yield lead if comparison is None else _with_baseline(_with_rechecks(lead, comparison), comparison)
+            lead = _tested(lead, comparison, 0 if weighted else max(rows[first].n, rows[second].n))
+        yield lead
     if len(scores.systems) == 1:
         for row in scores.rows:
             if row.metric in scores.unit_metrics and judges(row.metric) and row.higher_is_better is not None:
@@ -190,15 +187,26 @@ def _untested(place: Place, row: Summary, systems: Sequence[str], second: str | 
     )  # fmt: skip
 
 
-def _with_rechecks(lead: Lead, comparison: Comparison) -> Lead:
-    return replace(lead, rechecks=tuple(one for one in comparison.rechecks if one.metric == lead.metric))
+def _tested(lead: Lead, comparison: Comparison, n: int) -> Lead:
+    """Return the lead with its test, its rechecks, and the other systems sorted by their test against the baseline.
 
-
-def _tested(lead: Lead, test: LeadTest, n: int) -> Lead:
-    """Return the lead with its test; ``n`` is the larger number of users that one of the two means is over.
-
-    It is 0 if users have weights: such a mean counts events, not users.
+    ``n`` is the larger number of users that one of the two means is over; it is 0 if users have weights: such a mean
+    counts events, not users.
     """
+    kinds: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
+    for row in comparison.rows if comparison.baseline is not None else ():
+        if row.metric == lead.metric:
+            better = (row.difference > 0) == lead.higher_is_better
+            kinds["unclear" if not row.significant else "better" if better else "worse"].append(row.a)
+    lead = replace(
+        lead,
+        rechecks=tuple(one for one in comparison.rechecks if one.metric == lead.metric),
+        baseline=comparison.baseline,
+        **{kind: tuple(systems) for kind, systems in kinds.items()},  # type: ignore[arg-type]
+    )
+    test = next((one for one in comparison.leads if one.row.metric == lead.metric), None)
+    if test is None:
+        return lead
     row = test.row
     return replace(
         lead,
@@ -214,28 +222,3 @@ def _tested(lead: Lead, test: LeadTest, n: int) -> Lead:
         beaten=test.beaten,
         common=row.n if row.n < n else 0,
     )
-
-
-def _with_baseline(lead: Lead, comparison: Comparison) -> Lead:
-    """Return the lead with the other systems sorted into better, worse and not clearly different from the baseline.
-
-    All three groups are empty if ``comparison`` has no baseline.
-    """
-    sorted_rows: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
-    for row in comparison.rows:
-        if comparison.baseline is None or row.metric != lead.metric:
-            continue
-        sorted_rows[_kind(row, higher=lead.higher_is_better)].append(row.a)
-    return replace(
-        lead,
-        baseline=comparison.baseline,
-        better=tuple(sorted_rows["better"]),
-        worse=tuple(sorted_rows["worse"]),
-        unclear=tuple(sorted_rows["unclear"]),
-    )
-
-
-def _kind(row: Row, *, higher: bool) -> str:
-    if not row.significant:
-        return "unclear"
-    return "better" if (row.difference > 0) == higher else "worse"

@@ -16,8 +16,8 @@ from recassay.metrics.base import Metric
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
+from recassay.stats.group_means import defined_weights, pooled_values
 from recassay.stats.intervals import Uncertainty, intervals, is_analytic, means
-from recassay.stats.moments import defined_weights, pooled_values
 from recassay.threads import StageProgress, each_block
 
 if TYPE_CHECKING:

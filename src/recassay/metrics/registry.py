@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from recassay.errors import UsageError
+from recassay.errors import RecassayError, UsageError
 from recassay.metrics.base import Metric
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Expression, Value, parse, split
@@ -50,6 +50,18 @@ def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None
         return text
     expression = parse(text)
     return find(expression.name, where=text).build(expression, defaults or {})
+
+
+def known_metric(heading: str) -> Metric | None:
+    """Return the metric with a heading of a table; None if recassay has no such metric.
+
+    >>> known_metric("ndcg@10"), known_metric("my own number")
+    (ndcg@10, None)
+    """
+    try:
+        return parse_metric(heading)
+    except RecassayError:
+        return None
 
 
 Build = Callable[[Expression], Metric]

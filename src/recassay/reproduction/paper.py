@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import polars as pl
 from pydantic import Field, ValidationError, model_validator
 
-from recassay.comparison.over_time.signed_mcnemar import FEWEST
+from recassay.comparison.over_time.windows import FEWEST
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.study.config.reading import Document, read_document

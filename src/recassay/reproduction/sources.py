@@ -22,7 +22,7 @@ from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.edge import reading
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import read_parquet
-from recassay.engine.decisions.contests import sudden_deaths
+from recassay.engine.decisions.decide import sudden_deaths
 from recassay.engine.finished.conclude import FinishedConclusions, conclude
 from recassay.engine.finished.order_agreement import order_agreement
 from recassay.engine.finished.read import read_finished

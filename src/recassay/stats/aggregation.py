@@ -61,14 +61,6 @@ def _ratios(values: Floats, higher: bool) -> Floats | None:
     return np.where(np.isnan(ratios), 1.0, ratios)  # 0/0: the best where lower is better
 
 
-def _rank_terms(values: Floats, higher: bool) -> Floats:
-    return -np.array([mid_ranks(-row if higher else row) for row in values]).T
-
-
-def _mean_terms(values: Floats, higher: bool) -> Floats:
-    return (values if higher else -values).T.copy()
-
-
 def _log_terms(values: Floats, higher: bool) -> Floats | None:
     if not (values > 0).all():
         return None
@@ -114,10 +106,6 @@ def _copeland(sums: Floats, n: int) -> Floats:
     return np.asarray(beaten.sum(axis=1))
 
 
-def _minimax(sums: Floats, n: int) -> Floats:  # noqa: ARG001
-    return -np.asarray(_wins(sums).max(axis=0))
-
-
 def _bradley_terry(sums: Floats, n: int) -> Floats:
     """Return Bradley-Terry strengths that add up to 1, computed by Hunter's iteration.
 
@@ -140,9 +128,16 @@ def _bradley_terry(sums: Floats, n: int) -> Floats:
 RULES = {
     rule.name: rule
     for rule in (
-        AggregationRule("mean rank", "minus the mean rank over the data sets", _rank_terms, np.divide),
-        AggregationRule("mean", "mean value", _mean_terms, np.divide),
-        AggregationRule("geometric mean", "geometric mean of the values", _log_terms, lambda sums, n: np.exp(sums / n)),
+        AggregationRule(
+            "mean rank", "minus the mean rank over the data sets",
+            lambda values, higher: -np.array([mid_ranks(-row if higher else row) for row in values]).T, np.divide,
+        ),
+        AggregationRule(
+            "mean", "mean value", lambda values, higher: (values if higher else -values).T.copy(), np.divide
+        ),
+        AggregationRule(
+            "geometric mean", "geometric mean of the values", _log_terms, lambda sums, n: np.exp(sums / n)
+        ),
         AggregationRule("relative mean", "mean of value / best of the data set", _relative_terms, np.divide),
         AggregationRule(
             "profile", f"area under Dolan and Moré's performance profile, ratios 1 to {WORST_RATIO:g}", _profile_terms,
@@ -150,6 +145,9 @@ RULES = {
         ),
         AggregationRule("bradley-terry", "strength by who beats whom", _win_terms, _bradley_terry),
         AggregationRule("copeland", "number of systems beaten on most data sets", _win_terms, _copeland),
-        AggregationRule("minimax", "minus the most losses to any one system", _win_terms, _minimax),
+        AggregationRule(
+            "minimax", "minus the most losses to any one system", _win_terms,
+            lambda sums, _: -np.asarray(_wins(sums).max(axis=0)),
+        ),
     )
 }  # fmt: skip

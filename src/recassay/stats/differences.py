@@ -12,8 +12,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
 from recassay.stats.ranks import signed_ranks
 from recassay.stats.resampling import Floats
 
@@ -118,17 +116,6 @@ class Differences:
         """
         sums, pairs = resample(self.columns), self.pairs
         return lambda j: sums[j] if pairs is None else sums[pairs[j, 0]] - sums[pairs[j, 1]]
-
-
-def effect_size(name: str) -> Callable[[Floats, Floats], float]:
-    """Return the effect-size function of that name, or raise U107.
-
-    >>> effect_size("relative")(np.array([6.0]), np.array([5.0]))
-    0.2
-    """
-    if name not in EFFECTS:
-        raise UsageError("U107", f"there is no effect size '{name}'", hint=suggest(name, EFFECTS))
-    return EFFECTS[name]
 
 
 def d_z(a: Floats, b: Floats) -> float:

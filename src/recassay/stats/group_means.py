@@ -11,7 +11,7 @@ Biometrika 34 (1947).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from recassay.stats.resampling import Floats
 from recassay.stats.significance import SMALLEST_P, adjust, t_both_tails
 
 Places = NDArray[np.intp]
+Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class GroupMean:
         root, slope = _root(mean, power), 1.0
         if power != 1:  # the root of a mean m moves by m^(1 / power - 1) / power where m moves by 1
             slope = root / (power * mean) if mean > 0 else 0.0
-        error = influence.moments.standard_error * slope
+        error = influence.standard_error * slope
         return cls(places, root, influence.influence * slope, error, largest_magnitude(values))
 
     @property
@@ -164,3 +165,29 @@ def _satterthwaite(a: GroupMean, b: GroupMean) -> float:
     shares = [(one.error**2, one.size - 1) for one in (a, b)]
     total = sum(variance for variance, _ in shares)
     return float(total**2 / sum(variance**2 / freedom for variance, freedom in shares))
+
+
+def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
+    """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
+
+    A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A unit may
+    occur several times in a fold. A value of weight 0 is not used, and a unit without weight has the value NaN.
+
+    >>> first = np.array([0, 1]), np.array([0.5, 1.0]), np.array([1.0, 1.0])
+    >>> second = np.array([1, 2]), np.array([0.0, np.nan]), np.array([3.0, 0.0])
+    >>> values, weights = pooled_values([first, second], 3)
+    >>> values.tolist(), weights.tolist()
+    ([0.5, 0.25, nan], [1.0, 4.0, 0.0])
+    """
+    places, values, counts = (np.concatenate(column) for column in zip(*folds, strict=True))
+    total = np.bincount(places, np.where(counts > 0, values, 0.0) ** power * counts, size)
+    weight: Floats = np.bincount(places, counts, size).astype(np.float64)
+    value = np.full(size, np.nan)
+    np.divide(total, weight, out=value, where=weight > 0)
+    return value if power == 1 else value ** (1 / power), weight
+
+
+def defined_weights(values: Floats, weights: Floats | None) -> Floats:
+    """Return the weight of every value, 0 if the value is NaN; ``weights`` None means that all others are 1."""
+    defined = ~np.isnan(values)
+    return defined.astype(np.float64) if weights is None else np.where(defined, weights, 0.0)

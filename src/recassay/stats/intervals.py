@@ -19,12 +19,6 @@ from recassay.naming import choices
 from recassay.naming.arguments import check_fields
 from recassay.naming.grammar import suggest
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
-from recassay.stats.moments import (
-    IntervalMoments,
-    acceleration_from_sums,
-    curvature_from_sums,
-    drop_unweighted_infinities,
-)
 from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums, check_resamples
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
@@ -76,10 +70,24 @@ class ColumnInfluence:
         return self.influence / (self.units - 1) if self.weighted_jackknife is None else self.weighted_jackknife
 
     @property
-    def moments(self) -> IntervalMoments:
-        """Return what an analytic interval of the mean is computed from."""
-        squares = float(np.einsum("i,i->", self.influence, self.influence))
-        return IntervalMoments(self.estimate, self.units, squares, acceleration(self.influence), self.curvature)
+    def squares(self) -> float:
+        """Return the sum over units of L_i^2, with L_i the influence of unit i."""
+        return float(np.einsum("i,i->", self.influence, self.influence))
+
+    @property
+    def standard_error(self) -> float:
+        """Return sqrt(sum L_i^2 / (n (n - 1))), which for a plain mean is sd / sqrt(n)."""
+        return float(np.sqrt(self.squares / (self.units * (self.units - 1))))
+
+
+def drop_unweighted_infinities(values: Floats, weights: Floats) -> Floats:
+    """Return the values with 0 in place of infinite values of weight 0, whose product would be NaN.
+
+    >>> drop_unweighted_infinities(np.array([np.inf, 2.0, np.inf]), np.array([0.0, 0.0, 1.0])).tolist()
+    [0.0, 2.0, inf]
+    """
+    unweighted = (weights == 0) & np.isinf(values)
+    return np.where(unweighted, 0.0, values) if unweighted.any() else values
 
 
 def means(values: Floats, weights: Floats | None = None) -> Floats:
@@ -160,11 +168,7 @@ def _bounds_of_columns(
         resampled = _resampled_means(v, w, options)
     for i, column in enumerate(columns):
         influence = column_influence(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
-        low[column], high[column] = (
-            _RESAMPLING[method](influence, level)
-            if method in _RESAMPLING
-            else _ANALYTIC[method](influence.moments, level)
-        )
+        low[column], high[column] = _METHODS[method](influence, level)
     return low, high
 
 
@@ -174,16 +178,16 @@ def is_analytic(method: str, units: int) -> bool:
     >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
     (False, True, True)
     """
-    return _resolve(method, units) in _ANALYTIC
+    return _resolve(method, units) not in _RESAMPLING
 
 
-def normal(moments: IntervalMoments, level: float) -> Bounds:
+def normal(column: ColumnInfluence, level: float) -> Bounds:
     """Return the t interval of a mean: estimate ± t sqrt(sum L_i^2 / (n (n - 1))), with n - 1 degrees of freedom.
 
     L_i is the influence of unit i. Without weights this is mean ± t sd / sqrt(n).
     """
-    half_width = t_quantile((1 + level) / 2, moments.units - 1) * moments.standard_error
-    return moments.estimate - half_width, moments.estimate + half_width
+    half_width = t_quantile((1 + level) / 2, column.units - 1) * column.standard_error
+    return column.estimate - half_width, column.estimate + half_width
 
 
 def percentile(column: ColumnInfluence, level: float) -> Bounds:
@@ -214,7 +218,7 @@ def _normal_bounds(level: float) -> Bounds:
     return NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)
 
 
-def abc(moments: IntervalMoments, level: float) -> Bounds:
+def abc(column: ColumnInfluence, level: float) -> Bounds:
     """Return the approximate bootstrap confidence interval: BCa without resampling, from the influence of the units.
 
     a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2, with z
@@ -223,11 +227,11 @@ def abc(moments: IntervalMoments, level: float) -> Bounds:
     bound is then t + lambda sigma / (1 + lambda k), with k = sum L_i w_i / (n^2 sigma mean(w)), which is 0 without
     weights.
     """
-    a = moments.acceleration
-    sigma = float(np.sqrt(moments.squares)) / moments.units
+    a = acceleration(column.influence)
+    sigma = float(np.sqrt(column.squares)) / column.units
     w = a + np.array(_normal_bounds(level))
     lam = w / (1 - a * w) ** 2
-    low, high = moments.estimate + lam * sigma / (1 + lam * moments.curvature)
+    low, high = column.estimate + lam * sigma / (1 + lam * column.curvature)
     return float(low), float(high)
 
 
@@ -244,7 +248,7 @@ def acceleration(influence: Floats) -> float:
         return 0.0
     scaled = influence / largest  # cubes of tiny numbers would underflow
     squares, cubes = np.einsum("i,i->", scaled, scaled), np.einsum("i,i,i->", scaled, scaled, scaled)
-    return acceleration_from_sums(float(squares), float(cubes))
+    return float(cubes / (6 * squares * np.sqrt(squares)))
 
 
 def t_quantile(p: float, freedom: float) -> float:
@@ -258,9 +262,11 @@ def t_quantile(p: float, freedom: float) -> float:
     return float(stdtrit(freedom, p))
 
 
-_RESAMPLING: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {"bca": bca, "percentile": percentile}
-_ANALYTIC: dict[str, Callable[[IntervalMoments, float], Bounds]] = {"abc": abc, "normal": normal}
-METHODS = ("bootstrap", *_RESAMPLING, *_ANALYTIC)
+_METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
+    "bca": bca, "percentile": percentile, "abc": abc, "normal": normal,
+}  # fmt: skip
+_RESAMPLING = ("bca", "percentile")
+METHODS = ("bootstrap", *_METHODS)
 
 
 def _resolve(method: str, units: int) -> str:
@@ -316,7 +322,8 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
         return ColumnInfluence(estimate, influence, 0.0, None, resampled)
     mean_weight = w.mean()
     influence = w * (v - estimate) / mean_weight
-    curvature = curvature_from_sums(n, np.sum(influence**2), np.sum(influence * w), mean_weight)
+    sigma = np.sqrt(np.sum(influence**2)) / n
+    curvature = float(np.sum(influence * w) / (n**2 * sigma * mean_weight)) if sigma else 0.0
     leave_one_out = estimate - w * (v - estimate) / (w.sum() - w)
     return ColumnInfluence(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
 

@@ -22,7 +22,7 @@ D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])
 @given(st.lists(st.floats(-1, 1).filter(lambda value: abs(value) > 1e-6), min_size=2, max_size=200))
 def test_squares_of_influences_add_up_as_exact_sums(values):
     column = ColumnInfluence(0.0, np.array(values), 0.0, None, np.empty(0))
-    assert column.moments.squares == pytest.approx(math.fsum(value * value for value in values), rel=1e-12)
+    assert column.squares == pytest.approx(math.fsum(value * value for value in values), rel=1e-12)
 
 
 def test_worked_percentile_interval_by_all_256_resamples_of_four_units():

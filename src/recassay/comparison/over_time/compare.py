@@ -13,10 +13,8 @@ import polars as pl
 
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.over_time.curves import thinned
-from recassay.comparison.over_time.pair import Duel, StreamSignificanceOptions
-from recassay.comparison.over_time.pairing import Paired, Systems, systems_of
-from recassay.comparison.over_time.signed_mcnemar import FEWEST, threshold
-from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
+from recassay.comparison.over_time.pair import Duel, Paired, StreamSignificanceOptions, Systems, systems_of
+from recassay.comparison.over_time.windows import FEWEST, By, How, WindowOptions, threshold, windows
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 
 from recassay.comparison.over_time.compare import OverTime, compare_over_time
 from recassay.comparison.over_time.curves import SHOWN, Curve, over_time
-from recassay.comparison.over_time.signed_mcnemar import FEWEST
-from recassay.comparison.over_time.windows import By, How
 from recassay.errors import InputError, UsageError
-from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played, outcomes_of
-from recassay.stats.anytime import TUNED_FOR
 
 
 @runtime_checkable
@@ -71,16 +66,12 @@ def over_folds(
     metric: str,
     *,
     points: int = SHOWN,
-    window: float | timedelta | None = None,
-    how: How = "moving",
-    by: By = "scored",
-    fading: float | None = None,
-    partial: bool = True,
+    **options: Any,
 ) -> FoldCurves:
     """Return the curves of k folds, their mean and their range, at up to ``points`` events of the stream.
 
-    Each curve is the one of :func:`~recassay.comparison.over_time.curves.over_time`, read at these events; it has the
-    same keywords.
+    Each curve is the one of :func:`~recassay.comparison.over_time.curves.over_time`, read at these events; ``options``
+    are its keywords.
 
     >>> one = Outcomes("a", np.array([0, 2]), {"mrr": np.array([0.0, 1.0])}, events=4)
     >>> other = Outcomes("a", np.array([1, 3]), {"mrr": np.array([1.0, 1.0])}, events=4)
@@ -88,9 +79,7 @@ def over_folds(
     [(0, 0.0, 0.0, 1), (1, 0.5, 0.0, 2), (2, 0.75, 0.5, 2), (3, 0.75, 0.5, 2)]
     """
     outcomes = _folds(folds)
-    curves = tuple(
-        over_time(one, metric, window=window, how=how, by=by, fading=fading, partial=partial) for one in outcomes
-    )
+    curves = tuple(over_time(one, metric, **options) for one in outcomes)
     events = outcomes[0].events
     at = np.unique(np.linspace(0, events - 1, min(points, events)).round().astype(np.int64))
     values = np.column_stack([one.at(at) for one in curves])
@@ -112,27 +101,11 @@ def over_folds(
 
 
 @checks_types
-def compare_folds(
-    a: Folds,
-    b: Folds,
-    *,
-    metric: str,
-    window: float | timedelta | None = None,
-    how: How = "moving",
-    by: By = "scored",
-    fading: float | None = None,
-    alpha: float = 0.01,
-    continuity: bool = False,
-    exact: bool | None = None,
-    fewest: int = FEWEST,
-    test: choices.StreamTest = "auto",
-    largest: float = 1.0,
-    tuned_for: float = TUNED_FOR,
-) -> dict[str, OverTime]:
+def compare_folds(a: Folds, b: Folds, *, metric: str, **options: Any) -> dict[str, OverTime]:
     """Return the comparison of two systems in each fold, by label such as ``fold 0``; raise U113 for unequal numbers.
 
-    The keywords are those of :func:`~recassay.compare_over_time`. The function ``declared`` puts the final tests of all
-    folds into one table, with p adjusted for their number.
+    The other keywords are those of :func:`~recassay.compare_over_time`. The function ``declared`` puts the final tests
+    of all folds into one table, with p adjusted for their number.
 
     >>> from recassay.comparison.over_time.compare import declared
     >>> a, b = (
@@ -146,25 +119,9 @@ def compare_folds(
     if len(first) != len(second):
         what = f"{first[0].system} has {len(first)} folds and {second[0].system} {len(second)}"
         raise UsageError("U113", what, hint="play both with the same protocol")
-    pairs = enumerate(zip(first, second, strict=True))
     return {
-        f"fold {one.settings.get('fold', number)}": compare_over_time(
-            one,
-            other,
-            metric=metric,
-            window=window,
-            how=how,
-            by=by,
-            fading=fading,
-            alpha=alpha,
-            continuity=continuity,
-            exact=exact,
-            fewest=fewest,
-            test=test,
-            largest=largest,
-            tuned_for=tuned_for,
-        )
-        for number, (one, other) in pairs
+        f"fold {one.settings.get('fold', number)}": compare_over_time(one, other, metric=metric, **options)
+        for number, (one, other) in enumerate(zip(first, second, strict=True))
     }
 
 

@@ -14,8 +14,8 @@ from recassay.checks import diagnose
 from recassay.checks.decisions import BeatenSystem, easy_kind
 from recassay.comparison.compare import PERMUTATION, Comparison, SignificanceOptions, compare
 from recassay.data.io.yaml_text import parse_yaml
-from recassay.errors import InputError, RecassayError, UsageError
-from recassay.metrics.registry import parse_metric
+from recassay.errors import InputError, UsageError
+from recassay.metrics.registry import known_metric
 from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
 from recassay.results.score_set import GIVEN, Place, ScoreSet
@@ -178,19 +178,11 @@ def _beaten(scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str |
     for place, comparison in found.items():
         higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}
         for row in comparison.rows:
-            better = higher.get(row.metric, True)
-            if not row.significant or better is None or _is_beyond_accuracy(row.metric):
-                continue
+            better, metric = higher.get(row.metric, True), known_metric(row.metric)
+            if not row.significant or better is None or (metric is not None and metric.family == "beyond"):
+                continue  # random lists are good at novelty, diversity and the like
             sign = 1 if better == (row.difference > 0) else -1
             winner, loser = (row.a, row.b) if sign > 0 else (row.b, row.a)
             if winner in easy and loser not in easy and baseline in (None, loser):
                 where = ", ".join(str(value) for value in place if value not in (None, "given"))
                 yield BeatenSystem(loser, winner, row.metric, where, abs(row.difference))
-
-
-def _is_beyond_accuracy(metric: str) -> bool:
-    """Return whether a metric measures novelty, diversity and the like, in which random lists are good."""
-    try:
-        return parse_metric(metric).family == "beyond"
-    except RecassayError:
-        return False

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.across import ROPE, MeanRanks, MeansTable, rank_means
-from recassay.engine.finished.read import FinishedScores
+from recassay.comparison.across import ROPE, MeanRanks, rank_means
+from recassay.comparison.tables import FinishedScores, MeansTable
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.across import MeansTable
+from recassay.comparison.tables import METRIC, FinishedScores, MeansTable, means_table
 from recassay.engine.finished.conclude import RESAMPLES
-from recassay.engine.finished.read import METRIC, FinishedScores, means_table
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest

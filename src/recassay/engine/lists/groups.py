@@ -26,9 +26,8 @@ from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.credit import Credit
 from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
 from recassay.results.scores import Scores, Values
-from recassay.stats.group_means import GroupMean, difference, p_of_pairs
+from recassay.stats.group_means import GroupMean, defined_weights, difference, p_of_pairs, pooled_values
 from recassay.stats.intervals import LARGE, Uncertainty
-from recassay.stats.moments import defined_weights, pooled_values
 from recassay.stats.significance import adjust
 
 MAX_GROUPS = 100  # more are no groups that anybody compares, and each pair of them is tested

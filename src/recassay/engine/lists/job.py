@@ -169,7 +169,7 @@ class Job:
             deepest=self.deepest,
             train=self.context.train,
             tie_ranges={heading: self._tie_range(columns, heading) for kind, heading in columns if kind == ORDERS[0]},
-            exclusions=self._exclusions(counts) or None,
+            exclusions=self._exclusions(counts),
             **counts.counted.facts(counts.alignment),
         )
         values, weights = ({key[1]: column for key, column in columns.items() if key[0] == kind} for kind in KINDS)

@@ -23,7 +23,7 @@ from recassay.naming.grammar import suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.score_set import AXES, GIVEN, Place, ScoreSet, score_set
 from recassay.results.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
-from recassay.stats.moments import defined_weights, pooled_values
+from recassay.stats.group_means import defined_weights, pooled_values
 
 FILE, SUMMARY, LOCK = "scores.parquet", "summary.json", "study.lock.yaml"
 USER, UNIT, SYSTEM, FOLD = "user_id", "unit", "system", "fold"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from recassay.comparison.leaders import judges
+from recassay.comparison.pairs import judges
 from recassay.comparison.verdict import Lead, Verdict, verdict_of
 from recassay.report.content import wording
 from recassay.report.content.families import family_sentences

@@ -24,8 +24,8 @@ from recassay.metrics.base import Metric
 from recassay.results.design_scores import DesignScore
 from recassay.results.named_users import Marks
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
+from recassay.stats.group_means import defined_weights, pooled_values
 from recassay.stats.intervals import Uncertainty
-from recassay.stats.moments import defined_weights, pooled_values
 
 Key = tuple[str, str]  # system, metric
 COUNTS = ("missing", "short", "duplicate", "undefined")

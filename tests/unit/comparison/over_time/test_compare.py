@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.comparison.over_time.pairing import Paired
-from recassay.comparison.over_time.signed_mcnemar import signed_mcnemar
-from recassay.comparison.over_time.windows import windows
+from recassay.comparison.over_time.pair import Paired
+from recassay.comparison.over_time.windows import signed_mcnemar, windows
 from recassay.errors import UsageError
 from recassay.results.outcomes import Outcomes
 from recassay.rng import derive

@@ -15,8 +15,7 @@ from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
 from recassay.data.io.manifest import recording
 from recassay.engine.decisions.comparing import compare_places
-from recassay.engine.decisions.contests import sudden_deaths
-from recassay.engine.decisions.decide import decide
+from recassay.engine.decisions.decide import decide, sudden_deaths
 from recassay.engine.lists.score_sets import read_scores
 from recassay.errors import InputError, UsageError
 from recassay.results.score_set import score_set

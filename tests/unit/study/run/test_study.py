@@ -18,7 +18,7 @@ from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
 from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import log
-from recassay.engine.decisions.contests import sudden_deaths
+from recassay.engine.decisions.decide import sudden_deaths
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
