@@ -71,7 +71,7 @@ def run(
         return
     from recassay.study.plan.early import read_plan
 
-    read_plan(study, data=data, quick=quick, values=parameters)  # tells mistakes before all else is imported
+    read_plan(study, quick=quick, values=parameters)  # tells mistakes before all else is imported
     _common.announce_compilation(quiet or as_json)
     from recassay.study.run.study import run_study
 

@@ -9,6 +9,7 @@ from recassay.errors import RecassayError
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import read_study
 from recassay.study.plan.parsing import make_plan
+from recassay.study.store.folder import StudyCell
 
 from ...refusals import refused
 
@@ -43,7 +44,10 @@ def test_wrappers_accept_model_texts_and_other_wrappers(study):
     models = "popular: \"MMR(of='Random(seed=3)')\", twice: \"SPAD(of='popular', weight=0.2)\""
     found = systems(study(text(models)))
     assert str(found["twice"].model) == "SPAD(of=\"MMR(of='Random(seed=3)')\", weight=0.2)"
-    assert str(found["twice"].seeded(2)) == "SPAD(of=\"MMR(of='Random(seed=5)')\", weight=0.2)"
+    assert (
+        str(found["twice"].at(StudyCell("generated", "k_folds(k=2)", 0, 2)).model)
+        == "SPAD(of=\"MMR(of='Random(seed=5)')\", weight=0.2)"
+    )
 
 
 def test_a_file_model_is_relative_to_the_study_and_its_digest_is_in_the_key(study, tmp_path):

@@ -23,6 +23,7 @@ from recassay.naming.grammar import suggest
 PARAMETERS = "parameters"
 NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
 PLACE_NAMES = ("data", "split", "fold", "seed")  # of a place of the study, in the paths of run files
+OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
 UNTOUCHED = {"study", "about", "quick", PARAMETERS}
 
 Value = int | float | bool | str
@@ -52,9 +53,16 @@ class Document:
         return f"{self.path}{line}, {'.'.join(map(str, key))}" if key else str(self.path)
 
     def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return a copy of ``error`` that also names the file, line and key where the mistake is."""
+        """Return a copy of ``error`` that also names the file, line and key where the mistake is.
+
+        Its hint about columns has the syntax of study files in place of that of the command line.
+        """
+
+        def in_yaml(match: re.Match[str]) -> str:
+            return f"columns: {{{match['pairs'].replace('=', ': ').replace(',', ', ')}}}"
+
         where = self.where(key) + (f" ({error.where})" if error.where else "")
-        return type(error)(error.code, error.what, where=where, hint=error.hint)
+        return type(error)(error.code, error.what, where=where, hint=OPTION.sub(in_yaml, error.hint))
 
     @contextmanager
     def locating(self, key: Key) -> Iterator[None]:

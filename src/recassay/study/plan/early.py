@@ -1,53 +1,38 @@
-"""Checks of a study file against the headers of its data files, which find mistakes before any row is read."""
+"""Checks of a study that find mistakes before any model is fitted: of its file alone, and of its logs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recassay.columnar.time_kind import TimeKind, require_order, require_times, validated_kind
-from recassay.columnar.time_scale import TimeScale
-from recassay.data.interactions import no_ratings_to_compare
-from recassay.data.io import read_header
-from recassay.data.io.roles import RATING, TIMESTAMP
-from recassay.errors import RecassayError, UsageError
+from recassay.columnar.time_kind import require_times
+from recassay.data.interactions import Interactions, no_ratings_to_compare
+from recassay.errors import UsageError
 from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.rerank.base import Reranker
-from recassay.split.base import Cut
 from recassay.study.config.reading import Value, read_document
-from recassay.study.config.schema import Data, read_study
-from recassay.study.config.sources import items_file, log_file
+from recassay.study.config.schema import read_study
 from recassay.study.plan.parsing import make_plan
-from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, StreamPlan
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
 
-OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
 
-
-def read_plan(
-    path: str | Path, *, data: str | Path | None = None, quick: bool = False, values: Mapping[str, Value] | None = None
-) -> AnyPlan:
+def read_plan(path: str | Path, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> AnyPlan:
     """Return the plan of the study in a file (its texts parsed into objects); raise an error for the first mistake.
 
-    The mistakes are those that show in the study file and in the headers of its data files. ``data`` is the folder in
-    which data sets are looked up by name. ``quick`` takes the small version of the study, and ``values`` override its
-    parameters.
+    The mistakes are those that show in the study file alone. ``quick`` takes the small version of the study, and
+    ``values`` override its parameters.
     """
     document = read_document(path)
     plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)
-    folder = None if data is None else Path(data)
     if isinstance(plan, Plan):
         _check_item_groups(plan)
         _check_paths(plan)
         _check_rerankers(plan)
     if isinstance(plan, Plan | StreamPlan):
         _check_items(plan)
-    for name, entry in plan.data.items():
-        _check_data(plan, name, entry, folder)
+    for name in plan.data:
         for split in plan.splits_of(name):
             require_run_files(plan, name, str(split))
     return plan
@@ -123,76 +108,15 @@ def _check_rerankers(plan: Plan) -> None:
             model = model.of
 
 
-def _check_data(plan: AnyPlan, name: str, data: Data, data_folder: Path | None) -> None:
-    """Raise an error if a file of data set ``name`` is missing, or lacks a column that the study needs.
-
-    ``data`` is the entry of the data set in the study file, and ``data_folder`` where data sets are looked up by name.
-    """
-    with plan.locating_data(name, "items"), _in_yaml():
-        items = items_file(data, plan.folder, data_folder)
-        if items is not None:
-            read_header(items, "items")
-    if data.generate is not None:
+def check_log(plan: AnyPlan, name: str, log: Interactions) -> None:
+    """Raise an error, with its line, if the log of data set ``name`` lacks times or ratings that the study needs."""
+    for number, split in enumerate(plan.splits_of(name)):
+        with plan.locating_split(name, number):
+            require_times(log, split.needs, split)
+    if log.ratings is not None:
         return
-    with plan.locating_data(name, *(["columns"] if data.columns else [])), _in_yaml():
-        path = log_file(data, plan.folder, data_folder)
-        header = read_header(path, "log", columns=data.columns or None, format=data.format)
-    if header is None:
-        return
-    with plan.locating_data(name, "times"):
-        stated = validated_kind(data.times, has_times=TIMESTAMP in header, where=str(path))
-    if TIMESTAMP not in header or stated is not None:
-        log = HeaderTimes(stated, str(path))
-        for number, split in enumerate(plan.splits_of(name)):
-            with plan.locating_split(name, number):
-                _require(log, split)
-        if isinstance(plan, SequencePlan):
-            with plan.locating_data(name, "sequences"):
-                _require(log, plan.sequencers[name])
-    if RATING not in header:
-        _check_ratings(plan, str(path))
-
-
-@dataclass(frozen=True)
-class HeaderTimes:
-    """What is known about the times of a log from its header and the study file, before any row is read.
-
-    ``times`` is the kind of its times, None if the log has none, and ``origin`` is the path of the log for errors.
-    """
-
-    times: TimeKind | None
-    origin: str
-
-    @property
-    def time_scale(self) -> TimeScale:
-        """Raise NotImplementedError, because the unit of times can only be recognised from their values."""
-        raise NotImplementedError("a header has no values")
-
-
-def _require(log: HeaderTimes, rule: Cut) -> None:
-    """Raise an error if a split, or a rule that cuts sequences, needs times that a log lacks or has of another kind."""
-    if log.times is None:
-        require_times(log, rule.needs, rule)
-    require_order(log.times, rule.needs, rule, log.origin)
-
-
-def _check_ratings(plan: AnyPlan, path: str) -> None:
-    """Raise I307 if the protocol or a model reads ratings; called for a log without ratings, whose path is ``path``."""
     if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
-        raise plan.reader.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, path))
+        raise plan.reader.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, log.origin))
     for system in plan.systems:
         if isinstance(system.model, BuiltIn) and system.model.reads_ratings:
-            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, path))
-
-
-@contextmanager
-def _in_yaml() -> Iterator[None]:
-    """Write the hint of an error about columns in the syntax of study files in place of that of the command line."""
-
-    def written(match: re.Match[str]) -> str:
-        return f"columns: {{{match['pairs'].replace('=', ': ').replace(',', ', ')}}}"
-
-    try:
-        yield
-    except RecassayError as error:
-        raise type(error)(error.code, error.what, where=error.where, hint=OPTION.sub(written, error.hint)) from error
+            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, log.origin))

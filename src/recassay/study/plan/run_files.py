@@ -27,7 +27,7 @@ from recassay.study.config.reading import PLACE_NAMES
 from recassay.study.store.folder import StudyCell
 
 PLACE = re.compile(r"\{(" + "|".join(PLACE_NAMES) + r")\}")
-TOKEN = re.compile(PLACE.pattern + r"|(\*)")
+TOKEN = re.compile(rf"(\{{(?:{'|'.join(PLACE_NAMES)})\}}|\*)")  # a place or a *: re.split returns it between texts
 EDGES = "-_. "  # around the names of places in a file name
 
 Columns = Mapping[str, str]
@@ -76,25 +76,20 @@ class RunFiles:
         text = self._filled(data=cell.dataset, split=cell.split, fold=cell.fold, seed=cell.seed)
         return RunFile(self.folder / text, text, self.columns.get(cell.dataset, {}))
 
-    def files(self) -> list[Path]:
-        """Return the existing files that fit the path, relative to :attr:`folder`.
-
-        Files of folds that the study does not have are among them.
-        """
-        return [Path(path) for path in sorted(glob.glob(_pattern(self.text), root_dir=self.folder))]
-
     def sources(self) -> list[Path]:
         """Return the paths of all files that fit the path, and of their folders."""
-        files = [part for path in self.files() for part in table_files(self.folder / path)]
+        files = [part for path in self._files() for part in table_files(self.folder / path)]
         return [*{file.parent: None for file in files}, *files]
 
     def digests(self) -> dict[str, str]:
-        """Return a digest of the content of every file that fits the path, by its path relative to the study."""
-        return {path.as_posix(): digest_of_files(table_files(self.folder / path)) for path in self.files()}
+        """Return a digest of the content of every file that fits the path, by its path relative to the study.
 
-    def exists(self, **place: str | int) -> bool:
-        """Return whether a file exists for these values of data, split, fold and seed; without a value, any will do."""
-        return bool(glob.glob(str(Path(glob.escape(str(self.folder)), _pattern(self._filled(**place))))))
+        Files of folds that the study does not have are among them.
+        """
+        return {Path(path).as_posix(): digest_of_files(table_files(self.folder / path)) for path in self._files()}
+
+    def _files(self) -> list[str]:
+        return sorted(glob.glob(_pattern(self.text), root_dir=self.folder))
 
     def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
         """Raise I109 if a system's file for some fold or seed is missing, U132 if one file would serve several folds.
@@ -109,7 +104,9 @@ class RunFiles:
             for fold in (folds or (None,))
             for seed in seeds
         ]
-        if missing := [place for place in places if not self.exists(**place)]:
+        home = Path(glob.escape(str(self.folder)))
+        missing = [place for place in places if not glob.glob(str(home / _pattern(self._filled(**place))))]
+        if missing:
             where = ", ".join(
                 f"{name} {value}" if isinstance(value, int) else value for name, value in missing[0].items()
             )
@@ -197,17 +194,7 @@ def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
 
 def _pattern(text: str) -> str:
     """Return the glob pattern of a path: ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` become ``*``."""
-    return "".join("*" if part == "*" else glob.escape(part) for part in _tokens(text))
-
-
-def _tokens(text: str) -> Iterable[str]:
-    """Yield a path in parts, in order: ``*`` for ``{data}``, ``{split}``, ``{fold}`` and ``{seed}``, else the text."""
-    at = 0
-    for match in TOKEN.finditer(text):
-        yield text[at : match.start()]
-        yield "*"
-        at = match.end()
-    yield text[at:]
+    return "".join("*" if TOKEN.fullmatch(part) else glob.escape(part) for part in TOKEN.split(text))
 
 
 def _expression(text: str) -> str:
@@ -215,16 +202,17 @@ def _expression(text: str) -> str:
 
     A name such as ``{fold}`` that occurs twice must match the same text in both places.
     """
-    parts, seen, at = list[str](), set[str](), 0
-    for number, match in enumerate(TOKEN.finditer(text)):
-        parts.append(re.escape(text[at : match.start()]))
-        if match[1] is None:
+    parts, seen = list[str](), set[str]()
+    for number, part in enumerate(TOKEN.split(text)):
+        name = part.strip("{}")
+        if not TOKEN.fullmatch(part):
+            parts.append(re.escape(part))
+        elif part == "*":
             parts.append(f"(?P<star{number}>[^/]*)")
         else:
-            parts.append(f"(?P={match[1]})" if match[1] in seen else f"(?P<{match[1]}>[^/]+)")
-            seen.add(match[1])
-        at = match.end()
-    return "".join((*parts, re.escape(text[at:])))
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
+            seen.add(name)
+    return "".join(parts)
 
 
 def _label(text: str) -> str:

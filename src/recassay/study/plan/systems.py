@@ -38,19 +38,15 @@ class System:
     key: Key = ()
     source: str = ""
 
-    def seeded(self, seed: int) -> Any:
-        """Return the model with ``seed``, the seed of a repetition, added to its own seed if it has one.
-
-        Seed 0 changes nothing.
-        """
-        return _seeded(self.model, seed)
-
     def at(self, cell: StudyCell) -> System:
-        """Return the system as it runs on a cell (data set, split, fold, seed): with its seed or run file."""
+        """Return the system as it runs on a cell (data set, split, fold, seed): with its seed or run file.
+
+        The seed of the cell is added to that of the model, if it has one.
+        """
         if isinstance(self.model, RunFiles):
             file = self.model.at(cell)
             return dataclasses.replace(self, model=file, source=file.digest)
-        return dataclasses.replace(self, model=self.seeded(cell.seed))
+        return dataclasses.replace(self, model=_seeded(self.model, cell.seed))
 
 
 def _seeded(model: Any, seed: int) -> Any:
@@ -77,60 +73,52 @@ def parse_systems(
     """
     named = models if isinstance(models, dict) else dict.fromkeys(models, "")
     classes = Counter(text.partition("(")[0] for text in named)
-    found: dict[str, System] = {}
+    found: dict[str, System] = {}  # by name in lower case
     for number, (name, given) in enumerate(named.items()):
         key: Key = ("models", name) if given else ("models", number)
         several = classes[name.partition("(")[0]] > 1
-        for system in _systems_of(
-            reader, key, given or name, name if isinstance(models, dict) else None, parse, columns, several
-        ):
-            _add(found, system, reader, key)
-    wrapped = _Wrapped(reader, {system.name: system for system in found.values()}, parse)
-    return tuple(wrapped(system) for system in found.values())
+        with reader.locating(*key):
+            systems = _systems_of(
+                reader.document.path.parent, given or name, name if given else None, parse, columns or {}, several
+            )
+        for system in systems:
+            if other := _name_problem(system.name, found):
+                raise reader.error(key, *other)
+            found[system.name.lower()] = dataclasses.replace(system, key=reader.key(*key))
+    by_name = {system.name: system for system in found.values()}
+    return tuple(_wrapped(reader, system, by_name, parse) for system in found.values())
 
 
 def _systems_of(
-    reader: Reader,
-    key: Key,
+    folder: Path,
     text: str,
     name: str | None,
     parse: Callable[[str], Any],
-    columns: Mapping[str, Columns] | None,
+    columns: Mapping[str, Columns],
     several: bool,
 ) -> list[System]:
     """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches.
 
-    ``key`` is where the entry is in the study file, ``name`` its name (None: it has none), and ``columns`` are the
-    column names of run files, by data set. ``several`` says whether other systems are of the same class.
+    ``folder`` is that of the study, ``name`` the name of the entry (None: it has none), and ``columns`` are the column
+    names of run files, by data set. ``several`` says whether other systems are of the same class.
     """
-    folder = reader.document.path.parent
-    if names_run_files(text):
-        paths = reader.parse(key, text, lambda path: expand(path, folder, name))
-        if not paths:
-            error = InputError("I101", f"no file matches {text}", where=str(folder), hint="check the pattern")
-            raise reader.document.locate(reader.key(*key), error)
-        return [
-            System(label, path, RunFiles(folder, path, columns or {}), reader.key(*key))
-            for label, path in paths.items()
-        ]
-    found_at, source = _resolve_file(text, folder)
-    model = reader.parse(key, found_at, parse)
-    return [System(name or _label(model, text, several), text, model, reader.key(*key), source)]
+    if not names_run_files(text):
+        model, source = _parsed(text, folder, parse)
+        return [System(name or _label(model, text, several), text, model, source=source)]
+    paths = expand(text, folder, name)
+    if not paths:
+        raise InputError("I101", f"no file matches {text}", where=str(folder), hint="check the pattern")
+    return [System(label, path, RunFiles(folder, path, columns)) for label, path in paths.items()]
 
 
-def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
-    """Add a system to ``found``, by its name in lower case; raise U132 if the name is taken or not a file name."""
-    label = system.name
-    if not label.strip() or label.startswith(".") or re.search(r"[/\\\x00-\x1f]", label) or len(label) > 100:
-        raise reader.error(
-            key,
-            f"'{label}' cannot be a system's name, because files are named after it",
-            "a short name without / or \\",
-        )
-    if label.lower() in found:
-        other = found[label.lower()].name
-        raise reader.error(key, f"the names '{other}' and '{label}' are the same to some file systems", "rename one")
-    found[label.lower()] = system
+def _name_problem(name: str, known: Mapping[str, System]) -> tuple[str, str] | None:
+    """Return why a system cannot have this name, and what to do; ``known`` has other systems by name in lower case."""
+    if not name.strip() or name.startswith(".") or re.search(r"[/\\\x00-\x1f]", name) or len(name) > 100:
+        what = f"'{name}' cannot be a system's name, because files are named after it"
+        return what, "a short name without / or \\"
+    if (other := known.get(name.lower())) is not None:
+        return f"the names '{other.name}' and '{name}' are the same to some file systems", "rename one"
+    return None
 
 
 def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str], Any]) -> Any:
@@ -138,53 +126,44 @@ def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str],
 
     A Python file in the text is relative to the study file.
     """
-    return reader.parse(key, _resolve_file(text, reader.document.path.parent)[0], parse)
+    with reader.locating(*key):
+        return _parsed(text, reader.document.path.parent, parse)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Wrapped:
-    """A function that gives re-rankers the model they re-rank: in ``MMR(of='mf')``, the model of the system ``mf``.
+def _wrapped(
+    reader: Reader, system: System, systems: Mapping[str, System], parse: Callable[[str], Any], *above: str
+) -> System:
+    """Return a system with the model that it re-ranks: in ``MMR(of='mf')``, the model of the system ``mf``.
 
-    Called with a system, it returns the system with the model in place of the name.
+    A text that names no system is parsed as a model. ``above`` are the re-rankers of this system.
     """
 
-    reader: Reader
-    systems: Mapping[str, System]
-    parse: Callable[[str], Any]
+    def wrong(what: str, hint: str) -> UsageError:
+        return UsageError("U132", what, where=reader.document.where(system.key), hint=hint)
 
-    def __call__(self, system: System, above: tuple[str, ...] = ()) -> System:
-        outer: Any = system.model
-        of = getattr(outer, "of", None)
-        if not isinstance(of, str) or not isinstance(system.model, WrapsModel):
-            return system
-        if system.name in above:
-            chain = " of ".join((*above, system.name))
-            raise self._wrong(
-                system, f"the models wrap each other in a circle: {chain}", "wrap a model that is not a re-ranker"
-            )
-        named = self.systems.get(of)
-        base = self._unnamed(system, of) if named is None else self(named, (*above, system.name))
-        if isinstance(base.model, RunFiles):
-            hint = "re-rank the file itself: recassay rerank"
-            raise self._wrong(system, f"{system.name} wraps '{of}', which is a run file and not a model", hint)
-        model = dataclasses.replace(outer, of=base.model)
-        return dataclasses.replace(system, model=model, source=system.source + base.source)
-
-    def _unnamed(self, system: System, of: str) -> System:
-        """Return a system whose model is parsed from ``of``, the text of a model that is not a system of the study.
-
-        ``system`` is the re-ranker that names it, for the error U132 if the text is not a model either.
-        """
-        found_at, source = _resolve_file(of, self.reader.document.path.parent)
+    outer: Any = system.model
+    of = getattr(outer, "of", None)
+    if not isinstance(of, str) or not isinstance(system.model, WrapsModel):
+        return system
+    if system.name in above:
+        chain = " of ".join((*above, system.name))
+        raise wrong(f"the models wrap each other in a circle: {chain}", "wrap a model that is not a re-ranker")
+    if of in systems:
+        base = _wrapped(reader, systems[of], systems, parse, *above, system.name)
+    else:
         try:
-            return System(of, of, self.parse(found_at), source=source)
+            model, source = _parsed(of, reader.document.path.parent, parse)
         except RecassayError:
             what = f"{system.name} wraps '{of}', which is neither a system of the study nor the text of a model"
-            others = [name for name in self.systems if name != system.name]
-            raise self._wrong(system, what, suggest(of, others) if others else "of='ALS(factors=64)'") from None
-
-    def _wrong(self, system: System, what: str, hint: str) -> UsageError:
-        return UsageError("U132", what, where=self.reader.document.where(system.key), hint=hint)
+            others = [name for name in systems if name != system.name]
+            raise wrong(what, suggest(of, others) if others else "of='ALS(factors=64)'") from None
+        base = System(of, of, model, source=source)
+    if isinstance(base.model, RunFiles):
+        hint = "re-rank the file itself: recassay rerank"
+        raise wrong(f"{system.name} wraps '{of}', which is a run file and not a model", hint)
+    return dataclasses.replace(
+        system, model=dataclasses.replace(outer, of=base.model), source=system.source + base.source
+    )
 
 
 def _label(model: Any, text: str, several: bool) -> str:
@@ -198,11 +177,11 @@ def _label(model: Any, text: str, several: bool) -> str:
     return system_name(model, parse_expression(written).parameters if several and isinstance(model, Named) else ())
 
 
-def _resolve_file(text: str, folder: Path) -> tuple[str, str]:
-    """Return the text with the path of its Python file made absolute, and a digest of that file ("" without a file)."""
+def _parsed(text: str, folder: Path, parse: Callable[[str], Any]) -> tuple[Any, str]:
+    """Return the model that a text names, and a digest of its Python file in ``folder`` ("" without a file)."""
     match = FILE_MODEL.match(text)
     if not match:
-        return text, ""
+        return parse(text), ""
     file = folder / match["file"].strip()
     digest = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
-    return f"{file}{text[match.end('file') :]}", digest
+    return parse(f"{file}{text[match.end('file') :]}"), digest

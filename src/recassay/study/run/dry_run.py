@@ -63,7 +63,7 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, 
     judge = run.plan.study.judge.model_copy(update={"short": "all"})  # the part has few candidates
     run = replace(run, plan=replace(run.plan, study=run.plan.study.model_copy(update={"judge": judge})))
     size = f"{len(part.train):,} {'sequences' if hasattr(part.train, 'histories') else 'events'}"
-    answering: Errors = {}
+    answering: Errors = {}  # of systems that give no answer
 
     def errors_of(run: Run) -> Errors:
         answers = dict[str, Any]()
@@ -82,16 +82,15 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, 
     for heading, error in bad.items():
         if isinstance(error, InputError | UsageError):
             raise run.plan.locate_metric(heading, error) from error
-        bad[heading] = run.plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
-        bad[heading].__cause__ = error
     if bad:
         failed = errors_of(run.with_metrics([heading for heading in run.plan.metrics if heading not in bad]))
-    for system in systems:
-        if system.name in failed:
-            error = failed[system.name]
-            known = error if isinstance(error, RecassayError) else _as_failure(system.name, size, error)
-            failed[system.name] = run.plan.document.locate(system.key, known) if system.name in answering else known
-            failed[system.name].__cause__ = error if failed[system.name] is not error else error.__cause__
+    keys = {system.name: system.key for system in systems}
+    for name, error in failed.items():
+        known = error if isinstance(error, RecassayError) else _as_failure(name, size, error)
+        failed[name] = _caused(run.plan.document.locate(keys[name], known) if name in answering else known, error)
+    for heading, error in bad.items():
+        known = _as_failure(heading, "a small part of the data", error)
+        bad[heading] = _caused(run.plan.locate_metric(heading, known), error)
     return failed, bad
 
 
@@ -99,6 +98,13 @@ def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
     """Return the error of a system or metric as U135; ``size`` says how much data it failed on."""
     what = f"{name} failed on {size}: {type(error).__name__}: {error}"
     return UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
+
+
+def _caused(error: Exception, cause: Exception) -> Exception:
+    """Return an error with its cause, whose traceback shows where the code failed."""
+    if error is not cause:
+        error.__cause__ = cause
+    return error
 
 
 def leave_out(run: Run, cell: StudyCell, split: Any, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from recassay.checks.leaks import fold_findings
-from recassay.columnar.time_kind import require_times
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -80,12 +79,6 @@ class ListRun(StudyRun[Fold, Run]):
                 return read(self.plan.data[name], by, self.plan.folder, self.data)
 
         return functools.cache(load)
-
-    def check_log(self, name: str, log: Interactions) -> None:
-        """Raise an error with the line of the split if a split needs times that the log does not have."""
-        for number, split in enumerate(self.plan.splits_of(name)):
-            with self.plan.locating_split(name, number):
-                require_times(log, split.needs, split)
 
     def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
         """Return the folds of a split with the item features of the data set; raise an error if a run file is missing.

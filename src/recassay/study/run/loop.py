@@ -20,6 +20,7 @@ from recassay.models.base.capabilities import CanFit
 from recassay.models.base.training import Listener
 from recassay.results.finding import Finding
 from recassay.study.config.sources import filter_log, load_log
+from recassay.study.plan.early import check_log
 from recassay.study.plan.plan import AnyPlan, StreamFold
 from recassay.study.plan.run_files import RunFile, RunFiles
 from recassay.study.plan.systems import System
@@ -127,9 +128,6 @@ class StudyRun(ABC, Generic[AFold, Answer]):
     ) -> None:
         """Write the exhibits (tables to draw) of a fold; called once for each split, with its first fold and seed."""
 
-    def check_log(self, name: str, log: Interactions) -> None:
-        """Raise an error if the log of data set ``name`` lacks what the study needs; by default nothing is needed."""
-
     def findings(self, fold: AFold) -> tuple[Finding, ...]:
         """Return findings about a fold itself, such as training events that are later than test events."""
         return ()
@@ -159,7 +157,8 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         self.report(f"reading {name}", 0, 1)
         with self.plan.locating_data(name):
             log = load_log(data, folder, self.data)
-            self.check_log(name, log)
+        check_log(self.plan, name, log)
+        with self.plan.locating_data(name):
             if found := filter_log(log, self.plan.filters_of(name), data, folder, self.data):
                 self.filtered[name] = (len(log), found.removed)
                 log = found.log

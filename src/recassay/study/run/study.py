@@ -82,7 +82,7 @@ def run_study(
     request = stored.request(path, data=data, quick=quick, values=values)
     if (found := stored.stored_results(out, request)) is not None:
         return found
-    plan = read_plan(path, data=data, quick=quick, values=values)
+    plan = read_plan(path, quick=quick, values=values)
     folder = None if data is None else Path(data)
     record = Record(plan, Path(out), trust, run_command(path, out, data=data, quick=quick, values=values))
     return _run(RUNS[type(plan)](plan, record, folder, threads, progress or _silent), request, wait=wait)

@@ -6,6 +6,7 @@ from recassay.errors import InputError, UsageError
 from recassay.study.config.reading import parse_values, read_document
 from recassay.study.config.schema import read_study
 from recassay.study.plan.parsing import make_plan
+from recassay.study.store.folder import StudyCell
 
 
 def planned(path, **options):
@@ -41,7 +42,9 @@ def test_models_in_a_list_are_named_after_their_text(study):
 def test_a_seed_is_added_to_that_of_a_model(study):
     plan = planned(study(replace=[("random: Random", 'random: "Random(seed=3)"')]))
     popular, random, _ = plan.systems
-    assert (random.seeded(0).seed, random.seeded(4).seed, popular.seeded(4)) == (3, 7, popular.model)
+    first, fifth = (StudyCell("generated", "k_folds(k=2)", 0, seed) for seed in (0, 4))
+    assert (random.at(first).model.seed, random.at(fifth).model.seed) == (3, 7)
+    assert popular.at(fifth).model == popular.model
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -1,10 +1,11 @@
-"""Mistakes that the study file and the headers of its data tell: each before any row is read, with its line."""
+"""Mistakes in a study file and in its data: each is an error with its line, before any model is fitted."""
 
 import polars as pl
 import pytest
 
 import recassay as ra
 from recassay.errors import RecassayError
+from recassay.models.baselines.popular import Popular
 
 STUDY = """\
 study: small
@@ -18,7 +19,7 @@ ROWS = "user,item\n" + "".join(f"{n % 9},{n}\n" for n in range(99))
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch):
-    """Run a study whose files are not read beyond their header; return its error."""
+    """Run a study in which no model may be fitted; return its error."""
 
     def run(*replace, log=ROWS, items=None):
         (tmp_path / "log.csv").write_text(log)
@@ -29,7 +30,7 @@ def refused(tmp_path, monkeypatch):
             assert old in text
             text = text.replace(old, new)
         (tmp_path / "study.yaml").write_text(text)
-        monkeypatch.setattr("recassay.study.run.loop.load_log", lambda *_: pytest.fail("the log was read"))
+        monkeypatch.setattr(Popular, "fit", lambda *_: pytest.fail("a model was fitted"))
         with pytest.raises(RecassayError) as caught:
             ra.run_study(tmp_path / "study.yaml", tmp_path / "out")
         assert not (tmp_path / "out").exists()
@@ -43,9 +44,9 @@ def refused(tmp_path, monkeypatch):
     [
         (("random(test=0.2)", "last(n=1)"), "I201", "line 3, split"),
         (("{path: log.csv}", "{path: log.csv, split: 'last(n=1)'}"), "I201", "line 2, data.split"),
-        (("{path: log.csv}", "{path: log.csv, times: clock}"), "U102", "line 2, data.times"),
+        (("{path: log.csv}", "{path: log.csv, times: clock}"), "U102", "line 2, data"),
         (("{path: log.csv}", "{path: logs.csv}"), "I101", "line 2, data"),
-        (("{path: log.csv}", "{path: log.csv, columns: {user: uid}}"), "I201", "line 2, data.columns"),
+        (("{path: log.csv}", "{path: log.csv, columns: {user: uid}}"), "I201", "line 2, data"),
         (("{path: log.csv}", "{path: log.csv, items: items.csv}"), "I101", "line 2, data.items"),
         (("[recall@5]", "[recall@5, ild@5]"), "U105", "line 5, metrics.1"),
         (("[Popular]", "[Popular, BiasedMF]"), "I307", "line 4, models.1"),
@@ -57,7 +58,7 @@ def refused(tmp_path, monkeypatch):
         (("study: small", "study: small\nprotocol: ranking(relevant_from=4)"), "I307", "line 2, protocol"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_before_the_log_is_read(refused, replace, code, line):
+def test_a_mistake_is_told_with_its_line_before_a_model_is_fitted(refused, replace, code, line):
     error = refused(replace)
     assert error.code == code
     assert line in error.where
@@ -81,7 +82,7 @@ def test_the_kind_of_times_that_the_study_states_is_compared_with_its_split(refu
     assert (error.code, "line 3, split" in error.where) == ("I385", True)
 
 
-def test_parquet_headers_are_read_too(refused, tmp_path):
+def test_times_are_required_of_parquet_files_too(refused, tmp_path):
     pl.DataFrame({"user": [1], "item": [2]}).write_parquet(tmp_path / "log.parquet")
     error = refused(("log.csv", "log.parquet"), ("random(test=0.2)", "last(n=1)"))
     assert "line 3, split" in error.where
