@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from recassay.errors import UsageError
-from recassay.naming.departures import PAPERS
 from recassay.naming.grammar import Value, parse_parameters, split
+from recassay.naming.named import PAPERS
 from recassay.report.departures import Declared
 from recassay.report.listing import departures
 from recassay.reproduction.paper import find_paper

@@ -12,7 +12,7 @@ import recassay as ra
 from recassay import designs
 from recassay.data.synthetic import tastes
 from recassay.metrics.registry import parse_metric
-from recassay.naming.departures import PAPERS, Departure, departs
+from recassay.naming.named import PAPERS, Departure, departs
 from recassay.report.departures import HEADING, Declared, departures_of
 from recassay.report.listing import NAMED, departures, explanation
 

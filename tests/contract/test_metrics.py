@@ -288,14 +288,13 @@ class TestSameBits:
 
     def test_the_size_of_blocks_changes_no_bit(self, tables, reference, monkeypatch):
         from recassay.columnar import layout, numbering, recoding
-        from recassay.metrics import refusals
-        from recassay.metrics.catalogue import exposure
+        from recassay.metrics import catalogue, refusals
 
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 1)
         monkeypatch.setattr(refusals, "FIRST_LOOK", 1)
         monkeypatch.setattr(recoding, "ROWS_PER_LOOK", 1)
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", 1)
-        monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", 1)
+        monkeypatch.setattr(catalogue, "LISTS_PER_BLOCK", 1)
         monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10)
         assert bits(judged(tables, DEFAULTS)) == bits(reference)
 

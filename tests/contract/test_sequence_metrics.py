@@ -11,9 +11,7 @@ import pytest
 import recassay as ra
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.registry import metrics
-from recassay.metrics.sequence.base import PerSequence, SequenceMetric
-from recassay.metrics.sequence.block import SequenceBlock
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence.base import PerSequence, SequenceBlock, SequenceContext, SequenceMetric
 from recassay.naming.grammar import Expression
 from recassay.naming.named import parameter_kinds
 

@@ -18,11 +18,12 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import UsageError
-from recassay.split import boundaries as module
+from recassay.split import debiased as debiased_splits
+from recassay.split import draws as module
 from recassay.split import filters
 from recassay.split import sequences as cuts_of_sequences
 from recassay.split.base import CutSummary, RowAssignment, Split
-from recassay.split.boundaries import find_boundaries
+from recassay.split.draws import find_boundaries
 from recassay.split.sessions import Sequencer
 
 from .test_splits import CASES
@@ -228,9 +229,8 @@ def test_ordinals_come_back_as_what_they_were(values):
 
 def test_draws_at_the_same_time_are_told_apart_by_their_lots(frame, monkeypatch):
     """As if lots had three bits: many ratings of many users are drawn at once."""
-    from recassay.split import debiased_test
 
-    monkeypatch.setattr(debiased_test, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
+    monkeypatch.setattr(debiased_splits, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
     spec, log = split.skew(test=0.1, held_out=0.5), Interactions.from_frame(frame)
     (fold,) = spec(log)
     held = len(fold.test) + fold.removed["held out and not drawn"]

@@ -20,7 +20,7 @@ from recassay.data.truth import Truth
 from recassay.engine.sequences.score import score_sequences
 from recassay.metrics.align import align
 from recassay.metrics.base import CatalogueMetric, truth_statistics_for
-from recassay.metrics.catalogue.exposure import exposure_of
+from recassay.metrics.catalogue import exposure_of
 from recassay.metrics.context import Context, bind
 from recassay.metrics.registry import METRICS, parse_metric
 

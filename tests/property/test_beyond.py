@@ -16,10 +16,10 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.metrics.align import align
 from recassay.metrics.base import CatalogueMetric, truth_statistics_for
-from recassay.metrics.beyond.popularity import head_items
-from recassay.metrics.catalogue.exposure import exposure_of
+from recassay.metrics.beyond.novelty import head_items
+from recassay.metrics.catalogue import exposure_of
 from recassay.metrics.context import Context, bind
-from recassay.metrics.debiased.propensity import effective_size
+from recassay.metrics.debiased import effective_size
 from recassay.metrics.registry import parse_metric
 
 from ..examples import examples

@@ -16,9 +16,7 @@ from recassay.engine.sequences import score as engine
 from recassay.engine.sequences.score import score_sequences, sequeval
 from recassay.metrics.registry import parse_metric
 from recassay.metrics.sequence import similarity
-from recassay.metrics.sequence.base import PerSequence
-from recassay.metrics.sequence.block import SequenceBlock
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence.base import PerSequence, SequenceBlock, SequenceContext
 
 from ..examples import examples
 

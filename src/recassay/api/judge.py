@@ -15,7 +15,7 @@ from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory, named
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.naming.departures import Departure, departs
+from recassay.naming.named import Departure, departs
 from recassay.results.design_scores import DesignScores
 from recassay.stats.intervals import Uncertainty
 

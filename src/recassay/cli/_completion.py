@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from recassay.naming import source_names
-from recassay.naming.run_names import TABLE_SUFFIXES, run_name, without_gz
+from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
 SUMMARY = "summary.json"
 WILDCARDS = "*?["

@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value, parse_parameters, split, suggest
-from recassay.naming.named import check_type
+from recassay.naming.named import Departure, check_type
 
 Sampling = Literal["uniform", "popularity", "mixed"]
 Resample = Literal["per_user", "per_rating"]

@@ -24,7 +24,7 @@ from recassay.columnar.vocabulary import concat_ids
 from recassay.errors import InputError
 from recassay.metrics.align import AlignmentCounts, Conventions
 from recassay.metrics.base import Addend
-from recassay.metrics.catalogue.exposure import Exposure
+from recassay.metrics.catalogue import Exposure
 from recassay.metrics.refusals import SharedIds, raise_if_unusable
 from recassay.results.scores import Values
 

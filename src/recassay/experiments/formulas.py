@@ -18,9 +18,9 @@ from recassay.experiments.popularity import whole_log
 from recassay.metrics.registry import parse_metric
 from recassay.models.base.capabilities import Score, score_function
 from recassay.models.base.model import USERS_PER_BLOCK, checked_scores
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.results.exhibit import Exhibit
-from recassay.split.uniform import UniformItems
+from recassay.split.debiased import UniformItems
 from recassay.threads import blocks
 
 

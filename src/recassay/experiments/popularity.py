@@ -20,7 +20,7 @@ from recassay.designs import parse
 from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.results.exhibit import Exhibit
 from recassay.split.chance import RandomSplit
 

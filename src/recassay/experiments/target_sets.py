@@ -25,7 +25,7 @@ from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.results.exhibit import Exhibit
 from recassay.sampled.curve import sampling_curve
 from recassay.sampled.scheme import WAYS
-from recassay.split.subsampling import subsample
+from recassay.split.chance import subsample
 
 
 @dataclass(frozen=True, repr=False)

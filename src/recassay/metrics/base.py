@@ -19,9 +19,8 @@ from recassay.data.interactions import whole_log_needed
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.credit import Credit, NoFormula, RankFormula
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value, suggest
-from recassay.naming.named import Discovered, check_type, parameter_kinds
+from recassay.naming.named import Departure, Discovered, check_type, parameter_kinds
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:

@@ -25,13 +25,53 @@ import inspect
 import sys
 import typing
 from abc import ABCMeta
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from recassay.errors import UsageError
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value, suggest
+
+# The file in reproductions/ that has the title and the reference of each paper.
+PAPERS = {
+    "target-sets": "target-set-biases",
+    "sampled-metrics": "sampled-metrics",
+    "sequeval": "sequeval",
+    "prequential": "prequential",
+    "sudden-death": "sudden-death",
+}
+
+Callable_ = TypeVar("Callable_", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One sentence on how a default differs from a paper, and the text or call that gives the paper's own form.
+
+    ``paper`` is a key of :data:`PAPERS`. ``literal`` is that text or call. Without it the paper's form is not
+    available, and the sentence says why.
+    """
+
+    paper: str
+    sentence: str
+    literal: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence} The paper's form: {self.literal}." if self.literal else self.sentence
+
+
+def departs(*departures: Departure) -> Callable[[Callable_], Callable_]:
+    """Return a decorator that declares how a function deviates from a paper.
+
+    Classes declare the same in an attribute ``departures``.
+    """
+
+    def attach(function: Callable_) -> Callable_:
+        function.departures = departures  # type: ignore[attr-defined]  # functions take attributes
+        return function
+
+    return attach
 
 
 class _ChecksCalls(ABCMeta):

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from recassay.naming.grammar import Expression, Value, parse
 from recassay.naming.named import Named
+
+TABLE_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        *("parquet", "pq", "csv", "tsv", "txt", "json", "jsonl", "ndjson"),
+        *("run", "trec", "res", "qrels", "inter", "item", "dat", "data", "uirt"),
+    )
+)
+
+
+def run_name(path: Path, suffixes: Collection[str] = TABLE_SUFFIXES) -> str:
+    """Return the name of the run in a file, or in a folder of ``part-*`` files.
+
+    >>> run_name(Path("runs/als.v2.csv.gz")), run_name(Path("ALS(factors=6.5).parquet"))
+    ('als.v2', 'ALS(factors=6.5)')
+    """
+    bare = without_gz(path)
+    while bare.suffix.lower() in suffixes:
+        bare = bare.with_suffix("")
+    return os.fsencode(bare.name).decode("utf-8", "backslashreplace")  # a name may have bytes that are not UTF-8
+
+
+def without_gz(path: Path) -> Path:
+    """Return a path without the suffix .gz."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in the default text of Python objects
 LONGEST = 200  # characters of a name; longer texts list what the model has learned

@@ -12,7 +12,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.data.truth import Truth
 from recassay.errors import InputError
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.protocols.base import UserProtocol
 from recassay.protocols.ranking import TOP
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from recassay import drift
 from recassay.columnar.time_kind import TimeKind
 from recassay.drift import Detector
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.protocols.base import BaseProtocol
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}

@@ -12,7 +12,7 @@ from typing import Any
 
 from recassay.designs import grammar
 from recassay.metrics.registry import metrics
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 HEADING = "Departs from the paper"
 MODULES = ("recassay",)  # public functions of these may have departures

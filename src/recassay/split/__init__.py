@@ -14,12 +14,14 @@ from recassay.data.leaks import LeakReport, leaks
 from recassay.naming.registry import Registry
 from recassay.split import filters
 from recassay.split.base import RowAssignment, Split
+from recassay.split.chance import Given as given  # noqa: N813
 from recassay.split.chance import KFolds as k_folds  # noqa: N813 - a split reads like a verb
 from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
 from recassay.split.chance import RandomSplit as random  # noqa: N813
-from recassay.split.debiased_test import Skew as skew  # noqa: N813
-from recassay.split.debiased_test import Wtd as wtd  # noqa: N813
-from recassay.split.given import Given as given  # noqa: N813
+from recassay.split.chance import subsample
+from recassay.split.debiased import Skew as skew  # noqa: N813
+from recassay.split.debiased import UniformItems as uniform_items  # noqa: N813
+from recassay.split.debiased import Wtd as wtd  # noqa: N813
 from recassay.split.new_users import UserFolds as user_folds  # noqa: N813
 from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
 from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
@@ -27,11 +29,9 @@ from recassay.split.sequences import SequenceFolds as sequence_folds  # noqa: N8
 from recassay.split.sequences import SequencesSince as sequences_since  # noqa: N813
 from recassay.split.sessions import ReadyMade as ready_made  # noqa: N813
 from recassay.split.sessions import Sessions as sessions  # noqa: N813
-from recassay.split.subsampling import subsample
 from recassay.split.temporal import GlobalTime as global_time  # noqa: N813
 from recassay.split.temporal import Last as last  # noqa: N813
 from recassay.split.temporal import Windows as windows  # noqa: N813
-from recassay.split.uniform import UniformItems as uniform_items  # noqa: N813
 
 REGISTRY: Registry[type[Split]] = Registry("split", "recassay.split", Split, group="recassay.splits")
 parse = REGISTRY.parse

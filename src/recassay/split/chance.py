@@ -13,18 +13,32 @@ and item have the same draw.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.order import positions_in_groups
+from recassay.columnar.time_kind import TimeKind
+from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.naming.departures import Departure
+from recassay.data.times import row_times
+from recassay.errors import UsageError
+from recassay.naming.named import Departure
 from recassay.split.base import RowAssignment, Split
-from recassay.split.boundaries import Boundary, find_boundaries
-from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down, row_draws, uniform, user_draws
-from recassay.split.partitions import PartitionedLog
+from recassay.split.draws import (
+    Boundary,
+    Draws,
+    draw_ranks,
+    events_per_user,
+    find_boundaries,
+    round_down,
+    row_draws,
+    uniform,
+    user_draws,
+)
+from recassay.split.partitions import PartitionedLog, needs_memory_error
 
 MOST_FOLDS = 1_000_000
 
@@ -182,3 +196,78 @@ class KFolds(Split):
         ends = self._end(np.arange(self.k), np.array(n))
         held = (ends + round_down(np.array(self.validation * n))) % max(n, 1)
         return [*np.unique(np.append(ends, held)).tolist()]
+
+
+@dataclass(frozen=True, repr=False)
+class Given(Split):
+    """Exactly ``n`` events of each user for training (Given-N), drawn at random or the earliest; all others for test.
+
+    A user with n events or fewer keeps all of them in training and is not tested. ``by="time"`` needs an order within
+    each user; ties are in row order. ``user_folds(given=N)`` does the same for a part of the users, and keeps all
+    events of the others for training. All-but-N is ``leave_out(n)`` at random, ``last(n)`` by time and
+    ``user_folds(all_but=N)`` for a part of the users.
+
+    Reference: Breese, Heckerman and Kadie, Empirical analysis of predictive algorithms for collaborative filtering,
+    UAI 1998.
+
+    >>> import polars as pl
+    >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+    >>> Given(n=1, by="time")(log)[0].test.frame().rows()
+    [('ann', 'b', 3), ('ann', 'c', 5), ('bob', 'b', 4)]
+    """
+
+    name: ClassVar[str] = "given"
+
+    n: int = 1
+    by: Literal["chance", "time"] = "chance"
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise an error if ``n`` is below 1."""
+        self.count("n", 1)
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """Return ``user``, an order within each user, for ``by="time"``; None otherwise."""
+        return "user" if self.by == "time" else None
+
+    def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
+        """Yield one assignment: all but ``n`` rows of each user are test."""
+        if self.by == "time":
+            rank = positions_in_groups(log.users, row_times(log))
+        else:
+            rank = draw_ranks(log, log.users, row_draws(log, self.seed, self.name))
+        enough = (events_per_user(log) > self.n)[log.users]
+        yield RowAssignment(enough & (rank >= self.n))
+
+
+def subsample(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:
+    """Return the fold with floor(fraction * n) of its n test rows removed, chosen by a seeded permutation.
+
+    Training stays the same, and so do fitted systems. A fraction of 0 removes nothing; a fraction of 1 is an error.
+
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> from recassay import split
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 8, "item_id": [*range(8)]}))
+    >>> fold = split.random(test=0.5, by="user")(log)[0]
+    >>> len(fold.test), len(subsample(fold, 0.5).test), dict(subsample(fold, 0.5).removed)
+    (4, 2, {'thinned': 2})
+    """
+    if not 0 <= fraction < 1:
+        what = f"fraction must be at least 0 and below 1, got {fraction}"
+        raise UsageError("U102", what, where="subsample", hint="0.5 removes half of the test rows")
+    if not isinstance(fold, Fold):
+        raise needs_memory_error("subsample permutes all test rows", "fold.here()", "subsample")
+    n = len(fold.test)
+    n_removed = int(round_down(np.array(fraction * n)))
+    one_group = np.zeros(n, np.int32)
+    draws = row_draws(fold.test, seed, "thin")  # the name is part of the seed: another one would change results
+    kept = draw_ranks(fold.test, one_group, draws) >= n_removed
+    return replace(
+        fold,
+        test=fold.test.take(kept),
+        removed={**fold.removed, "thinned": fold.removed.get("thinned", 0) + n_removed},
+        how={**fold.how, "thinned": fraction, "thinning_seed": seed},
+    )

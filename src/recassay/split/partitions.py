@@ -2,7 +2,7 @@
 
 A partition has all rows of some users: a log in memory is one partition, a log on a cluster is many. The label of a row
 depends on the rows of its own user and on facts about all rows that add up over partitions: how often an item occurs,
-when the log begins, which draw is the thousandth (:mod:`.boundaries`).
+when the log begins, which draw is the thousandth (:mod:`.draws`).
 
 >>> import polars as pl
 >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [*"bab"]}))

@@ -25,7 +25,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
 from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.split.base import Cut
 from recassay.split.draws import events_per_user
 from recassay.split.partitions import RemoteLog, Rows, require_remote_log

@@ -9,12 +9,8 @@ Each is one call, which raises AssertionError with the reason if a requirement i
 
 from __future__ import annotations
 
-from recassay.testing.check import check_check
-from recassay.testing.format import check_format
-from recassay.testing.metric import check_metric
-from recassay.testing.profile import check_profile
+from recassay.testing.contracts import check_check, check_format, check_metric, check_profile, check_split
 from recassay.testing.recommender import check_recommender, checkerboard
-from recassay.testing.split import check_split
 
 __all__ = [
     "check_check",

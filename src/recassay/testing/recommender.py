@@ -19,7 +19,7 @@ from recassay.data.interactions import Interactions
 from recassay.models.base.capabilities import RecommendsLists, ScoresItems, gives_scores
 from recassay.models.base.model import NO_ITEM
 from recassay.protocols.ranking import Ranking
-from recassay.testing.promise import require
+from recassay.testing.world import require
 
 SQUARES = 40
 LEAST_FOUND = 36  # users for whom a learning model must find the item; random lists find it for about 2

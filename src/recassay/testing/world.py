@@ -18,6 +18,13 @@ from recassay.models.factors.pure_svd import PureSVD
 from recassay.protocols.ranking import Ranking
 from recassay.split.chance import RandomSplit
 
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise AssertionError with the text ``otherwise`` unless ``holds`` is true."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
 USERS, ITEMS, EVENTS = 40, 50, 800
 
 

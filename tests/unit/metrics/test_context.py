@@ -11,7 +11,7 @@ from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions, align
 from recassay.metrics.base import CatalogueMetric
-from recassay.metrics.catalogue.exposure import exposure_of
+from recassay.metrics.catalogue import exposure_of
 from recassay.metrics.context import Context, ContextLookup, bind
 from recassay.metrics.registry import metrics, parse_metric
 

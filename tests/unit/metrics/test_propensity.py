@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import zeta
 
-from recassay.metrics.debiased.propensity import power_law_exponent, propensities
+from recassay.metrics.debiased import power_law_exponent, propensities
 from recassay.rng import derive
 
 

@@ -11,7 +11,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
-from recassay.split.repeats import Distinct
+from recassay.split.subsets import Distinct
 
 from ...refusals import refused
 

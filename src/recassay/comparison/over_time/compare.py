@@ -18,7 +18,7 @@ from recassay.comparison.over_time.windows import FEWEST, By, How, WindowOptions
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.naming.departures import Departure, departs
+from recassay.naming.named import Departure, departs
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Played
 from recassay.stats.anytime import TUNED_FOR, anytime_bounds

@@ -10,7 +10,7 @@ from pathlib import Path
 from recassay.data.io.edge import files_below, regular_file
 from recassay.data.io.formats import formats
 from recassay.errors import InputError, UsageError
-from recassay.naming.run_names import TABLE_SUFFIXES, run_name, without_gz
+from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 GLOB_CHARACTERS = frozenset("*?[")

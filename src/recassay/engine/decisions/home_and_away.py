@@ -15,7 +15,7 @@ from recassay.metrics.base import Metric
 from recassay.metrics.beyond.aspects import AspectMetric
 from recassay.metrics.beyond.calibration import Calibration
 from recassay.metrics.beyond.diversity import EILD, ILD
-from recassay.metrics.beyond.subtopics import SubtopicRecall
+from recassay.metrics.beyond.intents import SubtopicRecall
 from recassay.metrics.registry import parse_metric
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import parse, suggest

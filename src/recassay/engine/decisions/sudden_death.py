@@ -30,8 +30,8 @@ from recassay.metrics.align import Alignment, Conventions, align
 from recassay.metrics.base import LARGEST_CUTOFF
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.naming.departures import Departure, departs
 from recassay.naming.grammar import suggest
+from recassay.naming.named import Departure, departs
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.outcomes import Outcomes

@@ -28,7 +28,7 @@ from recassay.engine.finish import mean_of, row_of, standard_error
 from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
-from recassay.metrics.catalogue.exposure import Exposure, exposure_of
+from recassay.metrics.catalogue import Exposure, exposure_of
 from recassay.metrics.context import Context, bind
 from recassay.metrics.refusals import SharedIds
 from recassay.metrics.ties import ARBITRARY, tie_bounds

@@ -19,9 +19,7 @@ from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import SEQUENCES_PER_BLOCK, sequence_metrics
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
-from recassay.metrics.sequence.base import PlaceSum, SequenceMetric, WholeSequenceMetric
-from recassay.metrics.sequence.block import SequenceBlock
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence.base import PlaceSum, SequenceBlock, SequenceContext, SequenceMetric, WholeSequenceMetric
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit

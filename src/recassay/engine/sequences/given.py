@@ -21,8 +21,7 @@ from recassay.data.sequences import SequenceFold
 from recassay.engine.sequences.generate import generate
 from recassay.engine.sequences.generated import generated_by_system
 from recassay.errors import InputError, UsageError
-from recassay.metrics.sequence.base import SequenceMetric
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence.base import SequenceContext, SequenceMetric
 from recassay.models.base.capabilities import CanFit, NextProbabilities
 from recassay.models.sequence import parse as parse_model
 from recassay.protocols.sequence import Sequence as SequenceProtocol

@@ -26,10 +26,15 @@ from recassay.engine.sequences.generated import Systems, generated_by_system
 from recassay.engine.sequences.given import GivenData
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
-from recassay.metrics.sequence.base import FunctionOfMean, PerSequence, SequenceMetric, WholeSequenceMetric
-from recassay.metrics.sequence.block import SequenceBlock
-from recassay.metrics.sequence.diversity import SequenceDiversity
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence.base import (
+    FunctionOfMean,
+    PerSequence,
+    SequenceBlock,
+    SequenceContext,
+    SequenceMetric,
+    WholeSequenceMetric,
+)
+from recassay.metrics.sequence.novelty import SequenceDiversity
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores, Summary, Values

@@ -14,7 +14,7 @@ from recassay.data.features import gather_sets
 from recassay.data.subprofiles import Miner, Subprofiles
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, UnitMetric, Values
-from recassay.metrics.beyond import _gains, _kernels
+from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import item_codes, values_at_places
 from recassay.metrics.credit import NoFormula, RankFormula
 
@@ -177,7 +177,7 @@ class AspectMetric(WithAspects, Accuracy):
         amount = values_at_places(lists, self.k, gains.amount[rows])
         keep = 1.0 - values_at_places(lists, self.k, 1.0 - gains.keep[rows])
         first = np.append(0, np.cumsum(block.width))
-        _gains.gained(
+        _kernels.gained(
             readonly(lists.places(self.k)[0]), readonly(amount), readonly(keep), readonly(block.shown.starts),
             readonly(block.shown.codes), block.most, readonly(first),
             readonly(np.empty(0) if weight is None else weight), readonly(discount), out,
@@ -196,10 +196,10 @@ class AspectMetric(WithAspects, Accuracy):
             block.most, readonly(discount), out,
         )  # fmt: skip
         if exact:
-            _gains.exact_ideal(readonly(lists.truth_offsets), *arrays)
+            _kernels.exact_ideal(readonly(lists.truth_offsets), *arrays)
         else:
             items = lists.truth.items[lists.truth_rows]
-            _gains.greedy_ideal(readonly(lists.truth_offsets), readonly(items), *arrays)
+            _kernels.greedy_ideal(readonly(lists.truth_offsets), readonly(items), *arrays)
         return out
 
 

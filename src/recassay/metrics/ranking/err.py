@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, Metric, Values
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.metrics.ranking.satisfaction import Satisfying
+from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
+
+if TYPE_CHECKING:
+    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.metrics.context import Context
+
+
+@dataclass(frozen=True, repr=False)
+class Satisfying(Metric):
+    """Base of metrics whose readers stop at an item with probability ``(2^grade - 1) / 2^scale``.
+
+    ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth.
+    """
+
+    scale: float | None = None
+
+    def resolve(self, statistics: TruthStatistics) -> Self:
+        """Return the metric with its scale; where none is stated, the largest grade of the truth, at least 1."""
+        return self if self.scale is not None else dataclasses.replace(self, scale=max(statistics.max_gain, 1.0))
+
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        super().prepare(statistics, context)
+        if self.scale is not None and self.scale > LARGEST_EXPONENT:
+            raise self.refuse("scale", f"2^{self.scale:g} is too large; the limit is 2^{LARGEST_EXPONENT}")
+        if self.scale is not None and max(statistics.max_gain, 0.0) > self.scale:
+            raise self.refuse("scale", f"the truth has a gain of {statistics.max_gain:g}")
+
+    def satisfied(self, grade: Values) -> Values:
+        """Return the probability that an item of each grade satisfies the reader."""
+        assert self.scale is not None
+        return np.asarray((np.exp2(np.maximum(grade, 0.0)) - 1.0) / 2.0**self.scale)
 
 
 @dataclass(frozen=True, repr=False)

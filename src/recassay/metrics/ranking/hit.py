@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, RankFormula, constant, every_rank
-from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
+from recassay.metrics.ranking.ndcg import UnlistedPolicy, with_unlisted
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import is_one_number
+from recassay.columnar.layout import is_one_number, row_groups
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
-from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 if TYPE_CHECKING:
     from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
+
+
+UnlistedPolicy = Literal["absent", "tied"]
+
+
+def with_unlisted(lists: AlignedBlock) -> AlignedBlock:
+    """Return a block in which each list is followed by the judged items that it does not hold, all of them tied.
+
+    A block that was cut at a depth left out marks only in lists at least that deep. Whatever is appended to these lists
+    is beyond every cut-off.
+    """
+    rows, offsets = lists.truth_rows, lists.truth_offsets
+    missed = lists.truth.gains[rows] >= 0
+    missed[lists.judged - rows.start] = False
+    added = np.flatnonzero(missed)
+    of = row_groups(offsets)[added]
+    count = np.bincount(of, minlength=lists.size)
+    where = lists.start[of + 1]  # after the marks of its own query
+    first = np.insert(lists.first, where, lists.length[of] + 1)
+    last = np.insert(lists.last, where, (lists.length + count)[of])
+    return dataclasses.replace(
+        lists,
+        length=lists.length + count,
+        start=lists.start + np.append(0, np.cumsum(count)),
+        rank=first,
+        first=first,
+        last=last,
+        judged=np.insert(lists.judged, where, added + rows.start),
+        listed_rank=None,
+        _memo={},
+    )
+
 
 Gain = Literal["linear", "exp2", "binary"]
 Discount = Literal["log2p1", "jk"]

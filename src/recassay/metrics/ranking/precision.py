@@ -10,7 +10,7 @@ import numpy as np
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank, number_of_relevant, reachable
-from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
+from recassay.metrics.ranking.ndcg import UnlistedPolicy, with_unlisted
 
 
 @dataclass(frozen=True, repr=False)

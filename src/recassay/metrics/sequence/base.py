@@ -2,24 +2,142 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly
+from recassay.data.features import Features
 from recassay.data.generated import Generated
+from recassay.data.sequences import SequenceFold
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric, Values
-from recassay.metrics.beyond.base import ratio
+from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.metrics.sequence.block import SequenceBlock
-from recassay.metrics.sequence.known import SequenceContext
+from recassay.metrics.sequence import _kernels
+from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_features, of_given, of_training
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
+
+
+Source = Literal["training", "features", "given"]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceContext:
+    """Data that metrics of sequences read: the fold, item features and similarities, and obvious items.
+
+    The obvious items (``primitive``) are those of a primitive recommender. Tables are computed on first use and kept;
+    metrics request them on one thread, before blocks are judged.
+    """
+
+    fold: SequenceFold
+    features: Features | None = None
+    similarities: Any = None
+    primitive: NDArray[np.int32] | None = None
+    threads: int | None = None
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Return the names of the data that were given."""
+        given = {"items": self.features, "similarities": self.similarities, "primitive": self.primitive}
+        return frozenset(name for name, data in given.items() if data is not None)
+
+    @functools.cached_property
+    def popular(self) -> NDArray[np.int64]:
+        """Return the items by how often they occur in training, most often first, ties by id."""
+        return ordered_by_popularity(self.fold.counts)
+
+    def similarity(self, source: Source) -> Similarity:
+        """Return the similarities of items from a source: ``training``, ``features`` or ``given``."""
+        if source == "training":
+            return self._training
+        return self._features if source == "features" else self._given
+
+    def given_pairs(self) -> GivenPairs | None:
+        """Return how many pairs of items in lists have a given similarity; None if no metric read given ones."""
+        read = vars(self).get("_given")
+        return None if read is None else read.given_pairs()
+
+    @functools.cached_property
+    def _training(self) -> Similarity:
+        return of_training(self.fold, self.threads)
+
+    @functools.cached_property
+    def _features(self) -> Similarity:
+        assert self.features is not None, "a metric that uses features requires them in ready()"
+        return of_features(self.fold, self.features.required())
+
+    @functools.cached_property
+    def _given(self) -> Similarity:
+        return of_given(self.fold, self.similarities)
+
+
+class Matches(NamedTuple):
+    """How each generated item (n, k) matches its reference, the items that really followed.
+
+    ``hits`` says whether it is a hit, ``times`` how often the reference holds it, and ``places`` where first (-1:
+    nowhere).
+    """
+
+    hits: NDArray[np.bool_]  # it adds to the multiset intersection of list and reference
+    times: NDArray[np.int32]  # how often the reference has it
+    places: NDArray[np.int32]  # where the reference has it first; -1: nowhere
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceBlock:
+    """Test sequences ``begin`` to ``end``, and the sequences generated for them.
+
+    Every list is matched with its reference once, whatever the number of metrics. Accuracy metrics are functions of
+    these matches.
+    """
+
+    known: SequenceContext
+    generated: Generated
+    begin: int
+    end: int
+
+    @property
+    def items(self) -> NDArray[np.int32]:
+        """Return the generated items (n, k); -1 where a list ended early."""
+        return self.generated.items[self.begin : self.end]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Return a mask (n, k) of the places of the lists that hold an item."""
+        return self.items >= 0
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Return the offsets of the whole test sequences, seeds included, in :attr:`sequences`."""
+        return self.known.fold.test.offsets[self.begin : self.end + 1]
+
+    @property
+    def sequences(self) -> NDArray[np.int32]:
+        """Return the items of all test sequences."""
+        return self.known.fold.test.items
+
+    @property
+    def following(self) -> NDArray[np.int64]:
+        """Return the length of each reference: the test sequence without its seed."""
+        return np.diff(self.offsets) - 1
+
+    @functools.cached_property
+    def matches(self) -> Matches:
+        """Return how each generated item matches its reference (hit, number of occurrences, first place)."""
+        shape = self.items.shape
+        found = Matches(np.empty(shape, np.bool_), np.empty(shape, np.int32), np.empty(shape, np.int32))
+        _kernels.match(readonly(self.items), readonly(self.offsets), readonly(self.sequences), *found)
+        return found
+
 
 GIVEN_AS = {
     "items": "the table of items: score_sequences(..., items=...)",

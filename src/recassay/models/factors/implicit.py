@@ -14,7 +14,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.models.base.model import BuiltIn, FittedFactors, ScoringModel, user_item_matrix
 from recassay.models.base.sums import rounded, step_for
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.optional import need
 from recassay.rng import derive_seed
 from recassay.threads import one_library_thread

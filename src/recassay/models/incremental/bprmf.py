@@ -16,8 +16,8 @@ from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_B
 from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, initial_factors, rows_needed, without_queries
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
+from recassay.naming.named import Departure
 from recassay.rng import derive_seed
 
 UPDATES = {"event": _bprmf.EVENT, "user": _bprmf.USER, "user and item": _bprmf.BOTH}

@@ -14,7 +14,7 @@ from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
 from recassay.models.incremental._neighbours import NeighbourBuffers, WeightSums
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.models.base.model import USERS_PER_BLOCK, BuiltIn, ScoringModel, user_item_matrix
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 from recassay.threads import blocks
 
 

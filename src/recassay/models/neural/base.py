@@ -18,7 +18,7 @@ from recassay.models.neural import losses
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.candidates import Proposal
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 if TYPE_CHECKING:
     from recassay.models.neural.fitted import FittedNeural

@@ -13,8 +13,8 @@ from recassay.models.neural import layers
 from recassay.models.neural.base import FROM_THE_END, Neural, last_items
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
+from recassay.naming.named import Departure
 
 AUTHORS: Mapping[str, Value] = {"rate": 0.0001, "loss": "softmax", "copies": 10}
 

@@ -11,8 +11,8 @@ import numpy as np
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural, whole_histories
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
+from recassay.naming.named import Departure
 from recassay.threads import blocks
 
 PLACES_PER_CHUNK = 8  # places that attend together: each needs (n, t, h) numbers

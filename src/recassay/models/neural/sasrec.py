@@ -11,8 +11,8 @@ import numpy as np
 from recassay.models.neural import layers
 from recassay.models.neural.base import FROM_THE_END, Neural
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value
+from recassay.naming.named import Departure
 
 
 @dataclass(frozen=True, repr=False)

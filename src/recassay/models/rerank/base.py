@@ -20,8 +20,8 @@ from recassay.models.base.registry import parse
 from recassay.models.rerank import _greedy
 from recassay.models.rerank.candidates import Candidates, Float, Int64, reorder_lists
 from recassay.models.rerank.context import RerankContext
-from recassay.naming.departures import Departure
 from recassay.naming.grammar import Expression, Value
+from recassay.naming.named import Departure
 
 NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MINMAX}
 FIRST_ITEMS = Departure(

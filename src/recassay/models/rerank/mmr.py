@@ -15,7 +15,7 @@ from recassay.models.rerank.base import FIRST_ITEMS, NORMS
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
 from recassay.models.rerank.distances import DistanceReranker, ItemDistances, item_distances
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 FORMS = {
     "min": _kernels.MIN,

@@ -15,7 +15,7 @@ from recassay.models.rerank import _kernels
 from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Reranker
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,7 +16,7 @@ from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
 from recassay.models.sequence import _kernels
 from recassay.models.sequence.base import Float, Int32, SequenceModel
-from recassay.naming.departures import Departure
+from recassay.naming.named import Departure
 
 Int64 = NDArray[np.int64]
 

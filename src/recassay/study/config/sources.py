@@ -20,7 +20,7 @@ from recassay.data.synthetic.drifting import drifting
 from recassay.data.synthetic.power_law import power_law
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import parse, suggest
-from recassay.naming.run_names import TABLE_SUFFIXES
+from recassay.naming.system_names import TABLE_SUFFIXES
 from recassay.split import filters
 from recassay.split.filters import Filter, Filtered
 from recassay.study.config.schema import Data

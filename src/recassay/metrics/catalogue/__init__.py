@@ -1,1 +1,0 @@
-"""Metrics of how often each item of the catalogue is recommended."""

@@ -1,1 +1,0 @@
-"""Accuracy corrected for the popularity of the items that were observed."""
