@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from recassay.naming.named import Discovered
+from recassay.naming.named import Named
 from recassay.threads import available
 
 from . import kernels
@@ -138,17 +138,17 @@ def spark():
 @pytest.fixture(autouse=True)
 def registries_forget_classes_of_tests():
     """Take the name from a class that a test or its files define, so that no later test finds it in a registry."""
-    n_before = Discovered.n_defined
+    n_before = Named.n_defined
     before = kinds_of_others()
     yield
-    if Discovered.n_defined != n_before:
+    if Named.n_defined != n_before:
         for kind in kinds_of_others() - before:
             kind.name = ""
 
 
 def kinds_of_others():
     """Return the classes that recassay's registries find and that are not recassay's."""
-    found = [Discovered]
+    found = [Named]
     for kind in found:
         found += kind.__subclasses__()
     return {kind for kind in found if not kind.__module__.startswith("recassay.")}

@@ -1,16 +1,6 @@
 """Completion in bash, zsh and fish, by the protocol that the shells use."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-
-from recassay.metrics.registry import METRICS, parse_metric
-from recassay.models.base.registry import REGISTRY as MODELS
-from recassay.naming import source_names
-from recassay.profiles.base import PROFILES
-from recassay.split import REGISTRY as SPLITS
 
 SHELLS = {
     "bash": lambda words: {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)},
@@ -57,31 +47,3 @@ def test_systems_of_a_folder_of_results_are_completed(complete, recassay, folder
     assert complete("compare", "out", "--competitor", "").split() == ["first", "second"]
     assert complete("compare", "out", "-m", "nd").split() == ["ndcg@2"]
     assert complete("compare", "nowhere", "--baseline", "fi").split() == []
-
-
-def test_completion_imports_nothing_heavy(folder):
-    words = {"COMP_WORDS": "recassay score truth.csv runs -m ndc", "COMP_CWORD": "5"}
-    code = (
-        "import atexit, sys; heavy = {'numba', 'numpy', 'polars', 'scipy'}\n"
-        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
-        "sys.argv = ['recassay']\nfrom recassay.cli import main\nmain()"
-    )
-    environment = os.environ | words | {"_RECASSAY_COMPLETE": "complete_bash"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "ndcg@10" in done.stdout
-    assert done.stderr.splitlines()[-1] == "[]"
-
-
-def test_names_in_the_source_are_those_of_the_registries():
-    """Built-in names alone: other tests define things of their own."""
-
-    def built_in(registry):
-        return sorted(name for name in registry.kinds if registry.source(name) == "recassay")
-
-    metrics = source_names.metric_names()
-    assert sorted(name.partition("@")[0] for name in metrics) == built_in(METRICS)
-    assert [parse_metric(name).k for name in metrics] == [10 if "@" in name else None for name in metrics]
-    assert all("@" in name or parse_metric(name).cutoff == "none" for name in metrics)
-    assert source_names.model_names() == built_in(MODELS)
-    assert source_names.profile_names() == built_in(PROFILES)
-    assert set(built_in(SPLITS)) <= set(source_names.split_names())

@@ -19,7 +19,6 @@ from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import UsageError
 from recassay.split import debiased as debiased_splits
-from recassay.split import draws as module
 from recassay.split import filters
 from recassay.split import sequences as cuts_of_sequences
 from recassay.split.base import CutSummary, RowAssignment, Split
@@ -128,13 +127,12 @@ def test_the_contract_looks_at_all():
     assert everything(type(cuts_of_sequences.parse(text)) for text in SEQUENCERS) == everything(makers)
 
 
-WAYS = [("one user a part", named, 1 << 16), ("three parts", lambda frame: frame, 0), ("one large part", named, 99)]
+WAYS = [("one user a part", named), ("three parts", lambda frame: frame), ("one large part", named)]
 
 
 @pytest.mark.parametrize(("text", "way"), list(zip(CASES, itertools.cycle(WAYS), strict=False)))
-def test_every_split_labels_rows_as_it_labels_the_whole(text, way, frame, monkeypatch):
-    by, ids, few = way
-    monkeypatch.setattr(module, "FEW", few)
+def test_every_split_labels_rows_as_it_labels_the_whole(text, way, frame):
+    by, ids = way
     spec, dealt = split.parse(text), Dealt.of(ids(frame), by)
     log = Interactions.from_frame(ids(frame))
     whole = list(spec.parts(log))
@@ -193,16 +191,11 @@ NUMBERS = st.lists(st.sampled_from([0, 1, 2, 3, 2**16, 2**16 + 1, 2**48, 2**48 +
 
 
 @settings(deadline=None)
-@given(NUMBERS, st.integers(1, 4), st.booleans())
-def test_boundaries_are_the_ranks_of_a_sort(numbers, parts, small):
+@given(NUMBERS, st.integers(1, 4))
+def test_boundaries_are_the_ranks_of_a_sort(numbers, parts):
     frame = pl.DataFrame({"user_id": np.arange(len(numbers)), "item_id": pl.Series(numbers, dtype=pl.UInt64)})
     dealt = Dealt([frame[part::parts] for part in range(parts)])
-    before = module.FEW
-    module.FEW = 3 if small else 1 << 16
-    try:
-        found = find_boundaries(dealt, keys_of_items, lambda n: [*range(n + 1)])
-    finally:
-        module.FEW = before
+    found = find_boundaries(dealt, keys_of_items, lambda n: [*range(n + 1)])
     ordered = sorted(numbers)
     assert [boundary.key for boundary in found[:-1]] == ordered
     assert [boundary.ties for boundary in found[:-1]] == [

@@ -11,7 +11,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import UsageError
-from recassay.naming.named import Discovered
+from recassay.naming.named import Named
 
 from ..refusals import refused
 
@@ -52,7 +52,7 @@ def public_functions():
             yield one
 
 
-def parts(kind=Discovered):
+def parts(kind=Named):
     for one in kind.__subclasses__():
         if dataclasses.is_dataclass(one) and one.__module__.startswith("recassay.") and "name" in vars(one):
             yield one

@@ -1,7 +1,7 @@
 """Completion of words in a shell: names of metrics, models, splits, profiles and systems that begin as typed.
 
-A shell starts a process for every completion, so nothing here imports what recassay computes with. Arguments before an
-option whose value is typed are in ``ctx.args``: the parser stops at the option.
+A shell starts a process for every completion, so a registry is imported where its names are asked for. Arguments before
+an option whose value is typed are in ``ctx.args``: the parser stops at the option.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import typer
 
-from recassay.naming import source_names
 from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
 SUMMARY = "summary.json"
@@ -35,7 +34,14 @@ def metrics(incomplete: str) -> list[str]:
     ['ndcg@10 rprec']
     """
     done, blank, word = incomplete.rpartition(" ")
-    return [f"{done}{blank}{name}" for name in source_names.metric_names() if name.startswith(word)]
+    return [f"{done}{blank}{name}" for name in metric_names() if name.startswith(word)]
+
+
+def metric_names(cutoff: int = 10) -> list[str]:
+    """Return the names of all metrics, with ``@cutoff`` added where a metric may have a cut-off."""
+    from recassay.metrics.registry import METRICS
+
+    return [name if kind.cutoff == "none" else f"{name}@{cutoff}" for name, kind in METRICS.kinds.items()]
 
 
 def models(incomplete: str) -> list[str]:
@@ -44,17 +50,23 @@ def models(incomplete: str) -> list[str]:
     >>> models("EA")
     ['EASE']
     """
-    return words(source_names.model_names())(incomplete)
+    from recassay.models import REGISTRY
+
+    return words(REGISTRY.kinds)(incomplete)
 
 
 def splits(incomplete: str) -> list[str]:
-    """Return the names of splits that begin with the text typed so far."""
-    return words(source_names.split_names())(incomplete)
+    """Return the names of splits, filters and rules that make sequences that begin with the text typed so far."""
+    from recassay.split import REGISTRY, filters, sequences
+
+    return words(sorted({*REGISTRY.kinds, *filters.REGISTRY.kinds, *sequences.REGISTRY.kinds}))(incomplete)
 
 
 def profiles(incomplete: str) -> list[str]:
     """Return the names of profiles that begin with the text typed so far."""
-    return words(source_names.profile_names())(incomplete)
+    from recassay.profiles.base import PROFILES
+
+    return words(PROFILES.kinds)(incomplete)
 
 
 def everything(incomplete: str) -> list[str]:
@@ -67,9 +79,9 @@ def everything(incomplete: str) -> list[str]:
     """
     from recassay.errors import explanations
 
-    named = [name.partition("@")[0] for name in source_names.metric_names()]
-    named += [*source_names.model_names(), *source_names.split_names(), *source_names.profile_names(), *explanations()]
-    return words(dict.fromkeys(named))(incomplete)
+    named = [name.partition("@")[0] for name in metrics(incomplete)]
+    named += [*models(incomplete), *splits(incomplete), *profiles(incomplete), *words(explanations())(incomplete)]
+    return list(dict.fromkeys(named))
 
 
 def run_systems(ctx: typer.Context, incomplete: str) -> list[str]:

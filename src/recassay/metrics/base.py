@@ -19,8 +19,8 @@ from recassay.data.interactions import whole_log_needed
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.credit import Credit, NoFormula, RankFormula
-from recassay.naming.grammar import Expression, Value, suggest
-from recassay.naming.named import Departure, Discovered, check_type, parameter_kinds
+from recassay.naming.grammar import Expression, Value
+from recassay.naming.named import Named, unknown_parameter
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True, repr=False)
-class Metric(Discovered):
+class Metric(Named):
     """A metric with all its parameters. Its name, such as ``ndcg(gain='exp2')@10``, parses back to an equal metric.
 
     A subclass is one file in a folder of ``recassay.metrics``. It sets the class variables below, adds its parameters
@@ -44,7 +44,6 @@ class Metric(Discovered):
     Libraries and Reference.
     """
 
-    name: ClassVar[str] = ""
     aliases: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str] = ""
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "optional"
@@ -54,16 +53,12 @@ class Metric(Discovered):
     needs: ClassVar[frozenset[str]] = frozenset()
     uses_scores: ClassVar[bool] = False  # most metrics read ranks only, so the scores of a run need not be kept
     list_parameters: ClassVar[frozenset[str]] = frozenset()  # parameters without a meaning outside lists
-    departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
 
     k: int | None = None
 
     def __post_init__(self) -> None:
         self._check_cutoff()
-        for field, kind in parameter_kinds(type(self)).items():
-            if field != "k":
-                check_type(self.name, field, getattr(self, field), kind)
-        self.validate()
+        super().__post_init__()
 
     def _check_cutoff(self) -> None:
         k = self.k
@@ -80,18 +75,10 @@ class Metric(Discovered):
                 hint="give a whole number of at least 1, and below 2^31",
             )
 
-    def validate(self) -> None:
-        """Raise :class:`UsageError` U102 if parameters do not fit each other; a subclass overrides it."""
-
-    def refuse(self, parameter: str, why: str) -> UsageError:
-        """Return error U102 for a parameter whose value cannot be used; ``why`` completes the message."""
-        what = f"{parameter}={getattr(self, parameter)!r}: {why}"
-        return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} lists its valid values")
-
     @property
     def parameters(self) -> dict[str, Value]:
         """Return every parameter with its value, defaults included, the cut-off excluded."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "k"}
+        return {name: getattr(self, name) for name in self.defaults()}
 
     @property
     def is_uncut(self) -> bool:
@@ -112,7 +99,7 @@ class Metric(Discovered):
         return {f.name: f.default for f in dataclasses.fields(cls) if f.name != "k"}  # type: ignore[misc]
 
     @classmethod
-    def build(cls, expression: Expression, fallback: Mapping[str, Value]) -> Self:
+    def build(cls, expression: Expression, fallback: Mapping[str, Value] | None = None) -> Self:
         """Return the metric that a parsed name (``expression``) stands for.
 
         ``fallback`` has the values of parameters that the name leaves out, in place of the defaults. Raise U102 for an
@@ -120,20 +107,13 @@ class Metric(Discovered):
         """
         known = cls.defaults()
         for parameter in expression.parameters:
-            if parameter not in known:
-                raise UsageError(
-                    "U102",
-                    f"{cls.name} has no parameter '{parameter}'",
-                    where=str(expression),
-                    hint=suggest(parameter, known) if known else f"{cls.name} takes no parameters",
-                )
-        usable = {key: value for key, value in fallback.items() if key in known}
+            if parameter not in known:  # the cut-off k is none
+                raise unknown_parameter(cls.name, parameter, known, str(expression))
+        usable = {key: value for key, value in (fallback or {}).items() if key in known}
         return cls(k=expression.k, **{**usable, **expression.parameters})
 
     def __str__(self) -> str:
-        defaults = self.defaults()
-        stated = {key: value for key, value in self.parameters.items() if value != defaults[key]}
-        return str(Expression(self.name, stated, self.k))
+        return super().__str__() if self.k is None else f"{super().__str__()}@{self.k}"
 
     __repr__ = __str__
 

@@ -25,7 +25,7 @@ import inspect
 import sys
 import typing
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -101,30 +101,24 @@ def _check_call(kind: Any, arguments: tuple[Any, ...], parameters: Mapping[str, 
         signature.bind(*arguments, **parameters)
     except TypeError as error:
         known = signature.parameters
+        plain = {name: value for name, value in parameters.items() if isinstance(value, str | int | float)}
+        where = str(Expression(kind.name, plain))
         unknown = next((name for name in parameters if name not in known), None)
         if unknown is None:
             needed = [name for name, parameter in known.items() if parameter.default is parameter.empty]
             what = f"{kind.name}: {error}"
             hint = f"write {kind.name}({', '.join(f'{name}=...' for name in needed or known)})"
-        else:
-            what = f"{kind.name} has no parameter '{unknown}'"
-            hint = suggest(unknown, known) if known else f"{kind.name} takes no parameters"
-        plain = {name: value for name, value in parameters.items() if isinstance(value, str | int | float)}
-        raise UsageError("U102", what, where=str(Expression(kind.name, plain)), hint=hint) from None
+            raise UsageError("U102", what, where=where, hint=hint) from None
+        raise unknown_parameter(kind.name, unknown, known, where) from None
 
 
-class Discovered(metaclass=_ChecksCalls):
-    """Base of classes that a registry finds from the moment they are defined; it counts the definitions."""
-
-    n_defined: ClassVar[int] = 0
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Count a definition, so that registries search the subclasses again."""
-        super().__init_subclass__(**options)
-        Discovered.n_defined += 1
+def unknown_parameter(name: str, parameter: str, known: Collection[str], where: str) -> UsageError:
+    """Return error U102: what is called ``name`` has no such parameter; ``known`` are those that it has."""
+    hint = suggest(parameter, known) if known else f"{name} takes no parameters"
+    return UsageError("U102", f"{name} has no parameter '{parameter}'", where=where, hint=hint)
 
 
-class Named(Discovered):
+class Named(metaclass=_ChecksCalls):
     """Base of objects written as ``name(parameter=value)``: frozen dataclasses whose fields are plain values.
 
     Use ``@dataclass(frozen=True, repr=False)``.
@@ -135,10 +129,17 @@ class Named(Discovered):
 
     name: ClassVar[str] = ""
     departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
+    n_defined: ClassVar[int] = 0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Count a definition, so that registries search the subclasses again."""
+        super().__init_subclass__(**options)
+        Named.n_defined += 1
 
     def __post_init__(self) -> None:
-        for field, kind in parameter_kinds(type(self)).items():
-            check_type(self.name, field, getattr(self, field), kind)
+        kinds = parameter_kinds(type(self))
+        for parameter, value in self.parameters.items():
+            check_type(self.name, parameter, value, kinds[parameter])
         self.validate()
 
     def validate(self) -> None:
@@ -147,7 +148,9 @@ class Named(Discovered):
     def refuse(self, parameter: str, why: str, hint: str = "") -> UsageError:
         """Return the error U102 for the value of a parameter; ``why`` completes a sentence that begins with it."""
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
-        return UsageError("U102", what, where=str(self), hint=hint or f"recassay explain {self.name}")
+        return UsageError(
+            "U102", what, where=str(self), hint=hint or f"recassay explain {self.name} lists its valid values"
+        )
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -160,8 +163,8 @@ class Named(Discovered):
         return cls(**expression.parameters)
 
     def __str__(self) -> str:
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        stated = {f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default}
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        stated = {name: value for name, value in self.parameters.items() if value != defaults[name]}
         return str(Expression(self.name, stated))
 
     __repr__ = __str__

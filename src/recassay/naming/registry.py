@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import Expression, parse, split, suggest
-from recassay.naming.named import Discovered, Named
+from recassay.naming.named import Named
 
 Thing = TypeVar("Thing")
 OWN = "recassay"
@@ -98,14 +98,14 @@ class Registry(Generic[Thing]):
         found = self._find_recent(name)
         if found is None:
             found = self._search(name, where)
-            if isinstance(found, type) and issubclass(found, Discovered):
+            if isinstance(found, type) and issubclass(found, Named):
                 self._recent[name] = weakref.ref(found)  # a class that nobody else holds may go
         return found
 
     def _find_recent(self, name: str) -> Thing | None:
         """Return the class that was last found under this name; None if any class was defined or renamed since."""
-        if self._n_defined != Discovered.n_defined:
-            self._n_defined = Discovered.n_defined
+        if self._n_defined != Named.n_defined:
+            self._n_defined = Named.n_defined
             self._recent.clear()
         reference = self._recent.get(name)
         kind: Thing | None = reference() if reference else None

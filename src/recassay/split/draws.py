@@ -78,9 +78,8 @@ def round_down(values: NDArray[Any]) -> NDArray[np.int64]:
     return whole
 
 
-DIGIT = 16  # bits of a key that search pass over the log counts
-CHUNK = 1 << 18  # keys whose digits are counted together, in the cache of the processor
-FEW = 1 << 16  # at most this many keys are collected and sorted instead of counted
+DIGIT = 16  # bits of the number of a range of keys
+CHUNK = 1 << 18  # keys that are counted together, in the cache of the processor
 
 KeyFunction = Callable[[Interactions], Keys]
 
@@ -108,46 +107,35 @@ class Boundary(NamedTuple):
         return found
 
 
-@dataclass
-class _Search:
-    """A search for the key at one ``rank`` (from 0) in the ascending order of all keys.
-
-    ``head`` are the leading bits of the key that are known so far, and ``rest`` is its rank among the keys with these
-    leading bits.
-    """
-
-    rank: int
-    head: int
-    rest: int
-
-
 def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[int], Sequence[int]]) -> list[Boundary]:
     """Return the boundaries at certain ranks (from 0) in the order of the sort keys of all rows.
 
-    ``keys`` returns the sort keys of a log. ``wanted`` takes the number of keys and returns the ranks. Each pass over
-    the log fixes 16 more bits of the keys, from the highest, until few keys are left. At a rank beyond the last key all
-    rows are before the boundary.
+    ``keys`` returns the sort keys of a log. ``wanted`` takes the number of keys and returns the ranks. One pass over
+    the log counts the keys in 2^16 equal ranges from the lowest to the highest key, and another collects those in the
+    ranges that hold a boundary. At a rank beyond the last key all rows are before the boundary.
     """
     if isinstance(log, WholeLog):
         keys = _computed_once(keys, log.log)
     span = log.total(partial(_span, keys))
-    shift = -(-(span.low ^ span.high).bit_length() // DIGIT) * DIGIT
+    shift = max((span.low ^ span.high).bit_length() - DIGIT, 0)
+    counts = log.total(partial(_counts, keys, span.low >> shift, shift))
+    ends = np.cumsum(counts)
     ranks = wanted(span.n)
-    searches = {rank: _Search(rank, span.low >> shift, rank) for rank in ranks if rank < span.n}
-    left = span.n
-    while searches and shift and left > FEW:
-        shift -= DIGIT
-        heads = sorted({search.head for search in searches.values()})
-        counts = dict(zip(heads, log.total(partial(_digits, keys, heads, shift)), strict=True))
-        left = sum(dict(_narrow(search, counts[search.head]) for search in searches.values()).values())
-    heads = sorted({search.head for search in searches.values()})
-    few = (
-        np.sort(np.concatenate(log.total(partial(_few, keys, heads, shift))))
-        if shift and heads
-        else np.empty(0, np.uint64)
-    )
-    found = {rank: _boundary(search, few, shift) for rank, search in searches.items()}
-    return [found.get(rank, Boundary(rank, span.high, span.n)) for rank in ranks]
+    ranges = {rank: int(np.searchsorted(ends, rank, side="right")) for rank in ranks if rank < span.n}
+    heads = [(span.low >> shift) + number for number in sorted(set(ranges.values()))]
+    few = np.sort(np.concatenate(log.total(partial(_few, keys, heads, shift)))) if shift and heads else None
+
+    def boundary(rank: int) -> Boundary:
+        if rank >= span.n:
+            return Boundary(rank, span.high, span.n)
+        number = ranges[rank]
+        key, ties = (span.low >> shift) + number, rank - int(ends[number] - counts[number])
+        if few is None:  # a range is a single key
+            return Boundary(rank, key, ties)
+        place = int(np.searchsorted(few, np.uint64(key << shift))) + ties
+        return Boundary(rank, int(few[place]), place - int(np.searchsorted(few, few[place])))
+
+    return [boundary(rank) for rank in ranks]
 
 
 def _computed_once(keys: KeyFunction, log: Interactions) -> KeyFunction:
@@ -175,53 +163,22 @@ def _span(keys: KeyFunction, log: Interactions) -> _Span:
     return _Span(found.size, int(found.min()), int(found.max())) if found.size else _Span()
 
 
-def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> NDArray[np.int64]:
-    """Return how many keys of a log begin with each of ``heads``, by the 16 bits that follow: (heads, 2^16).
+def _counts(keys: KeyFunction, first: int, shift: int, log: Interactions) -> NDArray[np.int64]:
+    """Return how many keys of a log are in each of 2^16 ranges: those that begin with ``first``, ``first`` + 1, ...
 
-    ``heads`` are leading bits, and ``shift`` is the number of bits of a key after those 16.
+    A key begins with its bits above the lowest ``shift``.
     """
-    found, counts = keys(log), np.zeros((len(heads), 1 << DIGIT), np.int64)
+    counts, found = np.zeros(1 << DIGIT, np.int64), keys(log)
     for begin in range(0, found.size, CHUNK):
-        digits = found[begin : begin + CHUNK] >> np.uint64(shift)
-        begins = digits >> np.uint64(DIGIT)
-        for row, head in enumerate(heads):
-            rows = np.flatnonzero(begins == np.uint64(head))
-            if rows.size:
-                last = (digits if rows.size == digits.size else digits[rows]) & np.uint64((1 << DIGIT) - 1)
-                counts[row] += np.bincount(last.view(np.int64), minlength=1 << DIGIT)
+        number = (found[begin : begin + CHUNK] >> np.uint64(shift)) - np.uint64(first)
+        counts += np.bincount(number.view(np.int64), minlength=counts.size)
     return counts
 
 
-def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
-    """Extend the head of a search (the known leading bits of its key) in place by the next 16 bits.
-
-    The bits are those of the key at the searched rank: ``counts`` are the numbers of keys with the old head, by their
-    next 16 bits. Return the new head and the number of keys that begin with it.
-    """
-    ends = np.cumsum(counts)
-    digit = int(np.searchsorted(ends, search.rest, side="right"))
-    search.rest -= int(ends[digit] - counts[digit])
-    search.head = search.head << DIGIT | digit
-    return search.head, int(counts[digit])
-
-
 def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
-    """Return, in a list of one array, the keys of a log whose leading bits are one of ``heads``.
+    """Return, in a list of one array, the keys of a log that begin with one of ``heads``.
 
-    Lists of several partitions can be joined with ``+``. ``shift`` is the number of bits of a key after the leading
-    ones.
+    Lists of several partitions can be joined with ``+``. A key begins with its bits above the lowest ``shift``.
     """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]
-
-
-def _boundary(search: _Search, few: NDArray[np.uint64], shift: int) -> Boundary:
-    """Return the boundary that a search has found.
-
-    With ``shift`` 0 the head of the search is the whole key. Otherwise ``shift`` bits are unknown, and the key is one
-    of ``few``: all keys, ascending, that begin with the head of some search.
-    """
-    if not shift:
-        return Boundary(search.rank, search.head, search.rest)
-    rank = int(np.searchsorted(few, np.uint64(search.head << shift))) + search.rest
-    return Boundary(search.rank, int(few[rank]), rank - int(np.searchsorted(few, few[rank])))
