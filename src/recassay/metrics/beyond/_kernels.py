@@ -178,10 +178,6 @@ def distinct_features(
         out[query] = found
 
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-
 EVEN = 1e-12  # gains closer than this count as equal
 
 
