@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recassay.metrics.describe import Description, describe
-from recassay.metrics.registry import metrics, parse_metric
+from recassay.metrics.registry import Description, describe, metrics, parse_metric
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 MOST_EXAMPLES = 4  # of one metric

@@ -9,8 +9,7 @@ from recassay import experiments as bias
 from recassay.checks.base import load as checks
 from recassay.designs import grammar
 from recassay.errors import explanations
-from recassay.metrics.describe import HEADINGS
-from recassay.metrics.registry import metrics, names
+from recassay.metrics.registry import HEADINGS, metrics, names
 from recassay.profiles import profiles
 from recassay.sampled import estimators
 

@@ -13,8 +13,7 @@ from recassay.data.read import read_interactions, read_items, read_run, read_tru
 from recassay.engine.lists import job as local
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, truth_statistics_for
-from recassay.metrics.describe import HEADINGS, describe
-from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
+from recassay.metrics.registry import HEADINGS, describe, find, metrics, names, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
 from recassay.naming.grammar import Expression
 from recassay.naming.named import parameter_kinds

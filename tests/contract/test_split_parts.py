@@ -22,7 +22,7 @@ from recassay.split import debiased as debiased_splits
 from recassay.split import filters
 from recassay.split import sequences as cuts_of_sequences
 from recassay.split.base import CutSummary, RowAssignment, Split
-from recassay.split.draws import find_boundaries
+from recassay.split.partitions import find_boundaries
 from recassay.split.sessions import Sequencer
 
 from .test_splits import CASES

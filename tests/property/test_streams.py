@@ -20,7 +20,7 @@ from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRando
 from recassay.models.incremental.base import initial_factors
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
-from recassay.split.draws import uniform
+from recassay.split.partitions import uniform
 
 from ..examples import examples
 

@@ -88,7 +88,7 @@ def options(
     """Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks."""
     del version
     if plugins:
-        from recassay.naming.files import load_file
+        from recassay.naming.registry import load_file
 
         for path in plugins:
             load_file(path, where=f"--plugin {path}")

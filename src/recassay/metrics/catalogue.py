@@ -1,4 +1,4 @@
-"""Coverage: the share of the catalogue that is shown at all."""
+"""Metrics of how often each item of the catalogue is shown: coverage, Gini, entropy and Gini-Simpson."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Propensities: how likely a preference was to be observed. Popular items are over-represented in the truth."""
+"""Metrics for truths in which popular items are over-represented: inverse propensity scoring and stratified recall."""
 
 from __future__ import annotations
 

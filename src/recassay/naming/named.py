@@ -15,6 +15,9 @@ Traceback (most recent call last):
 recassay.errors.UsageError: [U102] halves does not know by='users'.
   Where: halves
   Try:   did you mean 'user'?
+
+A departure is one sentence on how a default differs from the words of a paper, declared by the class or function that
+differs. ``recassay explain NAME`` prints its sentences, and the page of departures collects all of them.
 """
 
 from __future__ import annotations

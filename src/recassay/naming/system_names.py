@@ -1,4 +1,4 @@
-"""Names of systems: the class of a model, and the parameters by which it differs from its defaults or from others."""
+"""Names of systems: that of a run file, or a model's class with the parameters that tell it apart."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from recassay.data.io.formats import FORMATS, formats
 from recassay.designs import grammar
 from recassay.errors import UsageError, explanations
 from recassay.metrics.base import Metric
-from recassay.metrics.describe import Description, describe
-from recassay.metrics.registry import METRICS, metrics, names
+from recassay.metrics.registry import METRICS, Description, describe, metrics, names
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.naming.named import parameter_kinds

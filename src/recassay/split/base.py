@@ -16,8 +16,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
 from recassay.naming.named import Named
-from recassay.split.draws import Draws
-from recassay.split.partitions import PartitionedLog, RemoteLog, Rows, WholeLog, require_remote_log
+from recassay.split.partitions import Draws, PartitionedLog, RemoteLog, Rows, WholeLog, require_remote_log
 
 TRAIN, TEST, VALIDATION, PROFILE, REMOVED = range(5)  # labels of rows; from REMOVED on, a label per reason for removal
 

@@ -1,13 +1,15 @@
-"""Random splits, which ignore time.
+"""Random splits, which ignore time, and given, which may also take the earliest events of each user for training.
 
-    time            1  2  3  4  5      random(test=0.4, by='user')    leave_out(n=1)
-    Ann             a  b  c  d  e      test d e | train a b c         test e | train a b c d
-    Bob             a  .  b  .  .      train a b                      test a | train b
-    Carol           .  .  .  .  a      train a                        train a
+    time            1  2  3  4  5      random(test=0.4, by='user')    leave_out(n=1)             given(n=2, by='time')
+    Ann             a  b  c  d  e      test d e | train a b c         test e | train a b c d     test c d e | train a b
+    Bob             a  .  b  .  .      train a b                      test a | train b           train a b
+    Carol           .  .  .  .  a      train a                        train a                    train a
 
-Leakage: global. Training may hold events later than a test event, even of the same user. Nothing is removed. A random
-draw depends on the seed and the ids of user and item. So the order of rows does not matter, and repeated rows of a user
-and item have the same draw.
+Leakage: global; per user for given with ``by="time"``. Training may hold events later than a test event, even of the
+same user. Nothing is removed. A random draw depends on the seed and the ids of user and item. So the order of rows does
+not matter, and repeated rows of a user and item have the same draw.
+
+``subsample`` removes test ratings of a fold, to see how a metric changes when less is known.
 """
 
 from __future__ import annotations
@@ -27,18 +29,19 @@ from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.naming.named import Departure
 from recassay.split.base import RowAssignment, Split
-from recassay.split.draws import (
+from recassay.split.partitions import (
     Boundary,
     Draws,
+    PartitionedLog,
     draw_ranks,
     events_per_user,
     find_boundaries,
+    needs_memory_error,
     round_down,
     row_draws,
     uniform,
     user_draws,
 )
-from recassay.split.partitions import PartitionedLog, needs_memory_error
 
 MOST_FOLDS = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Uniform test item profiles: the same number of test ratings for every candidate item.
+"""Test parts with less popularity bias: uniform test item profiles, and draws that prefer rare items or quiet users.
 
 Reference: Bellogín, Castells, Cantador, Statistical biases in information retrieval metrics for recommender systems,
 Information Retrieval Journal 2017.
@@ -15,6 +15,14 @@ Information Retrieval Journal 2017.
 
 Leakage: global. Training ratings of a user are not ranked again, and popular items are among them more often. So some
 effect of popularity remains in such a test; it is small where ratings are sparse, and not small where they are dense.
+
+With ``skew`` and ``wtd``, ratings of rare items, or of rare items and quiet users, are drawn more often:
+
+    log             Ann a b c | Bob a b | Carol a      a has three ratings, b two, c one
+    held out        Ann a c | Bob a                    at random, each rating independently
+    skew            c weighs 1, a weighs 1/3           test: Ann c, most likely; what is not drawn is removed
+
+Held-out ratings that are not drawn are removed: training on them would undo the debiasing.
 """
 
 from __future__ import annotations
@@ -31,18 +39,20 @@ from recassay.columnar.order import Keys, ordered_keys
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.split.base import RowAssignment, Split
-from recassay.split.draws import (
+from recassay.split.partitions import (
     SLACK,
     Boundary,
     Draws,
+    ItemSums,
+    PartitionedLog,
     draw_ranks,
     events_per_user,
     find_boundaries,
+    item_counts,
     round_down,
     row_draws,
     uniform,
 )
-from recassay.split.partitions import ItemSums, PartitionedLog, item_counts
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,7 +22,7 @@ from recassay.columnar.time_kind import TimeKind
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.split.base import RowAssignment, Split
-from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down, row_draws, user_draws
+from recassay.split.partitions import Draws, draw_ranks, events_per_user, round_down, row_draws, user_draws
 
 
 @dataclass(frozen=True, repr=False)

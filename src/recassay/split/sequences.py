@@ -38,8 +38,7 @@ from recassay.data.times import TimeValues, parse_instant
 from recassay.errors import InputError, UsageError
 from recassay.naming.registry import Registry
 from recassay.rng import derive_seed
-from recassay.split.draws import SLACK
-from recassay.split.partitions import Rows, needs_memory_error
+from recassay.split.partitions import SLACK, Rows, needs_memory_error
 from recassay.split.sessions import Sequencer, Sequencing
 
 

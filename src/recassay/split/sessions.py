@@ -27,8 +27,7 @@ from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.naming.named import Departure
 from recassay.split.base import Cut
-from recassay.split.draws import events_per_user
-from recassay.split.partitions import RemoteLog, Rows, require_remote_log
+from recassay.split.partitions import RemoteLog, Rows, events_per_user, require_remote_log
 
 TICKS = 1e6  # microseconds in a second: the resolution of dates
 INT32 = 1 << 31  # from this number of rows on, row numbers need 64 bits

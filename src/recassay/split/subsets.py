@@ -1,4 +1,4 @@
-"""Filters that keep some users, some items or a sample: no bursts of events, items with given features, one in n."""
+"""Filters that keep some users, some items, a sample, or one of the rows that repeat a user and an item."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure
-from recassay.split.draws import row_draws, user_draws
 from recassay.split.filters import Filter, absent_from, mask
-from recassay.split.partitions import ItemSums, PartitionedLog, Rows
+from recassay.split.partitions import ItemSums, PartitionedLog, Rows, row_draws, user_draws
 from recassay.split.sessions import by_user_and_time, clock_times
 
 

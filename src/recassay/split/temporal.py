@@ -30,8 +30,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.split.base import RowAssignment, Split
-from recassay.split.draws import Boundary, events_per_user, find_boundaries
-from recassay.split.partitions import PartitionedLog
+from recassay.split.partitions import Boundary, PartitionedLog, events_per_user, find_boundaries
 
 MOST_WINDOWS = 1000
 

@@ -1,4 +1,4 @@
-"""Check a metric of your own."""
+"""Checks of a metric, a split, a profile, a numbered check or a file format of your own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from recassay.errors import InternalError, RecassayError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit
-from recassay.metrics.describe import HEADINGS, describe
-from recassay.metrics.registry import find, parse_metric
+from recassay.metrics.registry import HEADINGS, describe, find, parse_metric
 from recassay.naming.grammar import parse
 from recassay.profiles.base import PROFILES, Profile
 from recassay.results.finding import Finding, Severity

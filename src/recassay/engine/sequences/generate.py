@@ -34,7 +34,7 @@ from recassay.models.sequence.base import fitted_on_sequences
 from recassay.naming.arguments import checks_types
 from recassay.protocols.sequence import Sequence
 from recassay.rng import derive_seed
-from recassay.split.draws import uniform
+from recassay.split.partitions import uniform
 from recassay.threads import Progress
 
 Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]

@@ -43,7 +43,7 @@ from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkO
 from recassay.models.incremental.base import WalksStream, without_queries
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
-from recassay.split.draws import uniform
+from recassay.split.partitions import uniform
 
 Bool = NDArray[np.bool_]
 Int32 = NDArray[np.int32]

@@ -27,7 +27,7 @@ from recassay.naming.system_names import system_name
 from recassay.protocols.prequential import Prequential
 from recassay.results.outcomes import Outcomes
 from recassay.results.timing import CallTimes, Timing
-from recassay.split.draws import uniform, user_draws
+from recassay.split.partitions import uniform, user_draws
 from recassay.threads import Progress
 
 Int64 = NDArray[np.int64]

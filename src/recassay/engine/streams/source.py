@@ -27,7 +27,7 @@ from recassay.data.times import TimeValues, time_values
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental.base import distinct_by_appearance
 from recassay.protocols.prequential import Prequential
-from recassay.split.draws import vocabulary_keys
+from recassay.split.partitions import vocabulary_keys
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

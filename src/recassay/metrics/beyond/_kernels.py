@@ -4,7 +4,11 @@
 or -1. ``feature_offsets`` and ``feature_codes`` are the features of each item, ascending; ``masks`` holds the same as
 bits, if 64 bits are enough.
 
-Tests compare each loop with a slow, readable implementation in ``tests/property/test_beyond.py``.
+Row r has the aspects (features, or tastes of the user) ``codes[starts[r]:starts[r + 1]]`` and adds ``amount[r]`` to
+each. It multiplies what later rows add to these aspects by ``keep[r]``. An item of amount 0 does not count.
+
+Tests compare each loop with a slow, readable implementation, in ``tests/property/test_beyond.py`` and
+``test_aspects.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Subtopic recall: the share of features that the items of a list have."""
+"""Metrics of the aspects of items: subtopic recall, alpha-nDCG, and precision and ERR for one aspect each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Novelty: how unlikely users are to know the items of a list."""
+"""Novelty and popularity: how well known the items of a list are; and which users get a list at all."""
 
 from __future__ import annotations
 

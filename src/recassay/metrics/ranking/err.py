@@ -1,4 +1,4 @@
-"""Expected reciprocal rank of the item at which a satisfied reader stops."""
+"""Expected reciprocal rank, and the probability that an item of a grade satisfies its reader."""
 
 from __future__ import annotations
 

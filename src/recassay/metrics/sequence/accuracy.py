@@ -1,4 +1,4 @@
-"""Accuracy of generated sequences: hits in any order, with equal weights or more weight at the top."""
+"""Accuracy of generated sequences: hits, with more weight at the top if wanted, and the order of the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base classes of metrics of generated sequences, which have names and parameters like other metrics."""
+"""Base classes of metrics of generated sequences, the blocks that they read, and what else they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Novelty, serendipity and coverage of generated sequences."""
+"""What generated sequences are like: novelty, serendipity, coverage, diversity, and how certain the system is."""
 
 from __future__ import annotations
 

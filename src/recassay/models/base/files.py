@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from recassay.errors import UsageError
-from recassay.naming.files import load_file
 from recassay.naming.grammar import parse, suggest
+from recassay.naming.registry import load_file
 
 FORM = re.compile(r"^\s*(?P<file>[^()]+\.py):(?P<call>[A-Za-z_].*)$", re.DOTALL)
 

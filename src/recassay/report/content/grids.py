@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from recassay.checks.base import TARGET_SET_COLUMN
 from recassay.errors import RecassayError
-from recassay.metrics.describe import describe
-from recassay.metrics.registry import parse_metric
+from recassay.metrics.registry import describe, parse_metric
 from recassay.report.content import wording
 from recassay.results.scores import PLACES, Scores
 from recassay.stats.ranks import kendall

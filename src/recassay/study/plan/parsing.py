@@ -17,7 +17,7 @@ from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.files import FORM
-from recassay.naming.files import load_file
+from recassay.naming.registry import load_file
 from recassay.naming.grammar import suggest
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
