@@ -1,10 +1,8 @@
 """Compiled loops over marks: the judged items that a list holds, by their positions in it.
 
 Single-threaded, arrays in and arrays out, no validation. ``start[q]:start[q+1]`` are the marks of query q in ascending
-rank. ``first[m]..last[m]`` are the positions (from 1) the mark may take: one position, or a range of tied positions,
-every order of which is equally likely. Tables indexed by position hold position p at index p - 1.
-
-Tests compare each loop with a slow, readable implementation in ``tests/property/test_kernels.py``.
+rank. ``first[m]..last[m]`` are the positions (from 1) the mark may take: one, or a range of tied ones in random order.
+Tables indexed by position hold position p at index p - 1. ``tests/property/test_kernels.py`` has readable twins.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Accuracy, Addend, Values, range_sums
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
-from recassay.metrics.ranking.ndcg import discounts
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class PropensityWeighted(Accuracy):
         observed: ObservedWeights = lists.bound(self)
         depth = lists.depth(self.k)
         if self.credit != "auc":
-            credits = np.ones(depth) if self.credit == "hit" else discounts("log2p1", depth)
+            credits = np.ones(depth) if self.credit == "hit" else 1.0 / np.log2(np.arange(2.0, depth + 2))
             return weighted_credit_sum(lists, observed.weight, credits, self.k)
         assert self.targets is not None
         if depth > self.targets:
