@@ -17,8 +17,8 @@ from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.files import FORM
-from recassay.naming.registry import load_file
 from recassay.naming.grammar import suggest
+from recassay.naming.registry import load_file
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.protocols.sequence import Sequence
