@@ -15,15 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from recassay.comparison.over_time.signed_mcnemar import FEWEST
+from recassay.comparison.over_time.windows import FEWEST
 from recassay.live.buckets import Buckets, codes_of
 from recassay.live.clock import HOUR
-=======
-from recassay.comparison.over_time.windows import FEWEST
-from recassay.live.buckets import Buckets, Period, grouped
-from recassay.live.events.durations import HOUR
->>>>>>> ac82bd8a (Fold modules of comparisons into those that use them, and make frames and JSON of rows in one place)
 from recassay.live.join import Closed
 from recassay.live.judging import ExposureJudge
 from recassay.stats.anytime import boundary

@@ -8,13 +8,8 @@ from typing import Any
 
 import polars as pl
 
-<<<<<<< HEAD
-from recassay.comparison.over_time.signed_mcnemar import threshold
-from recassay.live.clock import HOUR
-=======
 from recassay.comparison.over_time.windows import threshold
-from recassay.live.events.durations import HOUR
->>>>>>> ac82bd8a (Fold modules of comparisons into those that use them, and make frames and JSON of rows in one place)
+from recassay.live.clock import HOUR
 from recassay.live.results import Watched
 from recassay.live.table import (
     Cells,

@@ -111,11 +111,8 @@ class Watched:
         ended = watcher.finished or (not self.arms and bool(tally.models.means.rows))
         live = any(source.follow for source in watcher.sources)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
-<<<<<<< HEAD
         weights = {arm: self._inverse_propensity(arm) for arm in self.arms}
-=======
         counts = {**watcher.counts, **tally.counts}  # problems of exposures whose window has ended
->>>>>>> ac82bd8a (Fold modules of comparisons into those that use them, and make frames and JSON of rows in one place)
         return {
             **{name.replace(" ", "_"): number for name, number in counts.items() if number},
             "bins": watcher.bins(),  # numbers of events by what became of them

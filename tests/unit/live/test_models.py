@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 import recassay as ra
-<<<<<<< HEAD
-from recassay.comparison.over_time.signed_mcnemar import signed_mcnemar
-from recassay.comparison.over_time.windows import windows
-from recassay.live.clock import HOUR
-=======
 from recassay.comparison.over_time.windows import signed_mcnemar, windows
-from recassay.live.events.durations import HOUR
->>>>>>> ac82bd8a (Fold modules of comparisons into those that use them, and make frames and JSON of rows in one place)
+from recassay.live.clock import HOUR
 from recassay.live.page import content_of
 from recassay.live.table import live_table
 from recassay.stats.anytime import anytime_bounds
