@@ -59,12 +59,6 @@ def test_five_levels_of_ten_artists_by_hand():
     assert kept.log.ratings.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
-def test_the_order_of_rows_does_not_matter():
-    frame, spec = plays(), filters.parse("distinct(keep='sum', levels=5)")
-    one, other = (spec(Interactions.from_frame(each)).log for each in (frame, frame.sample(fraction=1, shuffle=True)))
-    assert one.fingerprint == other.fingerprint
-
-
 @pytest.mark.parametrize("text", ["distinct(levels=5)", "distinct(keep='sum', levels=1)"])
 def test_levels_go_with_sums(text):
     with pytest.raises(UsageError, match="U102"):

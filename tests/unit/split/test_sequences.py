@@ -10,7 +10,7 @@ import pytest
 import recassay as ra
 from recassay.data.sequences import SINGLE_ROW, Sequences
 from recassay.data.synthetic.tastes import log as made_up
-from recassay.errors import InputError, UsageError
+from recassay.errors import UsageError
 from recassay.split import sequences as of_sequences
 from recassay.split.sequences import n_training
 
@@ -221,9 +221,3 @@ def test_a_split_with_an_empty_part_is_an_error():
 def test_a_share_must_be_between_0_and_1(kind, share):
     with pytest.raises(UsageError, match="U102"):
         kind(test=share)
-
-
-def test_latest_sequences_need_times(sequences):
-    without = Sequences.from_frame(sequences.frame().drop("timestamp"))
-    with pytest.raises(InputError, match="I201"):
-        ra.split.latest_sequences()(without)

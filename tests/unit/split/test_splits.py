@@ -188,15 +188,6 @@ def test_another_user_does_not_change_the_draws_of_others():
         )
 
 
-@pytest.mark.parametrize("name", ["skew", "wtd"])
-def test_debiased_test_parts_are_less_popular(name, big):
-    plain = split.random(test=0.1, seed=1)(big)[0]
-    fold = split.parse(f"{name}(test=0.1, held_out=0.4, seed=1)")(big)[0]
-    assert len(fold.test) == (len(fold.test) + fold.removed["held out and not drawn"]) // 4
-    popularity = big.item_events
-    assert popularity[fold.test.items].mean() < 0.93 * popularity[plain.test.items].mean()
-
-
 def test_weights_are_proportional_to_probabilities():
     # two held-out ratings a (rated 3 times) and b (once): b is drawn first with chance 3/4
     rows = [("ann", "a"), ("ann", "b"), ("bob", "a"), ("carol", "a")]

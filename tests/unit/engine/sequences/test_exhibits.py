@@ -52,14 +52,6 @@ class TestByPosition:
         assert places(shown, "seq_diversity@3") == pytest.approx(wanted, nan_ok=True)
         assert places(shown, "seq_ndpm@3") == pytest.approx({1: math.nan, 2: (0 + 0.5 + 1) / 3, 3: 0.5}, nan_ok=True)
 
-    def test_positions_of_full_lists_average_to_the_metric(self):
-        whole = mine(np.where(ITEMS < 0, 0, ITEMS))
-        shown, scores = ra.sequences.by_position(FOLD, whole), ra.sequences.score_sequences(FOLD, whole)
-        mean = np.mean(list(places(shown, "seq_novelty@3").values()))
-        assert mean == pytest.approx(scores.row("mine", "seq_novelty@3").mean)
-        at = places(shown, "seq_diversity@3")
-        assert (at[2] + 2 * at[3]) / 3 == pytest.approx(scores.row("mine", "seq_diversity@3").mean)
-
     def test_intervals_contain_the_mean_and_seeds_are_averaged(self):
         other = mine(np.array([[1, 2, 3], [0, 3, 1], [4, 1, -1]], np.int32), seed=1)
         both = ra.sequences.by_position(FOLD, [mine(), other], "seq_precision@3")

@@ -87,30 +87,6 @@ def test_generation_equals_the_plain_loop_for_both_predictors(model, how, fold):
     assert (short.name, short.seed, short.k, rows.name) == (str(model), 3, 4, "rows")
 
 
-def test_surprise_of_the_worked_example(example):
-    for model, perplexity in (
-        (NGram(), 4.474860),
-        (Unigram(), 4.938932),
-        (Uniform(), 5.0),
-        (Unigram(smoothing=0), np.inf),
-    ):
-        fitted = model.fit(example.train)
-        for system in (model, Rows(fitted)):
-            (made,) = ra.sequences.generate(system, example, sequence(k=2))
-            assert 2 ** (made.surprise.sum() / 8) == pytest.approx(perplexity, abs=1e-6)
-    (made,) = ra.sequences.generate(MostPopular(), example, sequence(k=3))
-    assert made.items.tolist() == [[1, 0, 2]] * 3
-    assert (made.chances == 1).all()
-    assert made.surprise.tolist() == [np.inf] * 3
-
-
-def test_draws_follow_the_probabilities_of_the_model(example):
-    seeds = sequence(k=1, seeds=4000)
-    drawn = np.concatenate([one.items[:1, 0] for one in ra.sequences.generate(NGram(), example, seeds)])
-    shares = np.bincount(drawn, minlength=5) / drawn.size
-    assert shares == pytest.approx(np.array([1, 2, 2, 1, 1]) / 7, abs=0.03)
-
-
 # --- the same bits ----------------------------------------------------------------------------------------------------
 
 
@@ -172,20 +148,6 @@ def test_sequences_that_begin_alike_differ_unless_cached_by_seed():
 
 
 # --- ways to generate -------------------------------------------------------------------------------------------------
-
-
-def test_a_wide_beam_finds_the_most_probable_sequence(example):
-    fitted = NGram(smoothing=0.1).fit(example.train)
-    (found,) = ra.sequences.generate(fitted, example, sequence(k=2, how="beam", beam=25), name="mine")
-    for row, seed in enumerate(example.test.seeds.tolist()):
-        first = fitted.next_probabilities(Histories(np.array([0, 1]), np.array([seed], np.int32)))[0]
-        second = fitted.next_probabilities(Histories(np.arange(6), np.arange(5, dtype=np.int32)))
-        both = first[:, None] * second
-        assert found.chances[row].prod() == pytest.approx(both.max())
-    (narrow,) = ra.sequences.generate(fitted, example, sequence(k=2, how="beam", beam=1), name="mine")
-    (greedy,) = ra.sequences.generate(fitted, example, sequence(k=2, how="argmax"), name="mine")
-    assert (narrow.items == greedy.items).all()
-    assert (found.chances.prod(axis=1) >= narrow.chances.prod(axis=1) - 1e-12).all()
 
 
 def test_sampling_without_repeats_never_repeats_and_ends_when_no_item_is_left(example):

@@ -32,17 +32,6 @@ def test_perplexity_by_position_equals_a_plain_loop():
         assert own["perplexity"].to_list() == pytest.approx([2 ** np.mean(found[place]) for place in range(1, 5)])
 
 
-def test_positions_together_give_seq_perplexity():
-    table = ra.sequences.perplexity_by_position(FOLD, SYSTEMS, positions=1000).table
-    scores = ra.sequences.score_sequences(
-        FOLD, {name: ra.sequences.generate(one, FOLD) for name, one in SYSTEMS.items()}, "seq_perplexity", interval=None
-    )
-    for name in SYSTEMS:
-        own = table.filter(system=name)
-        whole = np.average(np.log2(own["perplexity"]), weights=own["transitions"])
-        assert 2**whole == pytest.approx(scores.row(name, "seq_perplexity").mean)
-
-
 def test_an_item_of_probability_zero_gives_infinite_perplexity():
     shown = ra.sequences.perplexity_by_position(FOLD, {"popular": MostPopular()}, positions=3)
     assert shown.table["perplexity"].is_infinite().all()
