@@ -10,7 +10,7 @@ from pathlib import Path
 from _error_examples import EXAMPLES
 
 import recassay as ra
-from recassay.errors import Explanation, RecassayError, explanations
+from recassay.errors import Advice, RecassayError, explanations
 
 INTRODUCTION = """\
 # Errors
@@ -53,7 +53,7 @@ def pages() -> dict[str, str]:
     return {"reference/errors.md": "\n".join(parts)}
 
 
-def _section(code: str, about: Explanation) -> str:
+def _section(code: str, about: Advice) -> str:
     title, cause, remedy = about
     lines = [f"### {code}", "", f"**{title[:1].upper()}{title[1:]}.** {cause}", "", remedy, ""]
     if code in EXAMPLES:

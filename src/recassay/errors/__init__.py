@@ -31,7 +31,7 @@ OPTION = re.compile(  # of the command line, unless it is in a whole command
 SETTING = re.compile(r"^(?!(?:stream|group|consumer)=)([\w.]+=)?.+")  # in an address, if it may be a secret
 
 
-class Explanation(NamedTuple):
+class Advice(NamedTuple):
     """What an error code means: a title, the cause of the error, and a remedy."""
 
     title: str
@@ -40,12 +40,10 @@ class Explanation(NamedTuple):
 
 
 @functools.cache
-def explanations() -> Mapping[str, Explanation]:
+def explanations() -> Mapping[str, Advice]:
     """Return the explanation of every error code."""
     table = tomllib.loads((Path(__file__).parent / "codes.toml").read_text(encoding="utf-8"))
-    return {
-        code: Explanation(**{name: " ".join(text.split()) for name, text in row.items()}) for code, row in table.items()
-    }
+    return {code: Advice(**{name: " ".join(text.split()) for name, text in row.items()}) for code, row in table.items()}
 
 
 class RecassayError(Exception):
