@@ -79,8 +79,24 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
     That is a repeated item (I305), a repeated item whose last score is unknown (I319), or a query without a list
     (I404).
     """
-    _check_repeats(counts, shared, conventions)
-    _check_unsettled(counts, shared)
+    if counts.duplicate_rows and conventions.duplicates == "error":
+        user, item = cast("tuple[object, object]", counts.examples["duplicate"])
+        raise InputError(
+            "I305",
+            f"{counts.duplicate_rows:,} rows of {counts.duplicate_lists:,} lists repeat an item of the same list, "
+            f"the first item {item!r} for user {user!r}",
+            where=shared.where[0],
+            hint="drop the repeats, or keep the first of each with --duplicates first",
+        )
+    if counts.unsettled_rows:  # only under duplicates="last"
+        user, item = cast("tuple[object, object]", counts.examples["unsettled"])
+        raise InputError(
+            "I319",
+            f"{counts.unsettled_rows:,} rows repeat an item of the same list with another score, the first item "
+            f"{item!r} for user {user!r}, and the order of rows, which decides which score counts, is unknown",
+            where=shared.where[0],
+            hint="give the path of its files, whose rows have an order, drop the repeats, or take duplicates='first'",
+        )
     if not counts.lists:
         raise no_shared_user_error(
             counts.queries, shared.truth_users, counts.extra_queries, shared.run_users, shared.where
@@ -102,37 +118,6 @@ def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: C
         f"{_examples(shared.truth_items)})",
         where=_both(shared.where),
         hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
-    )
-
-
-def _check_repeats(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
-    """Raise I305 if lists repeat items and the conventions say that this is an error (``duplicates="error"``)."""
-    if not counts.duplicate_rows or conventions.duplicates != "error":
-        return
-    user, item = cast("tuple[object, object]", counts.examples["duplicate"])
-    raise InputError(
-        "I305",
-        f"{counts.duplicate_rows:,} rows of {counts.duplicate_lists:,} lists repeat an item of the same list, "
-        f"the first item {item!r} for user {user!r}",
-        where=shared.where[0],
-        hint="drop the repeats, or keep the first of each with --duplicates first",
-    )
-
-
-def _check_unsettled(counts: AlignmentCounts, shared: SharedIds) -> None:
-    """Raise I319 if a list has an item with several scores and the last one should count, but the rows have no order.
-
-    The last score counts under ``duplicates="last"``; only then does ``counts`` have ``unsettled_rows``.
-    """
-    if not counts.unsettled_rows:
-        return
-    user, item = cast("tuple[object, object]", counts.examples["unsettled"])
-    raise InputError(
-        "I319",
-        f"{counts.unsettled_rows:,} rows repeat an item of the same list with another score, the first item {item!r} "
-        f"for user {user!r}, and the order of rows, which decides which score counts, is unknown",
-        where=shared.where[0],
-        hint="give the path of its files, whose rows have an order, drop the repeats, or take duplicates='first'",
     )
 
 

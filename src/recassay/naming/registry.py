@@ -54,8 +54,8 @@ class Registry(Generic[Thing]):
         self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
         self._modules: list[ModuleType] = []
         self._values: list[tuple[str, str, Thing]] = []  # found in the modules, which are looked through once
-        self._recent: dict[str, weakref.ref[Any]] = {}  # classes that were looked up since the last definition of one
-        self._n_defined = 0  # definitions at that time
+        # Classes that were looked up, by name and the number of definitions then; one that nobody else holds may go.
+        self._recent: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
         self._packages: dict[str, str] = {}  # top-level module of an installed package -> its name and version
 
     @property
@@ -99,21 +99,12 @@ class Registry(Generic[Thing]):
 
         Raise an error that suggests a similar name if there is none.
         """
-        found = self._find_recent(name)
-        if found is None:
+        found: Thing | None = self._recent.get((name, Named.n_defined))
+        if found is None or getattr(found, self.key) != name:  # it may have been renamed
             found = self._search(name, where)
-            if isinstance(found, type) and issubclass(found, Named):
-                self._recent[name] = weakref.ref(found)  # a class that nobody else holds may go
+            if isinstance(found, type):
+                self._recent[name, Named.n_defined] = found
         return found
-
-    def _find_recent(self, name: str) -> Thing | None:
-        """Return the class that was last found under this name; None if any class was defined or renamed since."""
-        if self._n_defined != Named.n_defined:
-            self._n_defined = Named.n_defined
-            self._recent.clear()
-        reference = self._recent.get(name)
-        kind: Thing | None = reference() if reference else None
-        return kind if getattr(kind, self.key, None) == name else None
 
     def _search(self, name: str, where: str) -> Thing:
         """Return the thing with this name or alias, in any letter case; raise the error for an unknown name.
