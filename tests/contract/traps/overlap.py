@@ -6,7 +6,6 @@ from traps.base import LENGTH, USERS, Trap, clean, item, user
 
 TOPIC = "Users and items in common"
 CLEAN = clean()
-TRUTH_OF_ALL = {row[1] for row in CLEAN.truth.rows}
 LOG = tuple((user(number), item((7 * number + 5 * place + 3) % 60)) for number in range(USERS) for place in range(6))
 OTHERS = tuple((user(900), item(number)) for number in range(60))
 OWN = {(u, i) for u, i, _ in CLEAN.run.rows} | set(CLEAN.truth.rows)

@@ -108,17 +108,6 @@ def test_metrics_of_a_plugin_are_scored_again_because_their_code_may_change(stud
     assert not (tmp_path / "out" / COMPUTED / "scored").exists()
 
 
-def test_damaged_scores_are_computed_again(study, tmp_path):
-    ra.run_study(study(), tmp_path / "out")
-    before = files(tmp_path / "out")
-    (first, *_) = sorted((tmp_path / "out" / COMPUTED / "scored").iterdir())
-    first.write_bytes(first.read_bytes()[:-9])
-    (tmp_path / "out" / "summary.json").unlink()
-    after = ra.run_study(study(), tmp_path / "out")
-    assert after.work[-1].startswith("1 of 6 scorings")
-    assert files(tmp_path / "out") == before
-
-
 def test_a_new_metric_fits_nothing_but_the_trial_of_one_system(study, tmp_path, fits):
     ra.run_study(study(replace=[("recall@5, ", "")]), tmp_path / "out")
     fits.clear()

@@ -64,41 +64,6 @@ def test_files_of_which_only_the_time_changed_are_the_same(study):
     assert stored.changes(study / "out", request_of(study)) == []
 
 
-def flip(path):
-    """Flip a bit of a file, and keep its size and its times."""
-    times = path.stat().st_mtime_ns
-    content = path.read_bytes()
-    middle = len(content) // 2
-    path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-    os.utime(path, ns=(times, times))
-
-
-def test_damage_to_any_file_of_the_folder_is_noticed(study):
-    """Files that only another command reads, too: a run or a table of an exhibit would stay damaged."""
-    out = study / "out"
-    files = sorted(path for path in out.rglob("*") if path.is_file() and path.stat().st_size)
-    assert len(files) > 10
-    for path in files:
-        before, times = path.read_bytes(), path.stat().st_mtime_ns
-        flip(path)
-        noticed = bool(stored.changes(out, request_of(study)))
-        path.write_bytes(before)
-        os.utime(path, ns=(times, times))
-        assert noticed, path
-    assert stored.changes(out, request_of(study)) == []
-
-
-@pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.jsonl"])
-def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
-    before = (study / "out" / "summary.json").read_bytes()
-    flip(study / "out" / name)
-    assert f"{name} in the folder " in " ".join(stored.changes(study / "out", request_of(study)))
-    assert stored.stored_results(study / "out", request_of(study)) is None
-    run_study(study / "study.yaml", study / "out")
-    assert stored.changes(study / "out", request_of(study)) == []
-    assert (study / "out" / "summary.json").read_bytes() == before
-
-
 def test_a_new_file_in_a_folder_of_data_is_noticed(study):
     (study / "parts").mkdir()
     (study / "log.csv").rename(study / "parts" / "1.csv")
