@@ -130,11 +130,47 @@ def weighted_credit_sum(lists: AlignedBlock, weight: Values, credits: Values, k:
 
 
 @dataclass(frozen=True, repr=False)
-class PropensityWeighted(Accuracy):
-    """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
+class WeightedPairs(Accuracy):
+    """Base of metrics that weight each relevant item of a user, and divide what the list earns by the sum of weights.
+
+    A subclass binds :class:`ObservedWeights`, made of the training log.
+    """
 
     family: ClassVar[str] = "debiased"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
+
+    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
+        observed: ObservedWeights = alignment.bound[self]
+        return observed.addends
+
+    def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
+        """Return the number of ``unseen`` pairs, and the ``effective_size`` of the others.
+
+        A pair of a user and a relevant item is unseen, and left out, if the item has no training user. The effective
+        size is the number of equally weighted pairs whose mean would have the same variance.
+        """
+        return effective_size(addends)
+
+    def total(self, lists: AlignedBlock) -> Values:
+        """Return the sum of the weights of the relevant items of each query."""
+        observed: ObservedWeights = lists.bound(self)
+        return observed.total(lists)
+
+    def credit_sum(self, lists: AlignedBlock) -> Values:
+        """Return the sum of weight x credit over the relevant items of each query: credit 1 in the first k places."""
+        return weighted_credit_sum(lists, lists.bound(self).weight, np.ones(lists.depth(self.k)), self.k)
+
+    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+        return self.total(lists) > 0
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        total = self.total(lists)
+        return self.credit_sum(lists) / np.where(total > 0, total, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class PropensityWeighted(WeightedPairs):
+    """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
 
     credit: CreditKind = "hit"
     gamma: float | None = None
@@ -160,25 +196,18 @@ class PropensityWeighted(Accuracy):
         chance = propensities(counts, lookup.train.n_users, self.exponent(lookup.context), self.p_min or 0.0)
         return ObservedWeights.of(lookup, 1.0 / chance, self.relevant_from)
 
-    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        observed: ObservedWeights = alignment.bound[self]
-        return observed.addends
-
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return three numbers: ``gamma``, the number of ``unseen`` pairs, and the ``effective_size`` of the others.
-
-        A pair of a user and a relevant item is unseen, and left out, if the item has no training count. The effective
-        size is the number of equally weighted pairs whose mean would have the same variance.
-        """
-        return {"gamma": self.exponent(context), **effective_size(addends)}
+        """Return ``gamma``, and the numbers of all metrics with weighted pairs."""
+        return {"gamma": self.exponent(context), **super().accompanying(addends, context)}
 
     def credit_sum(self, lists: AlignedBlock) -> Values:
         """Return the sum of weight x credit over the relevant items of each query."""
+        if self.credit == "hit":
+            return super().credit_sum(lists)
         observed: ObservedWeights = lists.bound(self)
         depth = lists.depth(self.k)
-        if self.credit != "auc":
-            credits = np.ones(depth) if self.credit == "hit" else 1.0 / np.log2(np.arange(2.0, depth + 2))
-            return weighted_credit_sum(lists, observed.weight, credits, self.k)
+        if self.credit == "dcg":
+            return weighted_credit_sum(lists, observed.weight, 1.0 / np.log2(np.arange(2.0, depth + 2)), self.k)
         assert self.targets is not None
         if depth > self.targets:
             raise self.refuse("targets", f"a list holds {depth:,} items")
@@ -186,10 +215,6 @@ class PropensityWeighted(Accuracy):
         unlisted = observed.total(lists) - weighted_credit_sum(lists, observed.weight, np.ones(depth), None)
         above = (lists.length + self.targets - 1) / 2  # unlisted items tie behind the list
         return listed + unlisted * (1.0 - above / self.targets)
-
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        observed: ObservedWeights = lists.bound(self)
-        return observed.total(lists) > 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,14 +242,8 @@ class SNIPS(PropensityWeighted):
 
     pooled: bool = False
 
-    def judge(self, lists: AlignedBlock) -> Values:
-        observed: ObservedWeights = lists.bound(self)
-        total = observed.total(lists)
-        return self.credit_sum(lists) / np.where(total > 0, total, 1.0)
-
     def weights(self, lists: AlignedBlock) -> Values | None:
-        observed: ObservedWeights = lists.bound(self)
-        return observed.total(lists) if self.pooled else None
+        return self.total(lists) if self.pooled else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -267,7 +286,7 @@ class IPS(PropensityWeighted):
 
 
 @dataclass(frozen=True, repr=False)
-class StratifiedRecall(Accuracy):
+class StratifiedRecall(WeightedPairs):
     """Recall with relevant items weighted by popularity^-b.
 
     Formula: per user ``sum over relevant items in the first k places of w_i / sum over relevant items of w_i`` with
@@ -283,8 +302,6 @@ class StratifiedRecall(Accuracy):
     """
 
     name = "stratified_recall"
-    family: ClassVar[str] = "debiased"
-    needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
     b: float = 0.5
     weighting: Literal["stratified", "equal"] = "stratified"
@@ -306,29 +323,5 @@ class StratifiedRecall(Accuracy):
             return NoFormula("its mean weights users by their items; weighting='equal' can")
         return Credit("each", self.k, every_rank, constant(1.0), weight=self._weights)
 
-    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        observed: ObservedWeights = alignment.bound[self]
-        return observed.addends
-
-    def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return two numbers: the relevant pairs left out (``unseen``), and the ``effective_size`` of the others.
-
-        Pairs of a user and a relevant item are left out if the item has no training user. The effective size is the
-        number of equally weighted pairs whose mean would have the same variance.
-        """
-        return effective_size(addends)
-
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        observed: ObservedWeights = lists.bound(self)
-        return observed.total(lists) > 0
-
-    def judge(self, lists: AlignedBlock) -> Values:
-        observed: ObservedWeights = lists.bound(self)
-        total = observed.total(lists)
-        return weighted_credit_sum(lists, observed.weight, np.ones(lists.depth(self.k)), self.k) / np.where(
-            total > 0, total, 1.0
-        )
-
     def weights(self, lists: AlignedBlock) -> Values | None:
-        observed: ObservedWeights = lists.bound(self)
-        return observed.total(lists) if self.weighting == "stratified" else None
+        return self.total(lists) if self.weighting == "stratified" else None
