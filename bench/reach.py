@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import recassay as ra
-from recassay.models.base.training import Training
+from recassay.models.base.capabilities import Training
 from tools import write_section
 from training import HERE, NETWORKS, PYTHON, TABLES, SpentError, best_so_far, read_log, write_for_recbole
 

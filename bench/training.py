@@ -36,8 +36,7 @@ import polars as pl
 import recassay as ra
 from recassay.data.histories import Histories
 from recassay.data.synthetic.tastes import log
-from recassay.models.base.capabilities import fitted_on_fold
-from recassay.models.base.training import Training
+from recassay.models.base.capabilities import Training, fitted_on_fold
 from recassay.models.neural.base import Neural
 from tools import write_section
 

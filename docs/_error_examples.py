@@ -406,7 +406,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U141": """
         from recassay.data.synthetic.tastes import log
-        from recassay.models.base.training import Training
+        from recassay.models.base.capabilities import Training
 
         made, training = log(users=20, items=30, events=100), Training(checkpoint=Path("gru.checkpoint"))
         ra.models.GRU(dim=8, epochs=1).fit(made, training=training)

@@ -17,9 +17,8 @@ from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import item_features, log
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.model import recommend
-from recassay.models.baselines.popular import Popular
-from recassay.models.baselines.random import Random
-from recassay.models.factors.pure_svd import PureSVD
+from recassay.models.baselines import Popular, Random
+from recassay.models.factors import PureSVD
 from recassay.report.content.grids import grids_of
 from recassay.report.folder.write import verdict_of_scores, write_results
 from recassay.report.tables.scores import text_table, to_markdown

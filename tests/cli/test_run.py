@@ -68,7 +68,7 @@ def test_the_option_fail_on_sets_the_exit_status(recassay, study):
 
 
 def test_a_failed_model_sets_the_exit_status_and_keeps_the_other_results(recassay, study, monkeypatch):
-    from recassay.models.baselines.popular import Popular
+    from recassay.models.baselines import Popular
 
     fit = Popular.fit
     calls = []
@@ -89,7 +89,7 @@ def test_a_failed_model_sets_the_exit_status_and_keeps_the_other_results(recassa
 
 
 def test_a_model_that_fails_in_the_dry_run_sets_the_exit_status(recassay, study, monkeypatch):
-    from recassay.models.baselines.popular import Popular
+    from recassay.models.baselines import Popular
 
     def failing(self, train):
         raise ValueError("no more")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import recassay as ra
 from recassay.data.subprofiles import Miner
-from recassay.models.rerank import candidates as cut
+from recassay.models.rerank import base as cut
 from recassay.rng import derive
 
 ITEMS = range(1, 9)

@@ -118,7 +118,7 @@ def play(
     >>> import numpy as np
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
-    >>> from recassay.models.baselines.popular import Popular
+    >>> from recassay.models.baselines import Popular
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": [*"xyxzy"]}))
     >>> fold = Fold(log.take(np.array([0, 2, 4])), log.take(np.array([1, 3])), "global", {})
     >>> from recassay.protocols.ranking import Ranking

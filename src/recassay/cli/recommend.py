@@ -114,7 +114,7 @@ def recommend(
     from recassay.data.population import known_users
     from recassay.data.sequences import SequenceFold
     from recassay.models.base.model import recommend as listed
-    from recassay.models.base.stored import load_fitted
+    from recassay.models.base.registry import load_fitted
     from recassay.split.sequences import parse_rule
 
     made = _fold(fold, columns, None if seeds else items)

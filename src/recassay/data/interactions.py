@@ -52,6 +52,18 @@ class Interactions(Displayable):
         times = None if self.timestamps is None else self.times or "clock"
         object.__setattr__(self, "times", times)
 
+    @property
+    def user_ids(self) -> pl.Series:
+        """Return the ids of users, by code."""
+        assert self.user_vocabulary.ids is not None, "a log's ids are dense"
+        return self.user_vocabulary.ids
+
+    @property
+    def item_ids(self) -> pl.Series:
+        """Return the ids of items, by code."""
+        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
+        return self.item_vocabulary.ids
+
     @classmethod
     def from_frame(
         cls,
@@ -246,9 +258,7 @@ class Interactions(Displayable):
         The type of an id counts (7 is not "7"), the width of an integer does not. The digest is made of two sums,
         modulo 2^64, of a hash per row.
         """
-        assert self.user_vocabulary.ids is not None, "a log's ids are dense"
-        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
-        users, items = id_keys(self.user_vocabulary.ids), id_keys(self.item_vocabulary.ids)
+        users, items = id_keys(self.user_ids), id_keys(self.item_ids)
         kinds = [self.user_vocabulary.kind, self.item_vocabulary.kind]
         columns = []
         if self.timestamps is not None:

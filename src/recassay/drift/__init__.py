@@ -10,10 +10,8 @@ ADWIN(delta=0.01)
 
 from __future__ import annotations
 
-from recassay.drift.adwin import ADWIN
-from recassay.drift.base import Alarm, Detector, Watch
-from recassay.drift.page_hinkley import PageHinkley
-from recassay.drift.watching import alarms
+from recassay.drift.base import Alarm, Detector, Watch, alarms
+from recassay.drift.detectors import ADWIN, PageHinkley
 from recassay.naming.registry import Registry
 
 REGISTRY: Registry[type[Detector]] = Registry("drift detector", "recassay.drift", Detector, group="recassay.detectors")

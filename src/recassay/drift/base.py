@@ -7,7 +7,7 @@ To add a detector, write a dataclass with its parameters, ``initial_state`` and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.naming.named import Named
+from recassay.results.outcomes import Outcomes, Played, outcomes_of
 
 State = dict[str, NDArray[Any]]
 DETECTOR = "detector"  # the key of the detector's text in a saved state
@@ -103,3 +104,23 @@ class Watch:
     def state(self) -> State:
         """Return a copy of the state as arrays that can be saved; ``detector.start(state)`` continues from it."""
         return {DETECTOR: np.array(str(self.detector)), **{name: array.copy() for name, array in self._arrays.items()}}
+
+
+def alarms(outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> tuple[Alarm, ...]:
+    """Return every alarm that the detectors raise on the losses of a metric, in the order of the stream.
+
+    >>> from recassay.drift import ADWIN, PageHinkley
+    >>> hits = np.repeat([1.0, 0.0], 50)
+    >>> outcomes = Outcomes("mine", np.arange(0, 200, 2), {"hit@10": hits}, events=200)
+    >>> for alarm in alarms(outcomes, "hit@10", [PageHinkley(threshold=5), ADWIN()]):
+    ...     print(*alarm.mark)
+    110 PageHinkley(threshold=5): loss 0.000 to 1.000 since event 100
+    156 ADWIN: loss 0.000 to 0.935 since event 96
+    """
+    played = outcomes_of(outcomes)
+    losses = played.losses(metric)
+    known = ~np.isnan(losses)
+    events, losses = played.event[known], losses[known]
+    every = [detectors] if isinstance(detectors, Detector) else detectors
+    found = [alarm for detector in every for alarm in detector.start().on_scores(events, losses)]
+    return tuple(sorted(found, key=lambda alarm: (alarm.event, alarm.detector)))

@@ -30,8 +30,7 @@ from recassay.engine.streams.source import Batch, digest
 from recassay.errors import InputError, UsageError
 from recassay.live.models import KEY
 from recassay.models.base.capabilities import StartsOnline, UpdatesOnline
-from recassay.models.base.registry import parse
-from recassay.models.base.stored import SUFFIX, load_fitted
+from recassay.models.base.registry import SUFFIX, load_fitted, parse
 from recassay.protocols.prequential import Prequential
 
 LONG_LEARNING = 10.0  # seconds that models may take to learn interactions again after a restart

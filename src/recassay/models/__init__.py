@@ -10,18 +10,11 @@ from recassay.models.base.capabilities import CanFit, Fitted, HasFactors, Scores
 from recassay.models.base.model import BuiltIn, ScoringModel
 from recassay.models.base.registry import REGISTRY as REGISTRY
 from recassay.models.base.registry import parse
-from recassay.models.baselines.markov import Markov
-from recassay.models.baselines.popular import Popular
-from recassay.models.baselines.random import Random
-from recassay.models.baselines.recent_popular import RecentPopular
-from recassay.models.factors.biased_mf import BiasedMF
-from recassay.models.factors.implicit import ALS, BPR, ItemKNN
-from recassay.models.factors.plsa import PLSA
-from recassay.models.factors.pure_svd import PureSVD
-from recassay.models.neighbours.ease import EASE
-from recassay.models.neighbours.last_items import RecentItemKNN
-from recassay.models.neighbours.rating_knn import RatingKNN
-from recassay.models.neighbours.user_knn import UserKNN
+from recassay.models.baselines import Markov, Popular, Random, RecentPopular
+from recassay.models.ease import EASE
+from recassay.models.factors import PLSA, BiasedMF, PureSVD
+from recassay.models.implicit import ALS, BPR, ItemKNN
+from recassay.models.neighbours import RatingKNN, RecentItemKNN, UserKNN
 from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.rerank import DPP, MMR, SPAD, Calibrated, LongTail, Shuffled, XQuAD
 

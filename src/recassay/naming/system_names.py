@@ -68,7 +68,7 @@ def system_name(model: Any, differing: Collection[str] = ()) -> str:
 def system_names(models: Sequence[Any]) -> list[str]:
     """Return the names of models: each names the parameters in which models of its class differ, defaults included.
 
-    >>> from recassay.models.neighbours.user_knn import UserKNN
+    >>> from recassay.models.neighbours import UserKNN
     >>> system_names([UserKNN(), UserKNN(neighbours=50)]), system_names([UserKNN()])
     (['UserKNN(neighbours=100)', 'UserKNN(neighbours=50)'], ['UserKNN'])
     """

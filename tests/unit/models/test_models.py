@@ -12,9 +12,8 @@ from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models import ALS, BPR, PLSA, ItemKNN, UserKNN
 from recassay.models.base.model import NO_ITEM, best_unseen, recommend
-from recassay.models.baselines.popular import Popular
-from recassay.models.baselines.random import Random
-from recassay.models.factors.pure_svd import PureSVD
+from recassay.models.baselines import Popular, Random
+from recassay.models.factors import PureSVD
 
 MODELS = [
     Random(seed=1),

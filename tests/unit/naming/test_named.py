@@ -3,8 +3,8 @@
 import pytest
 
 from recassay import models
-from recassay.models.baselines.random import Random
-from recassay.models.factors.pure_svd import PureSVD
+from recassay.models.baselines import Random
+from recassay.models.factors import PureSVD
 
 from ...refusals import refused
 

@@ -22,8 +22,17 @@ from recassay.models.base.capabilities import Lists
 from recassay.models.base.model import NO_ITEM, NamesFitted, ScoringModel
 
 
+class Adapter(NamesFitted):
+    """Base of adapters with a ``name``, by which tables call them."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True, eq=False)
-class ScoreTable(NamesFitted):
+class ScoreTable(Adapter):
     """A table of scores, users by items: NumPy, SciPy sparse (missing entries score 0) or a torch tensor.
 
     >>> from recassay.data.synthetic.tastes import log
@@ -35,9 +44,6 @@ class ScoreTable(NamesFitted):
 
     table: Any
     name: str = "scores"
-
-    def __str__(self) -> str:
-        return self.name
 
     def fit(self, log: Interactions) -> FittedTable:
         """Return the table with its log; raise I308 unless it has a row per user and a column per item of the log."""
@@ -70,7 +76,7 @@ class FittedTable(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreFunction(NamesFitted):
+class ScoreFunction(Adapter):
     """A function from a user id to item scores: an array in the order of the log's items, or a mapping by item id.
 
     Items missing from a mapping have no score and are never recommended.
@@ -85,9 +91,6 @@ class ScoreFunction(NamesFitted):
     name: str = "scores"
 
     fits_by_user: ClassVar[bool] = True
-
-    def __str__(self) -> str:
-        return self.name
 
     def fit(self, log: Interactions) -> FittedScores:
         """Return the function together with the log that translates its ids; nothing is learned."""
@@ -131,7 +134,7 @@ class FittedScores(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class RecommendFunction(NamesFitted):
+class RecommendFunction(Adapter):
     """A function from a user id and k to the best items, best first: item ids, or pairs of id and score.
 
     Such a system only has lists, so all items missing from a list tie at its end. Items that the user has in training
@@ -147,9 +150,6 @@ class RecommendFunction(NamesFitted):
     name: str = "lists"
 
     fits_by_user: ClassVar[bool] = True
-
-    def __str__(self) -> str:
-        return self.name
 
     def fit(self, log: Interactions) -> FittedLists:
         """Return the function together with the log that translates its ids; nothing is learned."""
@@ -189,10 +189,9 @@ def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> 
     listed = list(ids)
     if not listed:
         return np.empty(0, np.int64)
-    assert log.item_vocabulary.ids is not None, "a log's ids are dense"
     ids = pl.Series(listed)
-    same_kind = ids.dtype.is_integer() == log.item_vocabulary.ids.dtype.is_integer()
-    found = rows_in_table(ids, log.item_vocabulary.ids) if same_kind else np.full(ids.len(), -1)
+    same_kind = ids.dtype.is_integer() == log.item_ids.dtype.is_integer()
+    found = rows_in_table(ids, log.item_ids) if same_kind else np.full(ids.len(), -1)
     if (found < 0).any():
         unknown = listed[int(np.argmax(found < 0))]
         raise InputError(

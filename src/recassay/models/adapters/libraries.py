@@ -18,25 +18,28 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import Lists
-from recassay.models.base.model import NO_ITEM, FittedFactors, NamesFitted, ScoringModel, user_item_matrix
-from recassay.models.factors.implicit import FittedItemKNN, fit_quietly
+from recassay.models.base.model import (
+    NO_ITEM,
+    FittedFactors,
+    FittedProduct,
+    NamesFitted,
+    ScoringModel,
+    Wrapper,
+    fit_quietly,
+    user_item_matrix,
+)
 from recassay.optional import need
 
 
 @dataclass(frozen=True, eq=False)
-class Implicit(NamesFitted):
+class Implicit(Wrapper):
     """A model of the library implicit: ``Implicit(LogisticMatrixFactorization())``.
 
     It is fitted on the 0/1 matrix of users and items with one BLAS thread. A model with factors scores an item by
     the product of user and item factors, other models by item similarities.
     """
 
-    model: Any
-
-    def __str__(self) -> str:
-        return type(self.model).__name__
-
-    def fit(self, log: Interactions) -> FittedFactors | FittedItemKNN:
+    def fit(self, log: Interactions) -> FittedFactors | FittedProduct:
         """Fit a copy of the model and return it; raise U107 if it has neither factors nor similarities."""
         matrix, model = scipy.sparse.csr_matrix(user_item_matrix(log), dtype=np.float32), copy.deepcopy(self.model)
         fit_quietly(model, matrix)
@@ -44,18 +47,16 @@ class Implicit(NamesFitted):
             users, items = (np.array(factors, np.float32) for factors in (model.user_factors, model.item_factors))
             return FittedFactors(log, users, items)
         if hasattr(model, "similarity"):
-            return FittedItemKNN(log, scipy.sparse.csr_array(matrix), scipy.sparse.csr_array(model.similarity))
+            return FittedProduct(log, scipy.sparse.csr_array(matrix), scipy.sparse.csr_array(model.similarity))
         raise UsageError("U107", f"{self} has neither factors nor similarities", hint="wrap it in RecommendFunction")
 
 
 @dataclass(frozen=True, eq=False)
-class Cornac(NamesFitted):
+class Cornac(Wrapper):
     """A model of the library Cornac: ``Cornac(cornac.models.MF(seed=1))``.
 
     The model gets the ratings of the log, or 1 if the log has none.
     """
-
-    model: Any
 
     def __str__(self) -> str:
         return str(self.model.name)
@@ -130,17 +131,12 @@ class FittedLensKit(ScoringModel):
 
 
 @dataclass(frozen=True, eq=False)
-class RecTools(NamesFitted):
+class RecTools(Wrapper):
     """A model of RecTools: ``RecTools(EASEModel())``.
 
     The model gets the ratings of the log as weights, or 1 if the log has none. It returns lists only, so all items
     missing from a list tie at its end.
     """
-
-    model: Any
-
-    def __str__(self) -> str:
-        return type(self.model).__name__
 
     def fit(self, log: Interactions) -> FittedRecTools:
         """Fit a copy of the model on a RecTools data set, and return it."""

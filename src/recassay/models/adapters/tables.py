@@ -21,7 +21,8 @@ from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import read_parquet
 from recassay.data.io.roles import role_named
 from recassay.errors import InputError
-from recassay.models.base.model import FittedFactors, NamesFitted, ScoringModel, checked_scores
+from recassay.models.adapters.functions import Adapter
+from recassay.models.base.model import FittedFactors, ScoringModel, checked_scores
 
 Float32 = NDArray[np.float32]
 
@@ -63,19 +64,23 @@ class Vectors:
         table = vectors.explode().cast(pl.Float32).to_numpy() if ids.len() else np.empty(0, np.float32)
         return cls(ids, table.reshape(ids.len(), length))
 
-    def aligned_to(self, vocabulary: Vocabulary, what: str) -> tuple[Float32, NDArray[np.bool_]]:
-        """Return the vectors of the ids of a vocabulary, in its order, and a mask of the ids without a vector.
+    def aligned_to(self, ids: pl.Series, what: str) -> tuple[Float32, NDArray[np.bool_]]:
+        """Return the vectors of ``ids``, in their order, and a mask of the ids without a vector.
 
         The vector of such an id is all 0. ``what`` names the ids in errors.
         """
-        assert vocabulary.ids is not None, "a log's ids are dense"
-        own = Vocabulary(self.ids)
-        if self.ids.len() and own.kind != vocabulary.kind:
-            raise id_types_differ(what, own, vocabulary)
-        row = rows_in_table(vocabulary.ids, self.ids) if self.ids.len() else np.full(vocabulary.size, -1)
+        row = rows_in_table(_same_kind(ids, self.ids, what), self.ids) if self.ids.len() else np.full(ids.len(), -1)
         found = np.zeros((row.size, self.table.shape[1]), np.float32)
         found[row >= 0] = self.table[row[row >= 0]]
         return found, row < 0
+
+
+def _same_kind(ids: pl.Series, others: pl.Series, what: str) -> pl.Series:
+    """Return ``ids``, those of a log; raise the error of ids of another kind (texts, numbers) than ``others``."""
+    ours, theirs = Vocabulary(ids), Vocabulary(others)
+    if ours.kind != theirs.kind:
+        raise id_types_differ(what, theirs, ours)
+    return ids
 
 
 def factor_columns(nested: Mapping[str, bool], owner: str) -> tuple[str, str]:
@@ -120,7 +125,7 @@ def _frame(source: Any) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class FactorTable(NamesFitted):
+class FactorTable(Adapter):
     """Factors of users and items, whose products are the scores: two tables of ids and vectors, or Parquet files.
 
     Use it for factors computed by Spark's ALS or any other library. Users and items without a vector have no scores
@@ -140,9 +145,6 @@ class FactorTable(NamesFitted):
 
     fits_by_user: ClassVar[bool] = True
 
-    def __str__(self) -> str:
-        return self.name
-
     def fit(self, log: Interactions) -> FittedTables:
         """Return the vectors of the log's users and items; nothing is learned.
 
@@ -156,8 +158,8 @@ class FactorTable(NamesFitted):
                 where=self.name,
                 hint="give two tables of one model",
             )
-        item_factors, missing_items = items.aligned_to(log.item_vocabulary, "item")
-        user_factors, missing_users = users.aligned_to(log.user_vocabulary, "user")
+        item_factors, missing_items = items.aligned_to(log.item_ids, "item")
+        user_factors, missing_users = users.aligned_to(log.user_ids, "user")
         if not users.ids.len():
             user_factors = np.zeros((missing_users.size, item_factors.shape[1]), np.float32)
         return FittedTables(log, user_factors, item_factors, missing_users, missing_items)
@@ -187,7 +189,7 @@ class FittedTables(FittedFactors):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreBatches(NamesFitted):
+class ScoreBatches(Adapter):
     """A function from an array of user ids to a row of item scores for each user, as networks compute them.
 
     Columns are in the order of ``items``, or of the log's items (ascending by id) if ``items`` is None. Items of the
@@ -205,19 +207,12 @@ class ScoreBatches(NamesFitted):
 
     fits_by_user: ClassVar[bool] = True
 
-    def __str__(self) -> str:
-        return self.name
-
     def fit(self, log: Interactions) -> FittedBatches:
         """Return the function together with the log that translates its ids; nothing is learned."""
-        assert log.item_vocabulary.ids is not None, "a log's ids are dense"
         columns = None
         if self.items is not None:
-            own = Vocabulary(as_ids(pl.Series(list(self.items))))
-            if own.kind != log.item_vocabulary.kind:
-                raise id_types_differ("item", own, log.item_vocabulary)
-            assert own.ids is not None, "a vocabulary of given ids has them"
-            columns = rows_in_table(log.item_vocabulary.ids, own.ids)
+            items = as_ids(pl.Series(list(self.items)))
+            columns = rows_in_table(_same_kind(log.item_ids, items, "item"), items)
         return FittedBatches(log, self, columns)
 
 

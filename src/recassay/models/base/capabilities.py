@@ -5,7 +5,7 @@ A model has no base class. Its methods say what it can do, and the package check
 some of the other capabilities. Only :class:`~recassay.models.incremental.base.WalksStream` is elsewhere: its types are
 those of compiled loops.
 
->>> from recassay.models.baselines.popular import Popular
+>>> from recassay.models.baselines import Popular
 >>> isinstance(Popular(), CanFit), isinstance(Popular(), ScoresItems)
 (True, False)
 """
@@ -13,8 +13,9 @@ those of compiled loops.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +24,31 @@ from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.models.base.training import Listener, Training
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 ModelSource = object  # a text such as "ALS(factors=8)", a model to fit, or a fitted one with some of these capabilities
 
+Listener = Callable[[str, int, int], None]  # a line about the last epoch, epochs done, epochs in all
 Lists = tuple[Int32, Float]
 Score = Callable[[Int32], NDArray[np.floating]]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings for the training of a model that is trained epoch by epoch.
+
+    ``validation`` contains later events of the same users and items. ``checkpoint`` is a file written after every
+    epoch. A fit that finds its checkpoint resumes there and ends with the same bits as one that was never stopped.
+    ``listener`` is called after every epoch with a line of text, the number of epochs done, and the number of all
+    epochs. ``max_epochs`` bounds the epochs of the model, for dry runs.
+    """
+
+    validation: Interactions | None = None
+    checkpoint: Path | None = None
+    listener: Listener | None = None
+    max_epochs: int | None = None
 
 
 # --- fitted models ----------------------------------------------------------------------------------------------------
@@ -81,19 +98,6 @@ class HasFactors(Protocol):
 
 
 @runtime_checkable
-class MissesUsers(Protocol):
-    """A fitted model that has no scores for some users of its log, such as those without events.
-
-    :func:`score_function` gives all items of such a user the score minus infinity, whatever ``scores`` returns: the
-    user gets no list.
-    """
-
-    @property
-    def unknown_users(self) -> NDArray[np.bool_]:
-        """Return a mask of the users without scores, by user code."""
-
-
-@runtime_checkable
 class MissesFactors(Protocol):
     """A fitted model with factors that lacks the vector of some items, so it cannot score them."""
 
@@ -108,14 +112,6 @@ class UsesLog(Protocol):
 
     def with_log(self, log: Interactions) -> Fitted:
         """Return a copy of the model with users' histories from this log, which must have the same items."""
-
-
-@runtime_checkable
-class ScoresHistories(UsesLog, Protocol):
-    """A fitted model that scores the next item after any sequence of items."""
-
-    def next_scores(self, histories: Histories) -> NDArray[np.floating]:
-        """Return scores (n, items) of the next item after each history; histories may be empty."""
 
 
 @runtime_checkable
@@ -224,19 +220,6 @@ class CanFit(Protocol):
 
 
 @runtime_checkable
-class TrainsInEpochs(Protocol):
-    """An unfitted model that is trained epoch by epoch."""
-
-    trains_in_epochs: ClassVar[bool] = True
-
-    def fit(self, log: Interactions, *, training: Training | None = None) -> Fitted:
-        """Return the model fitted on a log.
-
-        ``training`` has validation events, a checkpoint file and a progress listener.
-        """
-
-
-@runtime_checkable
 class WrapsModel(Protocol):
     """An unfitted model that changes what another model recommends, such as a re-ranker."""
 
@@ -293,11 +276,12 @@ def score_function(fitted: object) -> Score | None:
 
 
 def unknown_users(fitted: object) -> NDArray[np.bool_] | None:
-    """Return a mask of the users for whom a fitted model has no scores, by user code; None if it has some for all."""
-    if not isinstance(fitted, MissesUsers):
-        return None
-    unknown = fitted.unknown_users
-    return unknown if unknown.any() else None
+    """Return a mask of the users for whom a fitted model has no scores, by user code; None if it has some for all.
+
+    It is the model's property ``unknown_users``, if it has one: such users are those without events.
+    """
+    unknown = getattr(fitted, "unknown_users", None)
+    return unknown if unknown is not None and unknown.any() else None
 
 
 def fitted(model: Any, log: Interactions, *, training: Training | None = None, items: Features | None = None) -> Any:
@@ -307,7 +291,7 @@ def fitted(model: Any, log: Interactions, *, training: Training | None = None, i
     ``items`` are the features of items it may use.
 
     >>> from recassay.data.synthetic.tastes import log
-    >>> from recassay.models.baselines.popular import Popular
+    >>> from recassay.models.baselines import Popular
     >>> made = log(users=30, items=20, events=150)
     >>> popular = fitted(Popular(), made)
     >>> popular.log is made, fitted(popular, made) is popular
@@ -315,7 +299,7 @@ def fitted(model: Any, log: Interactions, *, training: Training | None = None, i
     """
     if isinstance(model, WrapsModel):
         return model.wrap(fitted(model.base_model(), log, training=training, items=items), items)
-    if isinstance(model, TrainsInEpochs):
+    if getattr(model, "trains_in_epochs", False):
         return model.fit(log, training=training or Training())
     return model.fit(log) if isinstance(model, CanFit) else model
 

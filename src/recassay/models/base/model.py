@@ -1,15 +1,21 @@
-"""Base classes of built-in models, and ranked lists from scores.
+"""Base classes of models, ranked lists from scores, and sums that do not depend on the order of their terms.
 
 A model is a frozen description. It can be printed, compared and fitted many times; fitting never changes it.
+
+Items with the same terms must get the same score, but floating-point sums depend on the order of addition. Sums of
+multiples of one power of two are exact, in any order.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -18,13 +24,14 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups, rows_of_groups
 from recassay.columnar.vocabulary import rows_in_table
+from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, Lists, Score, score_function
-from recassay.naming.grammar import Value, suggest
+from recassay.naming.grammar import Expression, Value, suggest
 from recassay.naming.named import Named
-from recassay.threads import blocks
+from recassay.threads import blocks, one_library_thread
 
 USERS_PER_BLOCK = 256  # bounds memory; constant, because the rounding of a matrix product depends on its shape
 NO_ITEM = -1  # fills the end of a list that runs out of items
@@ -50,20 +57,47 @@ def _noting_its_name(fit: Callable[..., Any]) -> Callable[..., Any]:
     return noting
 
 
+@dataclass(frozen=True, eq=False)
+class Wrapper(NamesFitted):
+    """Base of unfitted models around a model of another library, whose class names them."""
+
+    model: Any
+
+    def __str__(self) -> str:
+        return type(self.model).__name__
+
+
+class Range(NamedTuple):
+    """Which numbers a parameter may have, in words for the error about others."""
+
+    words: str
+    holds: Callable[[float], bool]
+
+
+Ranges = Mapping[Range, Sequence[str]]
+AT_LEAST_0 = Range("at least 0", lambda number: number >= 0)
+COUNT = Range("at least 1", lambda number: number >= 1)
+AT_LEAST_2 = Range("at least 2", lambda number: number >= 2)
+POSITIVE = Range("above 0", lambda number: number > 0)
+BELOW_1 = Range("at least 0 and below 1", lambda number: 0 <= number < 1)
+UP_TO_1 = Range("at least 0 and at most 1", lambda number: 0 <= number <= 1)
+ABOVE_0_UP_TO_1 = Range("above 0 and at most 1", lambda number: 0 < number <= 1)
+INSIDE = Range("above 0 and below 1", lambda number: 0 < number < 1)
+
+
 class CheckedParameters(Named, NamesFitted):
-    """Base of unfitted models, with methods that check the range of their parameters."""
+    """Base of unfitted models, which checks the ranges of their parameters."""
 
-    def at_least(self, least: float, *parameters: str) -> None:
-        """Raise U102 if a parameter is below ``least``."""
-        for parameter in parameters:
-            if getattr(self, parameter) < least:
-                raise self.refuse(parameter, f"it must be at least {least:g}", f"{parameter}={least:g} or more")
+    ranges: ClassVar[Ranges] = {}  # of the parameters that this class adds; None is always allowed
 
-    def below_one(self, *parameters: str) -> None:
-        """Raise U102 if a parameter is not at least 0 and below 1."""
-        for parameter in parameters:
-            if not 0 <= getattr(self, parameter) < 1:
-                raise self.refuse(parameter, "it must be at least 0 and below 1", f"{parameter}=0.1")
+    def validate(self) -> None:
+        """Raise U102 if a parameter is out of its range."""
+        for kind in reversed(type(self).__mro__):
+            for allowed, names in vars(kind).get("ranges", {}).items():
+                for name in names:
+                    value = getattr(self, name)
+                    if value is not None and not allowed.holds(value):
+                        raise self.refuse(name, f"it must be {allowed.words}", f"{name}={getattr(type(self), name)}")
 
 
 class BuiltIn(CheckedParameters):
@@ -77,6 +111,18 @@ class BuiltIn(CheckedParameters):
     reads_ratings: ClassVar[bool | None] = False
     library: ClassVar[str] = ""  # the optional library that it needs
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
+
+    def __str__(self) -> str:
+        stated: dict[str, Value] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
+            value = getattr(self, field.name)
+            if isinstance(value, str | int | float | None):
+                stated |= {field.name: value} if value != field.default else {}
+            elif field.name != "items":  # features; `of` is another model
+                stated[field.name] = str(value) if field.name == "of" else "given"
+        return str(Expression(self.name, stated))
+
+    __repr__ = __str__
 
     @classmethod
     def preset(cls, name: str, **changes: Value) -> Self:
@@ -128,6 +174,34 @@ class FittedFactors(ScoringModel):
         return self.user_factors[users] @ self.item_factors.T
 
 
+@dataclass(frozen=True, eq=False)
+class FittedProduct(ScoringModel):
+    """A fitted model whose scores are ``left[user] @ right``: matrices, at least one of them sparse."""
+
+    log: Interactions
+    left: scipy.sparse.csr_array
+    right: Any
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+        """Return scores (n, items) for user codes."""
+        table = self.left[users] @ self.right
+        return np.asarray(table.toarray() if scipy.sparse.issparse(table) else table)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRow(ScoringModel):
+    """A fitted model that has the same scores for everybody: ``row`` has one per item."""
+
+    personal: ClassVar[bool] = False
+
+    log: Interactions
+    row: NDArray[np.float64]
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return scores (n, items) for user codes."""
+        return np.broadcast_to(self.row, (users.size, self.row.size))
+
+
 def rating_values(log: Interactions, who: str) -> NDArray[np.float64]:
     """Return the ratings of a log; raise I307 if it has none. ``who`` names the model in the error."""
     if log.ratings is None:
@@ -154,10 +228,17 @@ def user_item_matrix(log: Interactions) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
 
 
+def fit_quietly(model: Any, matrix: scipy.sparse.csr_matrix) -> None:
+    """Fit a model of the library implicit with one BLAS thread: products of several threads round differently."""
+    with one_library_thread("blas"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself
+        model.fit(matrix, show_progress=False)
+
+
 def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:
     """Return a model's scores as 32- or 64-bit floats, other types as 64-bit; raise I308 for unusable ones.
 
-    I308 is a shape other than ``shape``, and I308 a NaN. ``who`` names the model in errors.
+    Unusable are a shape other than ``shape``, and a NaN. ``who`` names the model in errors.
     """
     if np.shape(table) != shape:
         raise InputError(
@@ -220,14 +301,13 @@ def recommend(fitted: Fitted, queries: pl.Series, k: int, name: str) -> Run:
 
     ``name`` is the name of the run.
 
-    >>> from recassay.models.baselines.popular import Popular
+    >>> from recassay.models.baselines import Popular
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": ["x", "y", "y"]}))
     >>> recommend(Popular().fit(log), pl.Series([1, 2, 3]), 5, "pop").frame().rows()
     [(2, 'x', 1, 1.0)]
     """
     log = fitted.log
-    assert log.user_vocabulary.ids is not None, "a log's ids are dense"
-    codes = rows_in_table(queries, log.user_vocabulary.ids)
+    codes = rows_in_table(queries, log.user_ids)
     users = codes[codes >= 0].astype(np.int32)
     items, scores = fitted.recommend(users, k)
     row, place = np.nonzero(items != NO_ITEM)
@@ -240,3 +320,70 @@ def recommend(fitted: Fitted, queries: pl.Series, k: int, name: str) -> Run:
         }
     )
     return Run.from_frame(frame, name)
+
+
+class HistoryModel(ScoringModel):
+    """Base of fitted models that read histories; a subclass is a frozen dataclass with a field ``log``."""
+
+    log: Interactions
+
+    @abstractmethod
+    def next_scores(self, histories: Histories) -> NDArray[np.floating]:
+        """Return scores (n, items) of the next item after each history."""
+
+    @functools.cached_property
+    def histories(self) -> Histories:
+        """Return the histories of the users of the log, by user code."""
+        return Histories.of(self.log)
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+        """Return scores (n, items) for user codes."""
+        return self.next_scores(self.histories.take(users))
+
+    def with_log(self, log: Interactions) -> Self:
+        """Return this model with the histories of another log of the same items; raise I322 if the items differ."""
+        require_same_items(self.log, log, "the log given to with_log")
+        return dataclasses.replace(self, log=log)  # type: ignore[type-var]  # subclasses are dataclasses
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
+        return {field.name: getattr(self, field.name) for field in fields}  # cached properties are not pickled
+
+
+def require_same_items(log: Interactions, other: Interactions, what: str) -> None:
+    """Raise I322 if two logs have different items: item codes of one mean nothing in the other.
+
+    ``what`` names ``other`` in the error, such as "the validation part".
+    """
+    ours, theirs = log.item_ids, other.item_ids
+    if ours is not theirs and not ours.equals(theirs):
+        raise InputError(
+            "I322",
+            f"{what} has {theirs.len():,} items, which are not the {ours.len():,} items of the model's log",
+            hint="use parts of one log: log.take(rows), or a split",
+        )
+
+
+def step_for(largest: float, count: int) -> float:
+    """Return a power of two such that sums of ``count`` multiples of it, each at most ``largest`` in size, are exact.
+
+    It is 2^-53 times ``largest`` times ``count``, where both are rounded up to powers of two (``largest`` to one above
+    it). It is 1 if one of them is 0.
+
+    >>> step_for(1.0, 4) == 2.0**-50
+    True
+    """
+    if not largest or not count:
+        return 1.0
+    return 2.0 ** (math.frexp(largest)[1] + (count - 1).bit_length() - 53)
+
+
+def rounded(terms: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Return each term rounded to the nearest multiple of ``step``, a power of two.
+
+    >>> a, b, c = rounded(np.array([0.1, 0.2, 0.3]), step_for(0.3, 3))
+    >>> bool((a + b) + c == (c + b) + a), bool((0.1 + 0.2) + 0.3 == (0.3 + 0.2) + 0.1)
+    (True, False)
+    """
+    nearest: NDArray[np.float64] = np.rint(terms / step) * step
+    return nearest

@@ -7,11 +7,10 @@ from recassay.models.incremental.adapters import PartialFit, RiverLike
 from recassay.models.incremental.base import Incremental
 from recassay.models.incremental.biased_mf import StreamBiasedMF
 from recassay.models.incremental.bprmf import BPRMF
+from recassay.models.incremental.composed import Ensemble, Refitted
 from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
-from recassay.models.incremental.ensemble import Ensemble
 from recassay.models.incremental.isgd import ISGD
 from recassay.models.incremental.item_knn import StreamItemKNN
-from recassay.models.incremental.refitted import Refitted
 from recassay.models.incremental.uknn import UKNN
 
 __all__ = [

@@ -14,7 +14,6 @@ import numpy as np
 
 from recassay._kernel_cache import njit
 from recassay.columnar._hashes import below, mix, normal
-from recassay.models.incremental._clock import clock
 from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, score_and_count, score_of
 from recassay.models.incremental._lists import append_to
 from recassay.models.incremental._walk import (
@@ -77,29 +76,23 @@ class BprmfSettings(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def walk(
-    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput,
-    negatives: Int32,
+    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput
 ) -> None:  # fmt: skip
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``negatives`` (events, steps) are the negative items of every event; if
-    it has no rows, they are drawn.
+    The remaining events are learned at the end.
     """
     row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
-    drawn, factors = np.empty(0, np.int32), np.ones(state.items.shape[1], np.float32)
+    factors = np.ones(state.items.shape[1], np.float32)
     users, items = state.users, state.items
     for query, until in enumerate(learned_before(events, queries)):
         for event in range(learned, until):
-            started = clock(output.clock_buffer)
-            given = negatives[event] if negatives.shape[0] else drawn
-            learn(events.users[event], events.items[event], settings, state, given)
-            output.learn_ns[event] = clock(output.clock_buffer) - started
+            learn(events.users[event], events.items[event], settings, state)
         learned = until
         if query == queries.users.size:
             break
         if query == 0:
             train_before_queries(settings, state)
-        started = clock(output.clock_buffer)
         factors[:-1] = users[queries.users[query]]
         item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
         own_score = score_of(factors, items, item, known, universe, False)
@@ -108,7 +101,6 @@ def walk(
             row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
             queries.order, output.lists, query,
         )  # fmt: skip
-        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(cache=True, nogil=True)
@@ -123,11 +115,8 @@ def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, given: Int32) -> None:
-    """Learn one event; the caller has allocated memory for it in the list of the user's items.
-
-    ``given`` has the negative item of each step; if it is empty, they are drawn.
-    """
+def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
+    """Learn one event; the caller has allocated memory for it in the list of the user's items."""
     count_event(user, item, state)
     if settings.updates != EVENT and not state.counts[5]:
         return
@@ -135,7 +124,7 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
     profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
     mark_items(profile, state)
     if settings.updates == EVENT:
-        move_event(user, item, key, profile.size, given, settings, state)
+        move_event(user, item, key, profile.size, settings, state)
         return
     for factor in range(state.users.shape[1]):
         state.users[user, factor] = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
@@ -150,10 +139,8 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
 
 
 @njit(cache=True, nogil=True)
-def move_event(
-    user: int, item: int, key: np.uint64, n_own: int, given: Int32, settings: BprmfSettings, state: BprmfState
-) -> None:
-    """Make the steps of one event, each with a negative item drawn by ``key`` or ``given``; stop if there is none.
+def move_event(user: int, item: int, key: np.uint64, n_own: int, settings: BprmfSettings, state: BprmfState) -> None:
+    """Make the steps of one event, each with a negative item drawn by ``key``; stop if there is none.
 
     ``n_own`` is the number of the user's items, which are marked. The factors of the items are copied, because theirs
     are apart from each other in memory.
@@ -163,15 +150,9 @@ def move_event(
     up, down = np.empty(items.shape[1], np.float32), np.empty(items.shape[1], np.float32)
     copy_factors(items, item, up)
     for step in range(settings.steps):
-        if given.size:
-            negative = np.int64(given[step])
-        else:
-            negative = draw_unmarked(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
+        negative = draw_unmarked(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
         if negative == NONE:
             break
-        if negative == item:  # only a given one can be
-            move_factors(mine, up, up, rates, True, True, True)
-            continue
         copy_factors(items, negative, down)
         move_factors(mine, up, down, rates, True, True, True)
         store_factors(items, negative, down)

@@ -5,13 +5,15 @@ This layout scores many items with one vector instruction, and a new item takes 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.models.incremental._walk import UNKNOWN_ITEM, compare
+from recassay.models.incremental.base import initial_factors
 
 Float32 = NDArray[np.float32]
 ONE = np.float32(1)
@@ -130,3 +132,25 @@ def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
         for i in range(line.size):
             line[i] = -abs(ONE - line[i])
     return compare(line, own_score)
+
+
+class FactorDraws(NamedTuple):
+    """Random initial factors, Normal(0, ``deviation``), drawn by the seed, a purpose and the code of each row."""
+
+    seed: int
+    factors: int
+    deviation: float
+
+    def rows(self, what: str) -> Callable[[int, int], Float32]:
+        """Return a function that returns the factors (rows, factors) of the codes ``begin`` to ``end`` - 1."""
+        return lambda begin, end: initial_factors(self.seed, what, begin, end, self.factors, self.deviation)
+
+    def blocks(self, what: str, *, biased: bool = False) -> Callable[[int, int], Float32]:
+        """Return a function that returns the factors of blocks of items; a bias of 0 is behind them if ``biased``."""
+
+        def draw(begin: int, end: int) -> Float32:
+            rows = self.rows(what)(begin * ITEMS_PER_BLOCK, end * ITEMS_PER_BLOCK)
+            rows = np.pad(rows, ((0, 0), (0, int(biased))))
+            return rows.reshape(end - begin, ITEMS_PER_BLOCK, -1).transpose(0, 2, 1)
+
+        return draw

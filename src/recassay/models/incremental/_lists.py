@@ -1,12 +1,22 @@
-"""Lists of integers, one per key, to which compiled loops append: the items of a user, the users of an item.
+"""Lists of integers, one per key, to which compiled loops append, and co-counts, which are computed from them.
+
+A list has the items of a user, or the users of an item.
 
 All lists are in one array, each with free capacity at its end. :meth:`GrowingLists.reserve` allocates the memory a loop
 will need, so the loop itself never moves a list. Memory is linear in the number of values.
+
+Co-counts are common items of users, or common users of items, updated event by event. An *entity* is a user and its
+*features* are items, or the other way round; the *owners* of a feature are the entities that have it. The co-count of
+two entities is the number of features that both have. Memory is never users x users or items x items: co-counts with
+all others are computed from the lists of features and owners, and cached for the entities queried last (``rows``). An
+event changes one number in each cached row. ``tests/property/test_incremental_models.py`` checks the loops against
+readable versions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +26,11 @@ from recassay.models.incremental.base import grown
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Codes = NDArray[np.int32] | NDArray[np.int64]
+
+BLOCK = 64  # entities of a row that are skipped together if all their co-counts are 0
+NONE = -1
 
 
 @dataclass(eq=False)
@@ -127,3 +141,170 @@ def _compacted(start: Int64, length: Int64, capacity: Int64, used: Int64, values
         start[key] = used[0]
         used[0] += capacity[key]
     return larger
+
+
+class CoCounts(NamedTuple):
+    """Arrays of co-counts: the features of each entity, the owners of each feature, and a cache of rows of co-counts.
+
+    An entity is a user and its features are items, or the other way round. The co-count of two entities is the number
+    of features that both have.
+
+    Lists: the features of entity e are ``features[features_start[e]:features_start[e] + features_length[e]]``; the
+    entities that have a feature are found in ``owners`` in the same way. ``sizes`` is the number of features of each
+    entity, infinite for none.
+
+    Cache: row r of ``rows`` has the co-counts of entity ``entity_of[r]`` with all entities, and ``row_of`` is the row
+    of an entity, -1 if it is not cached. ``touched[r]`` is true for the blocks of row r (BLOCK entities each) that are
+    not all 0. If the cache is full, a row is replaced by the CLOCK algorithm (second chance): ``hand`` is the next row
+    to consider, and ``recent`` says which rows were used since the hand passed them.
+    """
+
+    features_start: Int64
+    features_length: Int64
+    features: Int32
+    owners_start: Int64
+    owners_length: Int64
+    owners: Int32
+    sizes: NDArray[np.float32]  # number of features of each entity as a float; infinite for none
+    rows: Int32  # co-counts of the row's entity with all entities
+    touched: Bools  # blocks of a row with a co-count other than 0
+    entity_of: Int64  # the entity of a row
+    row_of: Int64  # the row of an entity
+    recent: Bools  # rows used since the hand passed
+    hand: Int64  # the next row to consider for replacement
+
+
+class GrowingCoCounts:
+    """The arrays of :class:`CoCounts`, which grow with the stream.
+
+    They cache the co-counts of at least ``least_rows`` entities, and of more as long as all cached rows together have
+    at most ``cells`` numbers.
+    """
+
+    def __init__(self, least_rows: int, cells: int = 0) -> None:
+        self.least_rows, self.cells = least_rows, cells
+        self.features, self.owners = GrowingLists(), GrowingLists()
+        self.sizes = np.zeros(0, np.float32)
+        self._widen(0)
+
+    def reserve(self, entities: Int32, features: Int32) -> None:
+        """Allocate memory in the lists for these pairs: ``entities[i]`` gets the feature ``features[i]``."""
+        self.features.reserve(entities)
+        self.owners.reserve(features)
+
+    def widen(self, entities: int, features: int) -> None:
+        """Enlarge the arrays to hold at least ``entities`` entities and ``features`` features.
+
+        Cached rows are dropped if the arrays of entities grow.
+        """
+        self.features.grow(entities)
+        self.owners.grow(features)
+        if entities > self.sizes.size:
+            self._widen(entities)
+
+    def _widen(self, entities: int) -> None:
+        """Enlarge the arrays of entities to hold at least ``entities``, and empty the cache of co-counts."""
+        known = self.sizes.size
+        self.sizes = grown(self.sizes, entities)
+        self.sizes[known:] = np.inf
+        width = self.sizes.size
+        rows = max(self.least_rows, min(width, self.cells // max(width, 1)))
+        self.rows, self.touched = np.zeros((rows, width), np.int32), np.zeros((rows, width // BLOCK), np.bool_)
+        self.entity_of, self.row_of = np.full(rows, NONE), np.full(width, NONE)
+        self.recent, self.hand = np.zeros(rows, np.bool_), np.zeros(1, np.int64)
+
+    @property
+    def arrays(self) -> CoCounts:
+        """Return the arrays for compiled loops."""
+        features, owners = self.features, self.owners
+        return CoCounts(
+            features.start, features.length, features.values, owners.start, owners.length, owners.values, self.sizes,
+            self.rows, self.touched, self.entity_of, self.row_of, self.recent, self.hand,
+        )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def count(entity: int, feature: int, common: CoCounts) -> None:
+    """Add a feature to an entity and update all cached co-counts; do nothing if the entity has the feature already.
+
+    The caller has allocated memory for it in the lists of ``common``.
+    """
+    features = common.features[
+        common.features_start[entity] : common.features_start[entity] + common.features_length[entity]
+    ]
+    for known in features:
+        if known == feature:
+            return
+    others = common.owners[common.owners_start[feature] : common.owners_start[feature] + common.owners_length[feature]]
+    block = entity // BLOCK
+    for other in others:
+        row = common.row_of[other]
+        if row != NONE:
+            common.rows[row, entity] += 1
+            common.touched[row, block] = True
+    if common.row_of[entity] != NONE:
+        _add(others, common.rows[common.row_of[entity]], common.touched[common.row_of[entity]])
+    append_to(entity, feature, common.features_start, common.features_length, common.features)
+    append_to(feature, entity, common.owners_start, common.owners_length, common.owners)
+    common.sizes[entity] = common.features_length[entity]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _add(others: Int32, row: Int32, touched: Bools) -> None:
+    """Add 1 to ``row[e]`` for each entity e of ``others``, and mark the block of e in ``touched``.
+
+    ``row`` are the co-counts of one entity with all entities.
+    """
+    for other in others:
+        row[np.uint32(other)] += 1
+        touched[np.uint32(other) // np.uint32(BLOCK)] = True
+
+
+@njit(nogil=True, cache=True)
+def row_for(entity: int, common: CoCounts) -> Any:
+    """Return the number of the row of ``common.rows`` that has an entity's co-counts.
+
+    If the entity is not cached, another entity's row is replaced and computed from the lists.
+    """
+    row = common.row_of[entity]
+    if row == NONE:
+        while common.recent[common.hand[0]]:
+            common.recent[common.hand[0]] = False
+            common.hand[0] = (common.hand[0] + 1) % common.recent.size
+        row = common.hand[0]
+        common.hand[0] = (row + 1) % common.recent.size
+        if common.entity_of[row] != NONE:
+            common.row_of[common.entity_of[row]] = NONE
+        common.entity_of[row], common.row_of[entity] = entity, row
+        _recount(entity, common.rows[row], common.touched[row], common)
+    common.recent[row] = True
+    return row
+
+
+@njit(nogil=True, cache=True)
+def _recount(entity: int, row: Int32, touched: Bools, common: CoCounts) -> None:
+    """Compute an entity's co-counts from the lists in ``common`` and write them to ``row``.
+
+    Its blocks that are not all 0 are marked in ``touched``.
+    """
+    row[:] = 0
+    touched[:] = False
+    features = common.features[
+        common.features_start[entity] : common.features_start[entity] + common.features_length[entity]
+    ]
+    pairs = 0
+    for feature in features:
+        pairs += common.owners_length[feature]
+    dense = pairs > row.size // 8  # nearly every block is touched then, and marking each costs most
+    if dense:
+        touched[:] = True
+    for feature in features:
+        others = common.owners[
+            common.owners_start[feature] : common.owners_start[feature] + common.owners_length[feature]
+        ]
+        if dense:
+            for other in others:
+                row[np.uint32(other)] += 1
+        else:
+            _add(others, row, touched)
+    row[entity] = 0

@@ -10,16 +10,12 @@ compiled function that takes another function as an argument::
         row, learned = np.empty(len(items), np.float32), 0
         for query, until in enumerate(learned_before(events, queries)):
             for event in range(learned, until):
-                started = clock(output.clock_buffer)
                 learn(users[events.users[event]], items[events.items[event]], rate)
-                output.learn_ns[event] = clock(output.clock_buffer) - started
             learned = until
             if query == queries.users.size:
                 break
-            started = clock(output.clock_buffer)
             score(users[queries.users[query]], items, queries.known[query], row)
             rank_item(row, queries, query, output)
-            output.answer_ns[query] = clock(output.clock_buffer) - started
 
 ``tests/property/test_streams.py`` checks the walks against a readable version.
 """
@@ -33,7 +29,6 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar._top import Scores, top_k
-from recassay.models.incremental._clock import clock
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -44,7 +39,6 @@ __all__ = [
     "StreamEvents",
     "StreamQueries",
     "WalkOutput",
-    "clock",
     "learned_before",
     "rank_among",
     "rank_counted",
@@ -87,7 +81,7 @@ class WalkOutput(NamedTuple):
     ``position`` is the rank of the item that the user chose, from 1; 0 means that it could not be recommended.
     ``above`` and ``tied`` count the other candidates with a higher and with the same score, and ``candidates`` all of
     them (-1 if the model returned NaN). ``lists`` are the best items, in as many columns as requested, possibly none.
-    ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event.
+    ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event, written by who calls the walk.
     """
 
     position: Int32
@@ -97,7 +91,6 @@ class WalkOutput(NamedTuple):
     lists: Int32
     answer_ns: Int64
     learn_ns: Int64
-    clock_buffer: Int64  # memory the clock writes to
 
     @classmethod
     def empty(cls, n_queries: int, n_events: int, list_length: int) -> WalkOutput:
@@ -106,9 +99,9 @@ class WalkOutput(NamedTuple):
         Lists have ``list_length`` columns, filled with -1.
         """
         position, above, tied, candidates = np.zeros((4, n_queries), np.int32)
-        lists, clock_buffer = np.full((n_queries, list_length), -1, np.int32), np.zeros(2, np.int64)
+        lists = np.full((n_queries, list_length), -1, np.int32)
         answer_ns, learn_ns = np.zeros(n_queries, np.int64), np.zeros(n_events, np.int64)
-        return cls(position, above, tied, candidates, lists, answer_ns, learn_ns, clock_buffer)
+        return cls(position, above, tied, candidates, lists, answer_ns, learn_ns)
 
     def head(self, n_queries: int) -> WalkOutput:
         """Return the results of the first ``n_queries`` queries."""

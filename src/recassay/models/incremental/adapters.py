@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
-from recassay.models.base.model import NamesFitted
+from recassay.models.base.model import Wrapper
 from recassay.models.incremental._walk import Int32
 from recassay.models.incremental.base import FittedStream, fit_learner
 
@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RiverLike(NamesFitted):
+class RiverLike(Wrapper):
     """A model with ``learn_one`` and ``predict_one``: ``RiverLike(river.reco.BiasedMF())``.
 
     Both methods take (user, item), as recommenders of river do, or a mapping of features, as its regressors do:
@@ -45,13 +45,8 @@ class RiverLike(NamesFitted):
     [2.0, 1.0]
     """
 
-    model: Any
-
     def __post_init__(self) -> None:
         _need(self.model, "learn_one", "predict_one")
-
-    def __str__(self) -> str:
-        return type(self.model).__name__
 
     def start(self) -> LearningOne:
         """Return a learner with a copy of the model."""
@@ -94,7 +89,7 @@ class LearningOne:
 
 
 @dataclass(frozen=True, eq=False)
-class PartialFit(NamesFitted):
+class PartialFit(Wrapper):
     """A model with ``partial_fit`` and ``predict`` or ``recommend``.
 
     ``partial_fit(X)`` gets a row (user, item) per event, and also the values of the events if it has a parameter
@@ -115,15 +110,10 @@ class PartialFit(NamesFitted):
     ([2.0, 1.0], 1.0)
     """
 
-    model: Any
-
     def __post_init__(self) -> None:
         _need(self.model, "partial_fit")
         if not hasattr(self.model, "predict"):
             _need(self.model, "recommend")
-
-    def __str__(self) -> str:
-        return type(self.model).__name__
 
     def start(self) -> PartialScores | PartialLists:
         """Return a learner with a copy of the model."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -54,6 +54,35 @@ class WalksStream(Protocol):
         """
 
 
+class Walker(ABC):
+    """Base of learners with a compiled loop; ``n_items`` is how many items have been learned."""
+
+    n_items = 0
+
+    @abstractmethod
+    def grow(self, users: int, items: int) -> None:
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
+
+    @abstractmethod
+    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Call the compiled loop, which processes a block; the arrays are large enough for it."""
+
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
+        learned = int(events.items.max(initial=-1)) + 1
+        users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1
+        self.grow(users, max(learned, int(queries.universe.max(initial=0))))
+        self.run(events, queries, output)
+        self.n_items = max(self.n_items, learned)
+
+    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
+        """Learn events in order; ``values`` are their ratings."""
+        self.walk(*without_queries(users, items, values))
+
+
 class Incremental(BuiltIn):
     """Base of unfitted models that learn event by event; protocols for streams use ``start``, all others ``fit``."""
 
@@ -76,16 +105,6 @@ def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
     values = np.ones(len(log)) if log.ratings is None else log.ratings[order]
     learner.learn(users, items, values)
     return FittedStream(log, learner, user_codes, item_codes)
-
-
-def rows_needed(events: StreamEvents, queries: StreamQueries) -> tuple[int, int, int]:
-    """Return how many rows the arrays of a model need for a block of a stream: (users, items, learned items).
-
-    ``items`` covers the items of the events and the candidates of the queries, ``learned items`` only the former.
-    """
-    learned = int(events.items.max(initial=-1)) + 1
-    users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1
-    return users, max(learned, int(queries.universe.max(initial=0))), learned
 
 
 def without_queries(

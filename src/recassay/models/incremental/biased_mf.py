@@ -1,29 +1,28 @@
-"""Biased matrix factorisation that learns rating by rating: it predicts ratings along a stream."""
+"""Biased matrix factorisation that learns rating by rating: it predicts ratings along a stream.
+
+The step is that of :mod:`recassay.models.base._biased_step`. ``tests/unit/models/incremental/test_biased_mf.py``
+compares the compiled loops, in double precision, with a plain one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.data.interactions import Interactions
-from recassay.models.base.model import rating_values
-from recassay.models.incremental import _biased_mf
-from recassay.models.incremental._biased_mf import ITEMS, BiasedState
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import (
-    FittedStream,
-    Incremental,
-    grown,
-    initial_factors,
-    rows_needed,
-    without_queries,
-)
+from recassay.models.base._biased_step import predicted, step
+from recassay.models.base.model import AT_LEAST_0, COUNT, Ranges, rating_values
+from recassay.models.incremental._factor_blocks import FactorDraws
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental.base import FittedStream, Incremental, Walker, grown
 
 Float = NDArray[np.float64]
+
+SUM, RATINGS, USERS, ITEMS = range(4)  # positions in BiasedState.totals
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +56,7 @@ class StreamBiasedMF(Incremental):
     deviation: float = 0.1
     seed: int = 0
 
-    def validate(self) -> None:
-        """Raise U102 if a count is below 1 or a number is negative."""
-        self.at_least(1, "factors", "iterations")
-        self.at_least(0, "rate", "reg", "deviation")
+    ranges: ClassVar[Ranges] = {COUNT: ("factors", "iterations"), AT_LEAST_0: ("rate", "reg", "deviation")}
 
     def start(self) -> LearningBiasedMF:
         """Return a new learner that has learned nothing."""
@@ -72,7 +68,7 @@ class StreamBiasedMF(Incremental):
         return super().fit(log)
 
 
-class LearningBiasedMF:
+class LearningBiasedMF(Walker):
     """The learner of ``StreamBiasedMF``: its current mean, biases and factors."""
 
     def __init__(self, model: StreamBiasedMF) -> None:
@@ -80,44 +76,92 @@ class LearningBiasedMF:
         empty = np.zeros((0, model.factors))
         self.state = BiasedState(np.zeros(4), np.zeros(0), np.zeros(0), empty, empty)
 
-    def learn(self, users: Int32, items: Int32, values: Float) -> None:
-        """Learn events in order; ``values`` are their ratings."""
-        self.walk(*without_queries(users, items, values))
-
     def predict(self, user: int, item: int) -> float:
         """Return the predicted rating; NaN before the first event."""
-        return float(_biased_mf.predict(user, item, self.state))
+        return float(_predict(user, item, self.state))
 
     def scores(self, user: int) -> Float:
         """Return the predicted rating of every item learned so far, by code."""
         return np.array([self.predict(user, item) for item in range(int(self.state.totals[ITEMS]))])
 
-    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block of a stream: answer every query once the events before it have been learned.
+    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block with the model's parameters."""
+        model, events = self.model, events._replace(values=events.values.astype(np.float64, copy=False))
+        _walk(self.state, model.rate, model.reg, model.iterations, events, queries, output)
 
-        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
-        """
-        users, items, _ = rows_needed(events, queries)
-        self._grow(users, items)
-        model = self.model
-        values = events.values.astype(np.float64, copy=False)
-        _biased_mf.walk(
-            self.state, model.rate, model.reg, model.iterations, events._replace(values=values), queries, output
-        )
-
-    def _grow(self, users: int, items: int) -> None:
+    def grow(self, users: int, items: int) -> None:
         """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        model, state = self.model, self.state
-
-        def draw(what: str) -> Callable[[int, int], Float]:
-            def rows(begin: int, end: int) -> Float:
-                return initial_factors(model.seed, what, begin, end, model.factors, model.deviation).astype(np.float64)
-
-            return rows
-
+        draw, state = FactorDraws(self.model.seed, self.model.factors, self.model.deviation), self.state
         self.state = state._replace(
             user_bias=grown(state.user_bias, users),
             item_bias=grown(state.item_bias, items),
-            user_factors=grown(state.user_factors, users, draw("biased user")),
-            item_factors=grown(state.item_factors, items, draw("biased item")),
+            user_factors=grown(state.user_factors, users, draw.rows("biased user")),
+            item_factors=grown(state.item_factors, items, draw.rows("biased item")),
         )
+
+
+class BiasedState(NamedTuple):
+    """Parameters learned so far: biases and factors (rows, factors) of users and items.
+
+    ``totals`` are the sum of the ratings, their number, and the numbers of users and items that have been learned.
+    """
+
+    totals: Float
+    user_bias: Float
+    item_bias: Float
+    user_factors: Float
+    item_factors: Float
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    state: BiasedState, rate: float, reg: float, iterations: int,
+    events: StreamEvents, queries: StreamQueries, output: WalkOutput,
+) -> None:  # fmt: skip
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. ``rate`` is the learning rate, ``reg`` the penalty, and an event makes
+    ``iterations`` steps.
+    """
+    row, learned = np.empty(state.item_bias.size), 0
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
+            _learn(events.users[event], events.items[event], events.values[event], state, rate, reg, iterations)
+        learned = until
+        if query == queries.users.size:
+            break
+        for item in range(queries.known[query]):
+            row[item] = _predict(queries.users[query], item, state)
+        rank_item(row, queries, query, output)
+
+
+@njit(cache=True, nogil=True)
+def _learn(user: int, item: int, rating: float, state: BiasedState, rate: float, reg: float, iterations: int) -> None:
+    """Learn one rating: it enters the mean, and then moves biases and factors ``iterations`` times.
+
+    ``rate`` is the learning rate and ``reg`` the penalty.
+    """
+    totals = state.totals
+    totals[SUM] += rating
+    totals[RATINGS] += 1
+    totals[USERS], totals[ITEMS] = max(totals[USERS], user + 1), max(totals[ITEMS], item + 1)
+    mean = totals[SUM] / totals[RATINGS]
+    for _ in range(iterations):
+        step(
+            user, item, rating, mean, rate, reg,
+            state.user_bias, state.item_bias, state.user_factors, state.item_factors,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _predict(user: int, item: int, state: BiasedState) -> Any:
+    """Return the predicted rating; what is not known of a new user or item is left out, NaN if nothing is known."""
+    totals = state.totals
+    if totals[RATINGS] == 0:
+        return np.nan
+    mean = totals[SUM] / totals[RATINGS]
+    if user >= totals[USERS]:
+        return mean if item >= totals[ITEMS] else mean + state.item_bias[item]
+    if item >= totals[ITEMS]:
+        return mean + state.user_bias[user]
+    return predicted(user, item, mean, state.user_bias, state.item_bias, state.user_factors, state.item_factors)

@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.errors import UsageError
+from recassay.models.base.model import AT_LEAST_0, COUNT, Ranges
 from recassay.models.incremental import _bprmf
 from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
-from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK
+from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, FactorDraws
 from recassay.models.incremental._lists import GrowingLists
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, initial_factors, rows_needed, without_queries
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
 from recassay.naming.named import Departure
 from recassay.rng import derive_seed
@@ -40,7 +40,7 @@ class BPRMF(Incremental):
     pairs / items steps with random users.
 
     Initial factors are Normal(0, ``deviation``), drawn by ``seed`` and code; biases are 0. Numbers have single
-    precision. ``learner.learn(..., negatives=...)`` takes negative items of one's own.
+    precision.
 
     >>> learner = BPRMF(factors=2, seed=1).start()
     >>> users, items = np.array([0, 0, 1, 2, 1], np.int32), np.array([0, 1, 0, 2, 1], np.int32)
@@ -84,17 +84,17 @@ class BPRMF(Incremental):
     deviation: float = 0.1
     seed: int = 0
 
-    def validate(self) -> None:
-        """Raise U102 if a count is below 1 or a number is negative."""
-        self.at_least(1, "factors", "iterations")
-        self.at_least(0, "rate", "reg_user", "reg_item", "reg_negative", "reg_bias", "deviation")
+    ranges: ClassVar[Ranges] = {
+        COUNT: ("factors", "iterations"),
+        AT_LEAST_0: ("rate", "reg_user", "reg_item", "reg_negative", "reg_bias", "deviation"),
+    }
 
     def start(self) -> LearningBPRMF:
         """Return a new learner that has learned nothing."""
         return LearningBPRMF(self)
 
 
-class LearningBPRMF:
+class LearningBPRMF(Walker):
     """The learner of ``BPRMF``: its current factors, the items of each user, and the number of users of each item."""
 
     def __init__(self, model: BPRMF) -> None:
@@ -111,69 +111,25 @@ class LearningBPRMF:
             np.array(rates, np.float32), model.iterations, UPDATES[model.learns], by_frequency, model.deviation, salt
         )
 
-    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64], *, negatives: Int32 | None = None) -> None:
-        """Learn events in order; their ratings (``values``) are ignored.
-
-        ``negatives`` (events, ``iterations``) are the negative items of each event's steps in place of random ones, -1
-        from where its steps end. So a plain loop with draws of its own can check the model. They are for
-        ``learns="event"``, and must be codes of items learned up to these events.
-        """
-        if negatives is not None:
-            negatives = self._checked(np.asarray(negatives), items)
-        self._walk(*without_queries(users, items, values), negatives)
-
     def scores(self, user: int) -> NDArray[np.float32]:
         """Return a score of every item learned so far, by code."""
-        self._grow(user + 1, 0)
+        self.grow(user + 1, 0)
         _bprmf.train_before_queries(self.settings, self._state())
         row: NDArray[np.float32] = np.empty(self.items.shape[0] * ITEMS_PER_BLOCK, np.float32)
         _bprmf.score(user, int(self.counts[2]), self._state(), row)
         return row[: self.counts[2]].copy()
 
-    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block of a stream: answer every query once the events before it have been learned.
-
-        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
-        """
-        self._walk(events, queries, output, None)
-
-    def _walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput, negatives: Int32 | None) -> None:
-        users, items, _ = rows_needed(events, queries)
-        self._grow(users, items)
+    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block; memory for its pairs is allocated before."""
         self.profiles.reserve(events.users)
-        given = np.zeros((0, self.model.iterations), np.int32) if negatives is None else negatives
-        _bprmf.walk(self.settings, self._state(), events, queries, output, given)
+        _bprmf.walk(self.settings, self._state(), events, queries, output)
 
-    def _checked(self, negatives: Int32, items: Int32) -> Int32:
-        """Return given negative items as an array; raise U102 if they do not fit the events or the model."""
-        n_items = max(int(self.counts[2]), int(items.max(initial=-1)) + 1)
-        shape = (items.size, self.model.iterations)
-        if self.model.learns != "event":
-            raise self.model.refuse("learns", "negatives are given for steps of events only", "learns='event'")
-        if negatives.shape != shape or negatives.dtype.kind not in "iu":
-            what = f"negatives are whole numbers of shape {shape}, got {negatives.dtype} of shape {negatives.shape}"
-            raise UsageError("U102", what, where="negatives", hint="give an item code per event and step")
-        if negatives.size and not -1 <= negatives.min() <= negatives.max() < n_items:
-            what = f"negatives must be -1 to {n_items - 1}, got {negatives.min()} to {negatives.max()}"
-            raise UsageError("U102", what, where="negatives", hint="give codes of items that have been learned")
-        return np.ascontiguousarray(negatives, np.int32)
-
-    def _grow(self, users: int, items: int) -> None:
+    def grow(self, users: int, items: int) -> None:
         """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        model = self.model
-
-        def blocks(begin: int, end: int) -> NDArray[np.float32]:
-            rows = initial_factors(
-                model.seed, "BPRMF item", begin * ITEMS_PER_BLOCK, end * ITEMS_PER_BLOCK, model.factors, model.deviation
-            )
-            biased = np.append(rows, np.zeros((rows.shape[0], 1), np.float32), axis=1)
-            return biased.reshape(end - begin, ITEMS_PER_BLOCK, model.factors + 1).transpose(0, 2, 1)
-
-        def rows(begin: int, end: int) -> NDArray[np.float32]:
-            return initial_factors(model.seed, "BPRMF user", begin, end, model.factors, model.deviation)
-
-        self.users = grown(self.users, users, rows)
+        draw = FactorDraws(self.model.seed, self.model.factors, self.model.deviation)
+        self.users = grown(self.users, users, draw.rows("BPRMF user"))
         self.profiles.grow(users)
+        blocks = draw.blocks("BPRMF item", biased=True)
         self.items = grown(self.items, -(-items // ITEMS_PER_BLOCK), blocks, first=FIRST_BLOCKS)
         self.mark = grown(self.mark, items)
         if self.settings.by_frequency and self.tree.size <= items:

@@ -1,4 +1,7 @@
-"""Incremental item neighbours: counts of users that two items have in common, updated event by event."""
+"""Incremental item neighbours: counts of users that two items have in common, updated event by event.
+
+``tests/property/test_incremental_models.py`` checks the compiled loops against a readable version.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.models.incremental import _item_knn
-from recassay.models.incremental._co_counts import GrowingCoCounts
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, rows_needed, without_queries
+from recassay._kernel_cache import njit
+from recassay.models.base.model import COUNT, Ranges
+from recassay.models.incremental._lists import BLOCK, CoCounts, GrowingCoCounts, count, row_for
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental.base import Incremental, Walker
 
+Float = NDArray[np.float64]
+
+# Weights are whole multiples of 1 / ONE, so sums of them are exact in any order up to 2^53 / ONE. That suffices for a
+# user with a thousand items that a million other users had, all of them.
+ONE = 2.0**32
 LEAST_ROWS = 64  # items whose co-counts with all others are cached at least
 ROW_CELLS = 1 << 24  # co-counts cached in all, if that is more rows: 64 MiB
 
@@ -40,45 +49,75 @@ class StreamItemKNN(Incremental):
 
     recent: int | None = None
 
-    def validate(self) -> None:
-        """Raise U102 if ``recent`` is below 1."""
-        if self.recent is not None:
-            self.at_least(1, "recent")
+    ranges: ClassVar[Ranges] = {COUNT: ("recent",)}
 
     def start(self) -> LearningItemKNN:
         """Return a new learner that has learned nothing."""
         return LearningItemKNN(self)
 
 
-class LearningItemKNN:
+class LearningItemKNN(Walker):
     """The learner of ``StreamItemKNN``: it keeps the distinct pairs of user and item.
 
     Memory is linear in users, items and pairs.
     """
 
     def __init__(self, model: StreamItemKNN) -> None:
-        self.recent, self.n_items = model.recent or 0, 0
-        self.common = GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
-
-    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; their ratings (``values``) are ignored."""
-        self.walk(*without_queries(users, items, values))
+        self.recent, self.common = model.recent or 0, GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
 
     def scores(self, user: int) -> NDArray[np.float64]:
         """Return a score of every item learned so far, by code."""
-        self.common.widen(self.n_items, user + 1)
+        self.grow(user + 1, self.n_items)
         scores = np.empty(self.common.sizes.size)
         code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
-        _item_knn.score(code, self.recent, self.common.arrays, scores)
+        _score(code, self.recent, self.common.arrays, scores)
         return scores[: self.n_items].copy()
 
-    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block of a stream: answer every query once the events before it have been learned.
-
-        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
-        """
-        users, items, n_items = rows_needed(events, queries)
+    def grow(self, users: int, items: int) -> None:
+        """Enlarge the co-counts to hold at least ``users`` users and ``items`` items."""
         self.common.widen(items, users)
+
+    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block; memory for its pairs is allocated before."""
         self.common.reserve(events.items, events.users)
-        _item_knn.walk(self.recent, self.common.arrays, events, queries, output)
-        self.n_items = max(self.n_items, n_items)
+        _walk(self.recent, self.common.arrays, events, queries, output)
+
+
+@njit(nogil=True, cache=True)
+def _walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. Only the last ``recent`` items of a user count (0: all). ``common`` has
+    the co-counts of items, whose features are users.
+    """
+    row, learned = np.empty(common.sizes.size), 0
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
+            count(events.items[event], events.users[event], common)
+        learned = until
+        if query == queries.users.size:
+            break
+        _score(queries.users[query], recent, common, row)
+        rank_item(row, queries, query, output)
+
+
+@njit(nogil=True, cache=True)
+def _score(user: int, recent: int, common: CoCounts, scores: Float) -> None:
+    """Write to ``scores`` how similar each item is to the items of ``user``: the sum of the similarities.
+
+    Only the last ``recent`` items of the user count (0: all). ``common`` has the co-counts of items, whose features are
+    users.
+    """
+    scores[:] = 0.0
+    end = common.owners_start[user] + common.owners_length[user]
+    first = end - min(recent, common.owners_length[user]) if recent else common.owners_start[user]
+    for mine in common.owners[first:end]:
+        row = common.rows[row_for(mine, common)]
+        touched, weight = common.touched[common.row_of[mine]], np.rint(ONE / np.sqrt(np.float64(common.sizes[mine])))
+        for block in range(touched.size):
+            if touched[block]:
+                line, shared = scores[block * BLOCK : (block + 1) * BLOCK], row[block * BLOCK : (block + 1) * BLOCK]
+                for at in range(BLOCK):
+                    line[at] += weight * shared[at]
+    for item in range(scores.size):
+        scores[item] /= ONE * np.sqrt(np.float64(common.sizes[item]))

@@ -1,20 +1,65 @@
-"""Incremental user neighbours: counts of items that two users have in common, updated event by event."""
+"""Incremental user neighbours: counts of items that two users have in common, updated event by event.
+
+``tests/property/test_incremental_models.py`` checks the compiled loops against a readable version.
+"""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.models.incremental import _neighbours
-from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
-from recassay.models.incremental._neighbours import NeighbourBuffers, WeightSums
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
-from recassay.models.incremental.base import Incremental, grown, rows_needed, without_queries
+from recassay._kernel_cache import njit
+from recassay.models.base.model import COUNT, Ranges
+from recassay.models.incremental._lists import BLOCK, NONE, Bools, CoCounts, GrowingCoCounts, Int64, count, row_for
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
+from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.named import Departure
+
+Float = NDArray[np.float64]
+Sizes = NDArray[np.float32]
+
+# Weights are whole multiples of 1 / ONE, so sums are exact up to 2^53 / ONE = 2^15. A weight is at most the square root
+# of a neighbour's number of items: that suffices for a hundred neighbours with a hundred thousand items each.
+ONE = 2.0**38
+EXACT = 2.0**52  # sums below it differ by more than a division can hide
+END = np.iinfo(np.int32).max  # above every user: the end of neighbours in order
+GROUP = 8  # users whose marks are read together, as one number
+SLACK = 0.98  # of the last k-th similarity: others move away when they learn other items
+
+
+class NeighbourBuffers(NamedTuple):
+    """Buffers for the search for nearest users, and the neighbours ``kept`` from earlier searches (users, k).
+
+    ``kept`` has no columns if neighbours are found at each query. ``found`` are the nearest users, ascending, and
+    ``closeness`` their similarities. ``threshold`` is a guess of each user's k-th largest similarity: it saves time and
+    never changes results.
+    """
+
+    kept: Int32  # neighbours at each user's last event; without columns they are found at each query
+    threshold: Float  # a guess of the k-th closeness, from the last query: it saves sorting and never changes results
+    found: Int32  # nearest users, ascending
+    closeness: Float  # of each: first the value they are selected by, then their weight
+    ranked: Float  # memory for a selection
+    is_near: NDArray[np.uint8]  # of each user, whether the guess is reached
+    groups: Int32  # groups of users with one that reaches it
+
+
+class WeightSums(NamedTuple):
+    """The sums of weights of items at the last query of each cached user; the rows are those of the co-counts.
+
+    The neighbours of a user change little from one query to the next, so the next sums are made from the last ones.
+    """
+
+    sums: Float  # (rows, items): of each item, the weights of the neighbours that had it
+    user: Int32  # whose row it is, NONE for nobody's
+    members: Int32  # the neighbours, ascending; END follows the last one
+    weights: Float  # the weight of each neighbour in the sums
+    counted: Int32  # how many of the neighbour's items are in the sums
+
 
 LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 
@@ -63,51 +108,38 @@ class UKNN(Incremental):
     neighbours: int = 80
     stale: bool = False
 
-    def validate(self) -> None:
-        """Raise U102 if ``neighbours`` is below 1."""
-        self.at_least(1, "neighbours")
+    ranges: ClassVar[Ranges] = {COUNT: ("neighbours",)}
 
     def start(self) -> LearningUKNN:
         """Return a new learner that has learned nothing."""
         return LearningUKNN(self)
 
 
-class LearningUKNN:
+class LearningUKNN(Walker):
     """The learner of ``UKNN``: it keeps the distinct pairs of user and item, and with ``stale`` users' neighbours.
 
     Memory is linear in users, items and pairs.
     """
 
     def __init__(self, model: UKNN) -> None:
-        self.model, self.n_items = model, 0
-        self.common = GrowingCoCounts(LEAST_ROWS)
+        self.model, self.common = model, GrowingCoCounts(LEAST_ROWS)
         self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
         self.threshold = np.zeros(0)
 
-    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; their ratings (``values``) are ignored."""
-        self.walk(*without_queries(users, items, values))
-
-    def scores(self, user: int) -> NDArray[np.float64]:
+    def scores(self, user: int) -> Float:
         """Return a score of every item learned so far, by code."""
-        self._grow(user + 1, self.n_items)
+        self.grow(user + 1, self.n_items)
         scores = np.empty(self.n_items)
         code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
-        _neighbours.score(code, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
+        _score(code, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
         return scores
 
-    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block of a stream: answer every query once the events before it have been learned.
-
-        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
-        """
-        users, items, n_items = rows_needed(events, queries)
-        self._grow(users, items)
+    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block; memory for its pairs is allocated before."""
         self.common.reserve(events.users, events.items)
-        _neighbours.walk(self.model.neighbours, self._buffers(), self.last, self.common.arrays, events, queries, output)
-        self.n_items = max(self.n_items, n_items)
+        _walk(self.model.neighbours, self._buffers(), self.last, self.common.arrays, events, queries, output)
 
-    def _grow(self, users: int, items: int) -> None:
+    def grow(self, users: int, items: int) -> None:
         """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
         self.common.widen(users, items)
         known = self.kept.shape[0]
@@ -131,5 +163,218 @@ class LearningUKNN:
         users = self.threshold.size
         return NeighbourBuffers(
             self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
-            np.empty(users, np.uint8), np.empty(users // _neighbours.GROUP, np.int32),
+            np.empty(users, np.uint8), np.empty(users // GROUP, np.int32),
         )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def _walk(
+    k: int,
+    buffers: NeighbourBuffers,
+    last: WeightSums,
+    common: CoCounts,
+    events: StreamEvents,
+    queries: StreamQueries,
+    output: WalkOutput,
+) -> None:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. ``k`` is the number of neighbours, ``last`` has the sums of weights at
+    the last queries, and ``common`` has the co-counts of users, whose features are items.
+    """
+    row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
+    for query, until in enumerate(learned_before(events, queries)):
+        for event in range(learned, until):
+            count(events.users[event], events.items[event], common)
+            if buffers.kept.shape[1]:
+                keep_nearest(events.users[event], k, buffers, common)
+        learned = until
+        if query == queries.users.size:
+            break
+        scores = row[: queries.known[query]]
+        total = add_weights(queries.users[query], k, buffers, last, common, scores)
+        if total >= EXACT:
+            scores /= total
+        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
+            row, queries.items[query], queries.known[query], queries.universe[query],
+            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
+        )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def keep_nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
+    """Find the ``k`` neighbours of a user who has learned an event, and write them to ``buffers.kept``."""
+    row = row_for(user, common)
+    found = nearest(user, k, common.rows[row], common.touched[row], common.sizes, buffers)
+    buffers.kept[user, :found] = buffers.found[:found]
+    buffers.kept[user, found:] = NONE
+
+
+@njit(nogil=True, cache=True)
+def nearest(user: int, k: int, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> int:
+    """Write the ``k`` users most similar to ``user`` to ``buffers.found``, ascending by code, and return their number.
+
+    They are selected by c^2 / |v|, which has the order of c / (sqrt |u| sqrt |v|) and is rounded once, so equal
+    similarities stay equal. Ties are ordered by code. ``row`` are the user's co-counts with all users, ``touched`` is
+    true for its blocks that are not all 0, and ``sizes`` are the numbers of items of all users.
+    """
+    guess = buffers.threshold[user]
+    found, enough = _users_within(guess, row, touched, sizes, buffers)
+    if guess > 0 and enough < k:
+        buffers.threshold[user] = 0.0
+        found, enough = _users_within(0.0, row, touched, sizes, buffers)
+    if found <= k:
+        return found
+    closeness = buffers.closeness[:found]
+    buffers.ranked[:found] = closeness
+    last, above = kth_largest(buffers.ranked[:found], k)
+    kept, room = 0, k - above
+    for at in range(found):  # branch-free: which of them are kept cannot be predicted
+        tied = closeness[at] == last
+        buffers.found[kept] = buffers.found[at]
+        kept += (closeness[at] > last) | (tied & (room > 0))
+        room -= tied
+    buffers.threshold[user] = SLACK * last
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def kth_largest(values: Float, k: int) -> tuple[Any, int]:
+    """Return the ``k``-th largest of the values, and how many of the values above it; ``values`` are reordered.
+
+    The comparisons choose no branch, since nothing can predict their results.
+    """
+    low, high = 0, values.size
+    while True:
+        pivot, above = values[(low + high) // 2], low
+        for at in range(low, high):
+            value = values[at]
+            values[at], values[above] = values[above], value
+            above += value > pivot
+        if k <= above:
+            high = above
+            continue
+        equal = above
+        for at in range(above, high):
+            value = values[at]
+            values[at], values[equal] = values[equal], value
+            equal += value == pivot
+        if k <= equal:
+            return pivot, above
+        low = equal
+
+
+@njit(nogil=True, cache=True)
+def _users_within(guess: float, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> tuple[int, int]:
+    """Write to ``buffers`` all users whose similarity to a user is at least ``guess``, and perhaps a few just below it.
+
+    ``row`` are the user's co-counts with all users, ``touched`` is true for its blocks that are not all 0, and
+    ``sizes`` are the numbers of items of all users. The users go to ``buffers.found`` and their similarities to
+    ``buffers.closeness``. Return the number of users written, and how many of them reach the guess.
+    """
+    groups, found, enough, is_near = 0, 0, 0, buffers.is_near
+    shared, size, near = row.reshape(-1, BLOCK), sizes.reshape(-1, BLOCK), is_near.reshape(-1, BLOCK)
+    words, near_groups = is_near.view(np.uint64).reshape(-1, BLOCK // GROUP), buffers.groups
+    bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through
+    for block in range(touched.size):
+        if touched[block]:
+            for at in range(BLOCK):
+                both = np.float32(shared[block, at])
+                near[block, at] = both * both > bound * size[block, at]
+            for group in range(BLOCK // GROUP):
+                near_groups[groups] = block * (BLOCK // GROUP) + group
+                groups += words[block, group] != 0
+    for group in buffers.groups[:groups]:
+        for other in range(group * GROUP, (group + 1) * GROUP):
+            buffers.found[found] = other
+            found += is_near[other]
+    for at in range(found):
+        other = buffers.found[at]
+        buffers.closeness[at] = np.float64(row[other]) * row[other] / sizes[other]
+        enough += buffers.closeness[at] >= guess
+    return found, enough
+
+
+@njit(nogil=True, cache=True)
+def _score(
+    user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
+) -> None:  # fmt: skip
+    """Write to ``scores`` the share of a user's ``k`` neighbours, weighted by similarity, that have each known item.
+
+    A rank needs only the sums of :func:`add_weights`: sums below 2^52 are whole numbers, so different sums have
+    different shares, in the same order.
+    """
+    total = add_weights(user, k, buffers, last, common, scores)
+    if total > 0:
+        scores /= total
+
+
+@njit(nogil=True, cache=True)
+def add_weights(
+    user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
+) -> float:  # fmt: skip
+    """Write to ``scores`` the weight of a user's ``k`` neighbours that have each known item; return that of all.
+
+    Items of equally similar neighbours get bit-equal sums. Weights are roots of c^2 / |v|, which are equal for equal
+    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order, and what was added can be subtracted:
+    the sums of the user's last query, in ``last``, are changed. ``common`` has the co-counts of users.
+    """
+    place = row_for(user, common)
+    row = common.rows[place]
+    if buffers.kept.shape[1]:
+        found = 0
+        while found < k and buffers.kept[user, found] != NONE:
+            buffers.found[found] = buffers.kept[user, found]
+            found += 1
+    else:
+        found = nearest(user, k, row, common.touched[place], common.sizes, buffers)
+    total = 0.0
+    for at in range(found):
+        other = buffers.found[at]
+        buffers.closeness[at] = np.rint(ONE * np.sqrt(np.float64(row[other]) * row[other] / common.sizes[other]))
+        total += buffers.closeness[at]
+    if last.user[place] != user or total >= EXACT:
+        last.sums[place], last.members[place, 0] = 0.0, END
+    last.user[place] = user if total < EXACT else NONE
+    buffers.found[found] = END  # there is room, since nobody is a neighbour of themselves
+    move_sums(
+        buffers.found, buffers.closeness, last.sums[place], last.members[place], last.weights[place],
+        last.counted[place], common.features_start, common.features_length, common.features,
+    )  # fmt: skip
+    sums = last.sums[place]
+    for item in range(scores.size):  # numba copies a slice by way of other memory
+        scores[item] = sums[item]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def move_sums(
+    near: Int32, weight: Float, sums: Float, members: Int32, weights: Float, counted: Int32, start: Int64,
+    length: Int64, items: Int32,
+) -> None:  # fmt: skip
+    """Change a row of :class:`WeightSums` to the neighbours ``near``, ascending, with END behind, and their ``weight``.
+
+    The items of user v are ``items[start[v] : start[v] + length[v]]``. Only the items of neighbours whose weight has
+    changed are visited, and the new items of the others.
+    """
+    old, new = 0, 0
+    while members[old] != END or near[new] != END:
+        user = min(members[old], near[new])
+        was, now, done = 0.0, 0.0, 0
+        if members[old] == user:
+            was, done = weights[old], counted[old]
+            old += 1
+        if near[new] == user:
+            now = weight[new]
+            new += 1
+        first, change = start[user], now - was
+        if change != 0:
+            for place in range(first, first + done):
+                sums[np.uint32(items[place])] += change
+        if now != 0:
+            for place in range(first + done, first + length[user]):
+                sums[np.uint32(items[place])] += now
+    members[: new + 1] = near[: new + 1]
+    weights[:new] = weight[:new]
+    for at in range(new):
+        counted[at] = length[near[at]]

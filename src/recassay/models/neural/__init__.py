@@ -1,8 +1,6 @@
 """Networks that predict the next item from a history. They need PyTorch, which is imported on the first fit."""
 
-from recassay.models.neural.bert4rec import BERT4Rec
-from recassay.models.neural.gru import GRU
-from recassay.models.neural.narm import NARM
-from recassay.models.neural.sasrec import SASRec
+from recassay.models.neural.recurrent import GRU, NARM
+from recassay.models.neural.transformers import BERT4Rec, SASRec
 
 __all__ = ["GRU", "NARM", "BERT4Rec", "SASRec"]

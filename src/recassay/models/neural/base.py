@@ -1,34 +1,41 @@
-"""Base of the networks: their common parameters, their training batches, and the methods each network defines."""
+"""Base of the networks: their parameters and training batches, what each network defines, and fitted networks."""
 
 from __future__ import annotations
 
-import math
+import functools
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
-from recassay.models.base.model import BuiltIn
-from recassay.models.base.training import Training
+from recassay.models.base.capabilities import Training
+from recassay.models.base.model import (
+    AT_LEAST_0,
+    AT_LEAST_2,
+    BELOW_1,
+    COUNT,
+    POSITIVE,
+    UP_TO_1,
+    BuiltIn,
+    HistoryModel,
+    Ranges,
+)
 from recassay.models.neural import losses
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
-from recassay.models.neural.candidates import Proposal
-from recassay.models.neural.layers import Array, Drop, Tensor, Weights
+from recassay.models.neural.compute import Network, Tensor, device_of, enough_memory, map_chunks, torch_module
 from recassay.naming.named import Departure
 
-if TYPE_CHECKING:
-    from recassay.models.neural.fitted import FittedNeural
+Array = NDArray[np.float32]
+Drop = Callable[[Tensor, float], Tensor]  # dropout of a tensor at a rate
+HISTORIES_PER_CHUNK = 32  # histories a thread reads at once
 
 Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
-FROM_THE_END = Departure(
-    "sampled-metrics",
-    "The paper adds the embedding P_t of the step t, counted from the first item; recassay counts from the last item, "
-    "so that the newest item has the same embedding in short and long histories.",
-)
 
 
 def whole_histories(paper: str, network: str) -> Departure:
@@ -51,18 +58,17 @@ class Neural(BuiltIn):
     Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
     ``device="auto"`` uses a GPU if there is one.
 
-    The learning rate grows over the first ``warmup`` steps; with ``schedule="cosine"`` it then falls to 0 at the end of
-    ``epochs``. Gradients longer than ``clip`` are shortened to it (0: never). Validation takes ``validation_users``
-    random users, the same ones after every epoch.
+    The learning rate grows over the first ``warmup`` steps and is constant then. Validation takes at most 5,000 random
+    users, the same ones after every epoch.
 
-    ``loss`` is "softmax" over all items, "sampled" (softmax over ``negatives`` sampled items, drawn by ``proposal``),
+    ``loss`` is "softmax" over all items, "sampled" (softmax over ``negatives`` sampled items),
     "gbce" (binary cross-entropy with ``negatives`` uniform items and ``calibration``) or "binary" (one item that the
     user never had); see :mod:`recassay.models.neural.losses`. "auto" is "softmax" up to 5,000 items, then "sampled".
     """
 
     trains_in_epochs: ClassVar[bool] = True
     library: ClassVar[str] = "torch"
-    item_tables: ClassVar[tuple[str, ...]] = ("items",)  # names of weights with a row per item
+    draws_small: ClassVar[bool] = False  # whether all weights start near 0, or matrices keep the size of their input
 
     dim: int = 50
     length: int | None = 50
@@ -76,29 +82,22 @@ class Neural(BuiltIn):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     loss: Loss = "auto"
     negatives: int = 1024
-    proposal: Proposal = "popularity"
     calibration: float = 0.75
     warmup: int = 0
-    schedule: Literal["constant", "cosine"] = "constant"
-    clip: float = 0.0
-    validation_users: int = 5_000
 
-    def validate(self) -> None:
-        """Raise U102 if a parameter is out of its range."""
-        self.at_least(1, "dim", "batch", "epochs", "patience", "negatives", "validation_users")
-        if self.length is not None:
-            self.at_least(2, "length")
-        self.at_least(0, "warmup", "clip", "calibration")
-        if self.calibration > 1:
-            raise self.refuse("calibration", "it must be at most 1", "calibration=0.75")
-        self.below_one("dropout")
-        if self.rate <= 0:
-            raise self.refuse("rate", "it must be above 0", "rate=0.001")
+    ranges: ClassVar[Ranges] = {
+        COUNT: ("dim", "batch", "epochs", "patience", "negatives"),
+        AT_LEAST_2: ("length",),
+        AT_LEAST_0: ("warmup",),
+        UP_TO_1: ("calibration",),
+        BELOW_1: ("dropout",),
+        POSITIVE: ("rate",),
+    }
 
     def fit(self, log: Interactions, *, training: Training | None = None) -> FittedNeural:
         """Train epoch by epoch and return the last weights, or those of the best epoch on validation events."""
         require_log(log)
-        from recassay.models.neural.trainer import train  # a circular import at module level
+        from recassay.models.neural.training import train  # a circular import at module level
 
         return train(self, log, training or Training())
 
@@ -148,36 +147,29 @@ class Neural(BuiltIn):
         """
         return last_items(histories, self.length_for(histories), padding, least=1)
 
-    def learning_rate(self, step: int, steps: int) -> float:
-        """Return the learning rate of a gradient step; ``step`` counts from 1 over all ``steps`` of all epochs."""
-        rate = self.rate * min(1.0, step / max(self.warmup, 1))
-        if self.schedule == "constant" or step <= self.warmup:
-            return rate
-        return rate * (1 + math.cos(math.pi * (step - self.warmup) / max(steps - self.warmup, 1))) / 2
-
     # --- the network --------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the initial weights of the network by name, for ``items`` items; ``rng`` draws the random ones.
+    def network(self, items: int) -> Network:
+        """Return the modules of the network for ``items`` items: a ``torch.nn.ModuleDict``.
 
-        The weights named "items" (items + 1, dim) are the embeddings of items, with a last row for padding.
+        Its "embeddings" are those of items, with a last row for padding.
         """
 
     @abstractmethod
-    def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
+    def states(self, network: Network, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
         """Return the states (p, width) of the network after the items at ``places``.
 
         ``tokens`` (n, t) are histories of ``lengths`` items, left-aligned; ``places`` (p,) are flat indices into this
         table (row * t + column). ``drop`` is the dropout function.
         """
 
-    def outputs(self, weights: Weights) -> Tensor:
-        """Return the vectors of items (items, width), whose products with a state are the scores.
+    def table(self, network: Network) -> Tensor:
+        """Return a table whose first rows are the vectors of items; their products with a state are the scores.
 
-        By default they are the embeddings.
+        By default it has the embeddings.
         """
-        return weights["items"][:-1]
+        return network["embeddings"].weight
 
     def loss_for(self, items: int) -> str:
         """Return the loss for a catalogue of ``items`` items; "auto" depends on it."""
@@ -200,3 +192,127 @@ def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tu
     tokens = np.full(inside.shape, pad, np.int64)
     tokens[inside] = histories.items[((histories.offsets[1:] - lengths)[:, None] + places)[inside]]
     return tokens, np.maximum(lengths, least)
+
+
+def initial_weights(model: Neural, items: int, rng: np.random.Generator) -> dict[str, Array]:
+    """Return the initial weights of a network for ``items`` items, by name.
+
+    Biases are 0 and gains are 1. Embeddings are normal with standard deviation 0.02, and so is all else if the network
+    ``draws_small``; other matrices are uniform and keep the variance of their inputs (Glorot), each gate by itself.
+    """
+    with torch_module().device("meta"):
+        network = model.network(items)
+    weights = {}
+    for name, weight in network.named_parameters():
+        shape = tuple(weight.shape)
+        if len(shape) == 1:
+            weights[name] = np.full(shape, name.endswith("norm.weight"), np.float32)
+        elif model.draws_small or name in ("embeddings.weight", "places.weight"):
+            weights[name] = rng.standard_normal(shape, np.float32) * np.float32(0.02)
+        else:
+            rows = shape[0] // 3 if name.startswith(("gru", "local")) or "mix" in name else shape[0]
+            weights[name] = (2 * rng.random(shape, np.float32) - 1) * np.float32(np.sqrt(6 / (rows + shape[1])))
+    if network["embeddings"].padding_idx is not None:
+        weights["embeddings.weight"][-1] = 0
+    return weights
+
+
+def network_of(model: Neural, weights: Mapping[str, Tensor]) -> Network:
+    """Return the network of a model with these weights, which are tensors; it shares their memory."""
+    with torch_module().device("meta"):
+        network = model.network(weights["embeddings.weight"].shape[0] - 1)
+    network.load_state_dict(weights, assign=True)
+    return network
+
+
+def on_device(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
+    """Return copies of weights as tensors on a device; PyTorch allocates them, because alignment affects rounding."""
+    return {name: torch_module().from_numpy(weight).clone().to(device) for name, weight in weights.items()}
+
+
+def no_dropout(x: Tensor, _: float) -> Tensor:
+    """Return ``x`` unchanged, in place of dropout when the network predicts."""
+    return x
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedNeural(HistoryModel):
+    """A fitted network: its unfitted ``model``, its weights, and the log with the histories of users.
+
+    ``epoch_results`` has the mean loss of every epoch and the hit rate at 10 on validation, NaN without validation.
+    """
+
+    reads_items_only: ClassVar[bool] = True
+
+    log: Interactions
+    model: Neural
+    weights: dict[str, Array]
+    epoch_results: tuple[tuple[float, float], ...] = ()
+
+    @functools.cached_property
+    def user_factors(self) -> Array:
+        """Return the network's state after each user's history (users, width)."""
+        return self._states(self.histories)
+
+    @functools.cached_property
+    def item_factors(self) -> Array:
+        """Return a vector per item (items, width), whose product with a state is the item's score."""
+        found: Array = vectors_of_items(self.model, self._network).cpu().numpy()
+        return found
+
+    def scores(self, users: NDArray[np.int32]) -> Array:
+        """Return scores (n, items) for user codes."""
+        return self.user_factors[users] @ self.item_factors.T
+
+    def next_scores(self, histories: Histories) -> Array:
+        """Return scores (n, items) of the next item after each history."""
+        return self._states(histories) @ self.item_factors.T
+
+    def next_probabilities(self, histories: Histories) -> Array:
+        """Return the probability of each item to come next after each history (n, items): the softmax of the scores."""
+        scores = self.next_scores(histories)
+        probabilities: Array = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def _states(self, histories: Histories) -> Array:
+        with enough_memory(self.model):
+            found: Array = read_states(self.model, self._network, histories).cpu().numpy()
+        return found
+
+    @functools.cached_property
+    def _network(self) -> Network:
+        return network_of(self.model, on_device(self.weights, device_of(self.model)))
+
+    def __str__(self) -> str:
+        return str(self.model)
+
+    __repr__ = __str__
+
+
+def vectors_of_items(model: Neural, network: Network) -> Tensor:
+    """Return the vectors (items, width) whose products with a state are scores."""
+    return model.table(network).detach()[: network["embeddings"].num_embeddings - 1]
+
+
+def read_states(model: Neural, network: Network, histories: Histories) -> Tensor:
+    """Return the state (n, width) after each history, in the order of ``histories``, on the device of the network.
+
+    Histories of similar length are computed together, so that there is little padding.
+    """
+    torch, vectors = torch_module(), vectors_of_items(model, network)
+    order = np.argsort(-histories.lengths, kind="stable")
+    states = vectors.new_empty(len(histories), vectors.shape[1])
+
+    def work(begin: int, end: int) -> None:
+        which = order[begin:end]
+        tokens, lengths = model.query_tokens(histories.take(which), vectors.shape[0])
+        places = np.arange(which.size) * tokens.shape[1] + lengths - 1
+        with torch.inference_mode():
+            row, some, upto, at = (
+                torch.from_numpy(array).to(vectors.device) for array in (which, tokens, lengths, places)
+            )
+            states[row] = model.states(network, some, upto, at, no_dropout)
+
+    map_chunks(work, len(histories), size=HISTORIES_PER_CHUNK, device=vectors.device.type)
+    return states

@@ -1,4 +1,4 @@
-"""Devices on which networks compute: on a GPU, or with one thread of PyTorch per chunk of work.
+"""PyTorch, imported on first use, and where it computes: on a GPU, or with one of its threads per chunk of work.
 
 The rounding of sums over several threads depends on timing. So chunks do not depend on the number of threads, each
 chunk has one thread, and results have the same bits for any number of threads.
@@ -6,22 +6,30 @@ chunk has one thread, and results have the same bits for any number of threads.
 
 from __future__ import annotations
 
-import threading
+import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recassay.errors import UsageError
-from recassay.models.neural.layers import torch_module
+from recassay.optional import need
 from recassay.threads import blocks, each_block
 
 if TYPE_CHECKING:
     from recassay.models.neural.base import Neural
 
+Tensor = Any  # a PyTorch tensor; importing PyTorch for its types would be slow
+Network = Any  # a torch.nn.ModuleDict
 GPU_FACTOR = 32  # a chunk on a GPU is this many times larger
 
 Result = TypeVar("Result")
+
+
+@functools.cache
+def torch_module() -> Any:
+    """Return the module torch; raise an error that says how to install it if it is missing."""
+    return need("torch", for_="a neural model")
 
 
 def device_of(model: Neural) -> str:
@@ -44,44 +52,22 @@ def map_chunks(
         return [work(begin, end) for begin, end in blocks(n, GPU_FACTOR * size)]
 
     def on_one_thread(begin: int, end: int) -> Result:
-        with one_thread():
-            return work(begin, end)
+        torch_module().set_num_threads(1)  # PyTorch has a number for each thread that calls it
+        return work(begin, end)
 
-    return each_block(on_one_thread, n, size=size, pool=pool)
-
-
-class _OneThread:
-    """A context in which PyTorch uses one thread.
-
-    PyTorch has one setting for the process and one for each of its threads. Entering sets the number of threads to 1;
-    leaving restores the number found by the first thread that entered.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.n_inside, self.before, self.own = threading.Lock(), 0, 1, threading.local()
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        if getattr(self.own, "inside", False):
-            yield
-            return
-        torch = torch_module()
-        with self.lock:
-            found = torch.get_num_threads()  # read in each thread, or PyTorch sets the process' number later
-            self.before = self.before if self.n_inside else found
-            self.n_inside += 1
-            torch.set_num_threads(1)
-        self.own.inside = True
-        try:
-            yield
-        finally:
-            self.own.inside = False
-            with self.lock:
-                self.n_inside -= 1
-                torch.set_num_threads(self.before)
+    with one_thread():
+        return each_block(on_one_thread, n, size=size, pool=pool)
 
 
-one_thread = _OneThread()
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread within this context."""
+    before = torch_module().get_num_threads()
+    torch_module().set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch_module().set_num_threads(before)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-MIN, MAX, MEAN = 0, 1, 2  # of the distances to items already picked
+MIN, MAX, MEAN, DETERMINANT = 0, 1, 2, 3  # of the distances to items already picked, or what an item adds to theirs
 SETS, TABLE, VECTORS = 0, 1, 2  # where distances come from
 SCORE_SHARE, GRADED, BINARY = 0, 1, 2  # how relevant an item is to an aspect that it has
 
@@ -38,14 +38,15 @@ def pick_by_distance(
     kind: int, cosine: bool, skip: bool, masks: Words, set_offsets: Int64, set_codes: Int32, marked: Int64,
     table: Float, order: Int64, pick_values: Float,
 ) -> None:  # fmt: skip
-    """Reorder lists greedily by (1 - weight) x score + weight x distance to the items already picked.
+    """Reorder lists greedily by (1 - weight) x score + weight x diversity, computed from distances to items picked.
 
     ``offsets[q]:offsets[q + 1]`` are the rows of list q, best first, and ``scores`` and ``rows`` the score and the item
     of each row. Only the first ``depth`` rows of a list compete for its first ``places`` places. ``norm``: values are
     used unchanged (NONE), scores are scaled to 0..1 once (MINMAX), or scores and distances are standardised at each
     place (STEP).
 
-    ``form`` says which distance counts: the least, the largest or the mean (MIN, MAX, MEAN). ``kind`` is where
+    ``form`` says what diversity is: the least distance, the largest or the mean (MIN, MAX, MEAN), or what the item adds
+    to the log determinant of the similarities of the picks (DETERMINANT; see :func:`_explain`). ``kind`` is where
     distances come from: sets, where item i has the codes ``set_codes[set_offsets[i]:set_offsets[i + 1]]`` (or the bits
     of ``masks[i]``) and ``cosine`` replaces Jaccard; distances in ``table``; or vectors in ``table``. With ``skip``,
     pairs with an empty set are ignored. ``marked`` is scratch space.
@@ -54,17 +55,17 @@ def pick_by_distance(
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     state, pairs, distance = np.empty(depth), np.empty(depth, np.int64), np.empty(depth)
-    marks = 0
+    factors, marks = np.empty((depth, places if form == DETERMINANT else 0)), 0
     for query in range(offsets.size - 1):
         n = start_candidates(query, offsets, scores, depth, norm, remaining, score, order)
         if weight == 0:
             continue
         diversity[:n] = 0.0
-        state[:n] = 0.0
+        state[:n] = 1.0 if form == DETERMINANT else 0.0
         pairs[:n] = 0
         for pick in range(min(places, n)):
             best, pick_values[query, pick] = pick_best(score, diversity, n - pick, weight, norm)
-            row = remaining[best]
+            row, own = remaining[best], state[best]
             order[offsets[query] + pick] = row
             rest = n - pick - 1
             for i in range(best, rest):
@@ -77,6 +78,9 @@ def pick_by_distance(
                 rows, row, remaining, rest, kind, cosine, skip, masks, set_offsets, set_codes, marked, marks, table,
                 distance,
             )  # fmt: skip
+            if form == DETERMINANT:
+                _explain(pick, row, own, distance, offsets[query], remaining, rest, factors, state, diversity)
+                continue
             for i in range(rest):
                 if not np.isnan(distance[i]):  # NaN: the pair is skipped
                     if form == MEAN:
@@ -89,55 +93,26 @@ def pick_by_distance(
 
 
 @njit(nogil=True, cache=True)
-def pick_by_determinant(
-    offsets: Int64, scores: Float, rows: Int32, weight: float, places: int, depth: int, norm: int, kind: int,
-    cosine: bool, masks: Words, set_offsets: Int64, set_codes: Int32, marked: Int64, table: Float, order: Int64,
-    pick_values: Float,
+def _explain(
+    pick: int, row: int, own: float, distance: Float, first: int, remaining: Int64, rest: int, factors: Float,
+    unexplained: Float, diversity: Float,
 ) -> None:  # fmt: skip
-    """Reorder lists greedily by (1 - weight) x score + weight x gain in a log determinant.
+    """Grow a Cholesky decomposition by the row of a pick; write how much each candidate would add to ln det.
 
-    The determinant is that of the similarities among the picks; the similarity of two items is 1 - their distance. The
-    gain of an item is ln d, with d the part of its similarity to itself that the picks do not explain: by a Cholesky
-    decomposition that grows by a row per pick. Where d falls to ``DEPENDENT`` it stays there. The lists, where
-    distances come from, and the results ``order`` and ``pick_values`` are as in :func:`pick_by_distance`: only the
-    first ``depth`` rows of a list compete for its first ``places`` places. So are the scales (``norm``) and the sources
-    of distances (``kind`` to ``table``).
+    The determinant is that of the similarities among the picks; the similarity of two items is 1 - their distance. A
+    candidate adds ln d, with d the part of its similarity to itself that the picks do not explain (``unexplained``, of
+    the pick ``own``). Where d falls to ``DEPENDENT`` it stays there. ``factors`` has a row per row of the list, which
+    begins at ``first``, and ``distance`` are those of ``row``, the pick, to the first ``rest`` rows of ``remaining``.
     """
-    remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
-    unexplained, distance, factors = np.empty(depth), np.empty(depth), np.empty((depth, places))
-    marks = 0
-    for query in range(offsets.size - 1):
-        first = offsets[query]
-        n = start_candidates(query, offsets, scores, depth, norm, remaining, score, order)
-        if weight == 0:
-            continue
-        diversity[:n] = 0.0
-        unexplained[:n] = 1.0
-        for pick in range(min(places, n)):
-            best, pick_values[query, pick] = pick_best(score, diversity, n - pick, weight, norm)
-            row, own = remaining[best], unexplained[best]
-            order[first + pick] = row
-            rest = n - pick - 1
-            for i in range(best, rest):
-                remaining[i], score[i] = remaining[i + 1], score[i + 1]
-                unexplained[i] = unexplained[i + 1]
-            if pick + 1 == places:
-                break
-            marks += 1
-            _distances(
-                rows, row, remaining, rest, kind, cosine, False, masks, set_offsets, set_codes, marked, marks, table,
-                distance,
-            )  # fmt: skip
-            for i in range(rest):
-                other = remaining[i] - first
-                common = 0.0
-                for j in range(pick):
-                    common += factors[row - first, j] * factors[other, j]
-                factor = (1.0 - distance[i] - common) / np.sqrt(own) if own > DEPENDENT else 0.0
-                factors[other, pick] = factor
-                unexplained[i] = max(unexplained[i] - factor * factor, DEPENDENT)
-                diversity[i] = math.log(unexplained[i])
-        append_rest(query, offsets, remaining, min(places, n), n, order)
+    for i in range(rest):
+        other = remaining[i] - first
+        common = 0.0
+        for j in range(pick):
+            common += factors[row - first, j] * factors[other, j]
+        factor = (1.0 - distance[i] - common) / np.sqrt(own) if own > DEPENDENT else 0.0
+        factors[other, pick] = factor
+        unexplained[i] = max(unexplained[i] - factor * factor, DEPENDENT)
+        diversity[i] = math.log(unexplained[i])
 
 
 @njit(nogil=True, cache=True)
@@ -200,31 +175,6 @@ def pick_by_calibration(
 def _divergence_term(p: float, q: float, alpha: float) -> float:
     """Return p ln(p / ((1 - alpha) q + alpha p)), 0 where p is 0."""
     return p * math.log(p / ((1.0 - alpha) * q + alpha * p)) if p > 0 else 0.0
-
-
-@njit(nogil=True, cache=True)
-def pick_by_value(
-    offsets: Int64, scores: Float, values: Float, weight: float, places: int, depth: int, norm: int, order: Int64,
-    pick_values: Float,
-) -> None:  # fmt: skip
-    """Reorder lists by (1 - weight) x score + weight x the value of each row, which does not depend on the picks.
-
-    ``scores`` and ``values`` have an entry per row. Only the first ``depth`` rows of a list (``offsets[q]:offsets[q +
-    1]``) compete for its first ``places`` places; ``norm`` says how values are scaled. Write the new order of rows to
-    ``order`` and the value of each pick to ``pick_values``.
-    """
-    remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
-    for query in range(offsets.size - 1):
-        n = start_candidates(query, offsets, scores, depth, norm, remaining, score, order)
-        if weight == 0:
-            continue
-        diversity[:n] = values[offsets[query] : offsets[query] + n]
-        for pick in range(min(places, n)):
-            best, pick_values[query, pick] = pick_best(score, diversity, n - pick, weight, norm)
-            order[offsets[query] + pick] = remaining[best]
-            for i in range(best, n - pick - 1):
-                remaining[i], score[i], diversity[i] = remaining[i + 1], score[i + 1], diversity[i + 1]
-        append_rest(query, offsets, remaining, min(places, n), n, order)
 
 
 @njit(nogil=True, cache=True)

@@ -1,52 +1,199 @@
-"""Base classes of re-rankers: which lists they reorder, how many items of a list, and how much diversity counts."""
+"""Base classes of re-rankers: the lists that they reorder, the data that they may read, and the loop over lists."""
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, HasFactors, Lists, UsesLog, fitted, score_function
-from recassay.models.base.model import NO_ITEM, BuiltIn, best_unseen
+from recassay.models.base.model import COUNT, NO_ITEM, UP_TO_1, BuiltIn, Ranges, best_unseen
 from recassay.models.base.registry import parse
 from recassay.models.rerank import _greedy
-from recassay.models.rerank.candidates import Candidates, Float, Int64, reorder_lists
-from recassay.models.rerank.context import RerankContext
-from recassay.naming.grammar import Expression, Value
 from recassay.naming.named import Departure
+from recassay.threads import each_block
 
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+Given = TypeVar("Given")
+
+LISTS_PER_BLOCK = 1_024
 NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MINMAX}
 FIRST_ITEMS = Departure(
     "sudden-death", "The paper does not say how many items of a list are re-ranked; recassay takes the first 100."
 )
+NEEDS = {
+    "items": "item features",
+    "train": "the training log",
+    "factors": "item vectors",
+}
+HINTS = {
+    "items": "give the features of items: --items FILE",
+    "train": "give the log the lists were made from: --train LOG",
+    "factors": "wrap a model with factors, such as ALS; a run has no factors",
+}
 
 
-class GreedyMethod(Protocol):
-    """An interface of re-rankers that have all the data they need to reorder any block of lists."""
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Ranked lists: list q is ``items[offsets[q]:offsets[q + 1]]``, best first.
 
-    def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
-        """Write to ``order`` the rows of the lists in their new order, and to ``pick_values`` the value of each pick.
-
-        Return named counts, such as the number of lists whose scores were ``shifted``.
-        """
-
-
-def with_method(greedy: GreedyMethod, method: Reranker) -> GreedyMethod:
-    """Return a copy of ``greedy`` with the re-ranker ``method``, and the same prepared data.
-
-    ``method`` may differ from the re-ranker of ``greedy`` only in the weight of diversity, because the data depend on
-    all other parameters.
+    ``ids[q]`` is the id of the list's user and ``users[q]`` its code in the log, -1 for a user the log does not have.
     """
-    prepared: Any = greedy  # every greedy method is a dataclass with a field ``method``
-    return cast("GreedyMethod", replace(prepared, method=method))
+
+    offsets: Int64
+    items: Int32
+    scores: Float
+    users: Int32
+    ids: pl.Series
+
+    @classmethod
+    def of_table(cls, items: Int32, scores: Float, users: Int32, ids: pl.Series) -> Candidates:
+        """Return a model's lists from tables of ``items`` and ``scores`` (n, k); item -1 ends a shorter list.
+
+        ``ids[q]`` is the id of the user of list q, and ``users[q]`` the user's code.
+
+        >>> items = np.array([[7, 8], [9, -1]], np.int32)
+        >>> users, ids = np.array([0, 1], np.int32), pl.Series(["ann", "bob"])
+        >>> Candidates.of_table(items, np.zeros((2, 2)), users, ids).offsets.tolist()
+        [0, 2, 3]
+        """
+        there = items >= 0
+        offsets = np.append(0, np.cumsum(there.sum(axis=1)))
+        return cls(offsets, items[there], scores[there], users, ids)
+
+    def block(self, begin: int, end: int) -> Candidates:
+        """Return the lists ``begin`` to ``end`` - 1, with offsets that start at 0."""
+        rows = slice(self.offsets[begin], self.offsets[end])
+        offsets = self.offsets[begin : end + 1] - self.offsets[begin]
+        return Candidates(
+            readonly(offsets), readonly(self.items[rows]), readonly(self.scores[rows]),
+            readonly(self.users[begin:end]), self.ids[begin:end],
+        )  # fmt: skip
+
+    def require_scores(self, where: str = "") -> None:
+        """Raise I301 unless all scores are finite: every pick depends on scores."""
+        if np.isfinite(self.scores.sum()) or np.isfinite(self.scores).all():
+            return
+        bad = ~np.isfinite(self.scores)
+        row = int(np.argmax(bad))
+        place = row - int(self.offsets[np.searchsorted(self.offsets, row, "right") - 1]) + 1
+        raise InputError(
+            "I301",
+            f"{int(bad.sum()):,} of {bad.size:,} baseline scores are NaN or infinite, the first ({self.scores[row]}) "
+            f"at position {place} of its list",
+            where=where,
+            hint="remove such items from the lists, or give them a finite score",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reordered:
+    """The result of reordering: ``order`` (rows of all lists), ``pick_values`` (lists, places), and named counts.
+
+    ``pick_values`` is the value that each pick had when it was made, NaN where nothing was picked.
+    """
+
+    order: Int64
+    pick_values: Float
+    counts: Mapping[str, int]
+
+
+def reorder_lists(lists: Candidates, method: Reranker, prepared: Any, *, threads: int | None = None) -> Reordered:
+    """Return the new order of all lists, block by block over threads; ``prepared`` are the re-ranker's data.
+
+    Counts in addition to those of the re-ranker: ``lists``; ``moved``, rows at another rank than before; ``short``,
+    lists with fewer items than the re-ranker has places; ``few``, lists with fewer items than it has candidates.
+    """
+    n, places, depth = lists.users.size, method.places, method.candidates
+    order, pick_values = np.empty(lists.items.size, np.int64), np.full((n, places), np.nan)
+
+    def fill(begin: int, end: int) -> Mapping[str, int]:
+        rows = order[lists.offsets[begin] : lists.offsets[end]]
+        own_counts = method.reorder(prepared, lists.block(begin, end), rows, pick_values[begin:end])
+        moved = int((rows != np.arange(rows.size)).sum())
+        rows += lists.offsets[begin]
+        return {"moved": moved, **own_counts}
+
+    block_counts = each_block(fill, n, size=LISTS_PER_BLOCK, threads=threads)
+    lengths = np.diff(lists.offsets)
+    counts = {"lists": n, "short": int((lengths < places).sum()), "few": int((lengths < depth).sum())}
+    for own_counts in block_counts:
+        for name, count in own_counts.items():
+            counts[name] = counts.get(name, 0) + count
+    return Reordered(order, pick_values, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class RerankContext:
+    """Data that the re-ranker named ``who`` may read, such as features of items.
+
+    Reading data that was not given raises U201. ``listed`` are the codes of all items in the lists, ``vocabulary`` has
+    their ids, and ``where`` says in errors where the lists come from.
+    """
+
+    who: str
+    vocabulary: Vocabulary
+    listed: NDArray[np.int32]
+    items: Features | None = None
+    train: Interactions | None = None
+    factors: NDArray[np.floating] | None = None
+    where: str = ""
+
+    @property
+    def features(self) -> Features:
+        """Return the features of items."""
+        return self._needed("items", self.items).required()
+
+    @property
+    def log(self) -> Interactions:
+        """Return the training log."""
+        return self._needed("train", self.train)
+
+    @property
+    def learned(self) -> NDArray[np.floating]:
+        """Return the factors (items, factors) that the wrapped model learned for each item of the log."""
+        return self._needed("factors", self.factors)
+
+    def _needed(self, name: str, given: Given | None) -> Given:
+        if given is None:
+            raise UsageError("U201", f"{self.who} needs {NEEDS[name]}, but none is given", hint=HINTS[name])
+        return given
+
+    @functools.cached_property
+    def feature_rows(self) -> Recoding:
+        """Return the mapping from item codes of the lists to rows of the table of features."""
+        ids = self.features.items
+        recoding = Recoding.between(self.vocabulary, ids)
+        what = "item features"
+        return recoding.require_overlap(self.listed, self.vocabulary, ids, code="I407", what=what, where=self.where)
+
+    @functools.cached_property
+    def log_items(self) -> Recoding:
+        """Return the mapping from item codes of the lists to item codes of the training log."""
+        ids = self.log.item_ids
+        recoding = Recoding.between(self.vocabulary, ids)
+        what = "training log"
+        return recoding.require_overlap(self.listed, self.vocabulary, ids, code="I406", what=what, where=self.where)
+
+    @functools.cached_property
+    def log_feature_rows(self) -> NDArray[np.int32]:
+        """Return, for each item of the training log, its row in the table of features, -1 if it has none."""
+        codes = np.arange(self.log.n_items, dtype=np.int32)
+        return Recoding.between(self.log.item_vocabulary, self.features.items)(codes)
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,28 +224,13 @@ class Reranker(BuiltIn):
             object.__setattr__(self, "of", str(self.of))  # a model and its text are the same value
         super().__post_init__()
 
+    ranges: ClassVar[Ranges] = {UP_TO_1: ("weight",), COUNT: ("places", "candidates")}
+
     def validate(self) -> None:
-        """Raise U102 if the weight is not in 0 to 1, or if there are fewer candidates than places."""
-        if not 0 <= self.weight <= 1:
-            raise self.refuse("weight", "it must be between 0 (keep the order) and 1 (diversity only)", "weight=0.5")
-        self.at_least(1, "places", "candidates")
+        """Raise U102 for a parameter out of range, or if there are fewer candidates than places."""
+        super().validate()
         if self.places > self.candidates:
             raise self.refuse("places", f"there are only {self.candidates} candidates", "candidates >= places")
-
-    def __str__(self) -> str:
-        plain = str | int | float | bool
-        stated: dict[str, Value] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name == "of" and value is not None:
-                stated["of"] = str(value)
-            elif isinstance(value, plain) and value != field.default:
-                stated[field.name] = value
-            elif not isinstance(value, plain) and value is not None and field.name != "items":
-                stated[field.name] = "given"
-        return str(Expression(self.name, stated))
-
-    __repr__ = __str__
 
     @property
     def needs_items(self) -> bool:
@@ -127,9 +259,17 @@ class Reranker(BuiltIn):
         context = RerankContext(self.name, log.item_vocabulary, all_items, features, log, factors)
         return FittedReranker(log, fitted, self, self.prepare(context))
 
-    def prepare(self, context: RerankContext) -> GreedyMethod:
-        """Return the re-ranker together with the data that all lists share, such as distances between items."""
+    def prepare(self, context: RerankContext) -> Any:
+        """Return the data that all lists share, such as distances between items; they do not depend on the weight."""
         raise NotImplementedError(f"{type(self).__name__} must define prepare")
+
+    def reorder(self, prepared: Any, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
+        """Write to ``order`` the rows of the lists in their new order, and to ``pick_values`` the value of each pick.
+
+        ``prepared`` is what :meth:`prepare` returned. Return named counts, such as the number of lists whose scores
+        were ``shifted``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define reorder")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +279,14 @@ class FittedReranker:
     log: Interactions
     fitted: Fitted
     method: Reranker
-    greedy: GreedyMethod
+    prepared: Any
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
         """Return items and scores (n, k), best first."""
         items, scores = self._base_lists(users, max(k, self.method.candidates))
         lists = Candidates.of_table(items, scores, users, self.log.user_vocabulary.decode(users))
         lists.require_scores(str(self.method))
-        order = reorder_lists(lists, self.method.places, self.method.candidates, self.greedy.reorder).order
+        order = reorder_lists(lists, self.method, self.prepared).order
         row, place = np.nonzero(items != NO_ITEM)
         found = np.full(items.shape, NO_ITEM, np.int32)
         found[row, place] = lists.items[order]
@@ -155,8 +295,7 @@ class FittedReranker:
 
     def with_weight(self, weight: float) -> FittedReranker:
         """Return a copy of the re-ranker with another weight of diversity."""
-        method = replace(self.method, weight=float(weight))
-        return replace(self, method=method, greedy=with_method(self.greedy, method))
+        return replace(self, method=replace(self.method, weight=float(weight)))
 
     def with_log(self, log: Interactions) -> FittedReranker:
         """Return a copy of the re-ranker that recommends from users' histories in another log.

@@ -1,23 +1,36 @@
-"""Distances between items: by features, by the users who had them, by learned factors, or from a given table."""
+"""Re-rankers that compare items by distances: maximal marginal relevance, and determinantal point processes.
+
+Distances come from features, from the users who had the items, from learned factors, or from a given table.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly
 from recassay.columnar.recoding import Recoding
 from recassay.data.distances import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import Reranker
-from recassay.models.rerank.context import RerankContext
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, Int64, RerankContext, Reranker
 from recassay.naming.grammar import suggest
+from recassay.naming.named import Departure
 
 OF_FEATURES = ("jaccard", "cosine")
 KNOWN = ("jaccard", "cosine", "training", "factors")
 EMPTY = np.zeros((0, 0))
+FORMS = {
+    "min": _kernels.MIN,
+    "max": _kernels.MAX,
+    "mean": _kernels.MEAN,
+    "paper_text": _kernels.MAX,
+    "ranksys": _kernels.MEAN,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +78,124 @@ class DistanceReranker(Reranker):
     def needs_items(self) -> bool:
         """Return whether item features must still be given: the distance compares features, and there are none yet."""
         return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
+
+    @property
+    def rule(self) -> int:
+        """Return how diversity follows from distances, as the compiled loop names it."""
+        return _kernels.DETERMINANT
+
+    @property
+    def skips(self) -> bool:
+        """Return whether distances to items without features are ignored."""
+        return False
+
+    def prepare(self, context: RerankContext) -> ItemDistances:
+        """Return the distances between items."""
+        return item_distances(self.distance, context)
+
+    def reorder(
+        self, prepared: ItemDistances, lists: Candidates, order: Int64, pick_values: Float
+    ) -> Mapping[str, int]:
+        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
+
+        Return the number of rows (``bare``) whose item has no features or users to compare.
+        """
+        rows: NDArray[np.int32] = prepared.recoding(lists.items)
+        _kernels.pick_by_distance(
+            lists.offsets, lists.scores, readonly(rows), float(self.weight), self.places, self.candidates,
+            NORMS[self.norm], self.rule, prepared.kind, prepared.cosine, self.skips, readonly(prepared.masks),
+            readonly(prepared.offsets), readonly(prepared.codes), prepared.scratch(), readonly(prepared.table),
+            order, pick_values,
+        )  # fmt: skip
+        return {"bare": prepared.count_bare(rows)}
+
+
+@dataclass(frozen=True, repr=False)
+class MMR(DistanceReranker):
+    """MMR re-ranking: diversity is the distance to the items above, to the nearest, to the farthest, or their mean.
+
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
+    (1 - weight) x score + weight x distance; ties go to the better rank. ``form``: ``min``, the distance to the
+    nearest item above, as in the original; ``mean``; ``max``. ``paper_text`` is max, as one paper prints it: it accepts
+    a copy of an item above if another item above is far. ``ranksys`` is mean.
+
+    ``distance``: ``jaccard`` or ``cosine`` of features; ``training``, 1 - cosine of the items' users; ``factors``,
+    half of 1 - cosine of the items' factors; or a table of distances between 0 and 1, with a row and a column for each
+    item of the log, ascending by id. With ``bare="distant"`` an item without features has distance 1 to all others;
+    with ``skip`` its distances are ignored.
+
+    >>> import recassay as ra
+    >>> ra.models.parse("MMR(of='ALS(factors=8)', weight=0.3)")
+    MMR(of='ALS(factors=8)', weight=0.3)
+
+    Reference: Carbonell and Goldstein, The use of MMR, diversity-based reranking, SIGIR 1998.
+    """
+
+    name: ClassVar[str] = "MMR"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sudden-death",
+            "Equation 2 of the paper is the maximum of the distances, so an item equal to one above is chosen if "
+            "another item above is far away; recassay takes the minimum, as the original MMR does with similarities.",
+            "MMR(form='max', norm='none')",
+        ),
+        Departure(
+            "sudden-death",
+            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the "
+            "items left at each rank, as the authors' programs do, so that a weight means the same for every model.",
+            "MMR(form='max', norm='none')",
+        ),
+        Departure(
+            "sudden-death",
+            "Equation 2 of the paper has no value for the first rank, which no item is above; recassay takes 0, so "
+            "that the item with the highest score is first.",
+        ),
+        Departure(
+            "sudden-death",
+            "The paper says that distances most often come from features, and not how; recassay takes Jaccard's, here "
+            "and in ild.",
+        ),
+        FIRST_ITEMS,
+    )
+
+    form: Literal["min", "max", "mean", "paper_text", "ranksys"] = "min"
+    distance: object = "jaccard"
+    bare: Literal["distant", "skip"] = "distant"
+
+    @property
+    def rule(self) -> int:
+        """Return which distance counts, as the compiled loop names it."""
+        return FORMS[self.form]
+
+    @property
+    def skips(self) -> bool:
+        """Return whether distances to items without features are ignored."""
+        return self.bare == "skip"
+
+
+@dataclass(frozen=True, repr=False)
+class DPP(DistanceReranker):
+    """DPP re-ranking: diversity is the gain in the log determinant of the similarities between the list's items.
+
+    The similarity of two items is 1 - their distance, and 1 of an item to itself. The gain of an item is ln d, where d
+    is the part of it that the items above do not explain: 1 if it resembles none, next to 0 (1e-10, below which it
+    counts as a copy) if it is like one of them or a mixture of several. MMR looks at one item above at a time.
+
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
+    (1 - weight) x score + weight x diversity; ties go to the better rank. With ``norm="none"`` this is the greedy
+    search for the most probable set of the process whose relevance weighs (1 - weight) / weight.
+
+    ``distance``: ``jaccard`` or ``cosine`` of features; ``training``, 1 - cosine of the items' users; ``factors``,
+    half of 1 - cosine of the items' factors; or a table of distances between 0 and 1, with a row and a column for each
+    item of the log, ascending by id. An item without features resembles no other.
+
+    Reference: Chen, Zhang and Zhou, Fast greedy MAP inference for determinantal point process to improve
+    recommendation diversity, NeurIPS 2018.
+    """
+
+    name: ClassVar[str] = "DPP"
+
+    distance: object = "jaccard"
 
 
 def item_distances(distance: object, context: RerankContext) -> ItemDistances:

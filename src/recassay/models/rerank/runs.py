@@ -17,9 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_run
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
-from recassay.models.rerank.base import GreedyMethod, Reranker, with_method
-from recassay.models.rerank.candidates import Candidates, reorder_lists
-from recassay.models.rerank.context import RerankContext
+from recassay.models.rerank.base import Candidates, RerankContext, Reranker, reorder_lists
 from recassay.naming.arguments import checks_types
 from recassay.naming.registry import Registry
 from recassay.shown import Displayable
@@ -102,7 +100,7 @@ class PreparedRun:
     run: Run
     lists: Candidates
     method: Reranker
-    greedy: GreedyMethod
+    prepared: Any
     duplicate: int
 
     @classmethod
@@ -131,8 +129,7 @@ class PreparedRun:
     def rerank(self, *, weight: float | None = None, name: str | None = None, threads: int | None = None) -> Reranked:
         """Return the run in its new order, with the re-ranker's weight of diversity or another ``weight``."""
         method = self.method if weight is None else replace(self.method, weight=float(weight))
-        greedy = with_method(self.greedy, method)
-        found = reorder_lists(self.lists, method.places, method.candidates, greedy.reorder, threads=threads)
+        found = reorder_lists(self.lists, method, self.prepared, threads=threads)
         run = self.run
         ranks = np.arange(1, run.items.size + 1) - run.offsets[row_groups(run.offsets)]
         made = replace(
@@ -154,8 +151,7 @@ def _candidates(run: Run, log: Interactions | None) -> Candidates:
     users = np.full(run.queries.len(), -1, np.int32)
     if log is not None:
         vocabulary, codes = Vocabulary.encode(run.queries)
-        assert log.user_vocabulary.ids is not None, "a log's ids are dense"
-        users = Recoding.between(vocabulary, log.user_vocabulary.ids, "user")(codes)
+        users = Recoding.between(vocabulary, log.user_ids, "user")(codes)
     lists = Candidates(run.offsets, run.items, run.scores, users, run.queries)
     lists.require_scores(run.origin)
     return lists

@@ -10,8 +10,7 @@ from recassay.models.base.files import is_file_model
 from recassay.models.sequence.base import SequenceModel
 from recassay.models.sequence.counts import NGram, Uniform, Unigram
 from recassay.models.sequence.crf import CRF
-from recassay.models.sequence.personal import UserNGram
-from recassay.models.sequence.popular import MostPopular
+from recassay.models.sequence.special import MostPopular, UserNGram
 from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.registry import Registry
 

@@ -18,9 +18,8 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_noun
 from recassay.data.sequences import Sequences
-from recassay.models.base.capabilities import NextProbabilities, fitted
+from recassay.models.base.capabilities import NextProbabilities, Training, fitted
 from recassay.models.base.model import CheckedParameters
-from recassay.models.base.training import Training
 
 Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
@@ -43,7 +42,7 @@ def fitted_on_sequences(model: Any, sequences: Sequences, *, training: Training 
     A model that learns from a log gets a log in which every sequence is a user. ``training`` is for models that train
     in epochs.
 
-    >>> from recassay.models.baselines.markov import Markov
+    >>> from recassay.models.baselines import Markov
     >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"ababc"]}))
     >>> fitted_on_sequences(Markov(smoothing=0), made).next_probabilities(made.histories.take(np.array([0]))).tolist()
     [[0.0, 0.0, 1.0]]

@@ -1,6 +1,8 @@
 """Smoothed n-gram counts: how often each item followed the last ones.
 
-Models that ignore the last items use item popularity or equal probabilities.
+Models that ignore the last items use item popularity or equal probabilities. With n the sum of a row of counts, c(y)
+the count of an item, a the smoothing and I the number of items, the probability of y is (c(y) + a) / (n + a I), and
+1 / I where that is 0 / 0. ``tests/property/test_sequence_models.py`` checks each compiled loop against dense rows.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
-from recassay.models.sequence import _kernels
+from recassay.models.base.model import AT_LEAST_0, AT_LEAST_2, Ranges
 from recassay.models.sequence.base import Float, Int32, SequenceModel
 from recassay.naming.named import Departure
 
@@ -63,9 +66,7 @@ class Unigram(SequenceModel):
 
     smoothing: float = 1.0
 
-    def validate(self) -> None:
-        """Raise U102 if the smoothing is negative."""
-        self.at_least(0, "smoothing")
+    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("smoothing",)}
 
     def fit(self, sequences: Sequences) -> FittedCounts:
         """Count how often each item occurs, and return the fitted model."""
@@ -102,10 +103,7 @@ class NGram(SequenceModel):
     order: int = 2
     smoothing: float = 1.0
 
-    def validate(self) -> None:
-        """Raise U102 if the smoothing is negative or the order is below 2."""
-        self.at_least(0, "smoothing")
-        self.at_least(2, "order")
+    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("smoothing",), AT_LEAST_2: ("order",)}
 
     def fit(self, sequences: Sequences) -> FittedCounts:
         """Count what followed each context, for contexts of every length up to ``order`` - 1."""
@@ -225,7 +223,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(uniforms.size, np.int32)
-        _kernels.draw(*self.table, readonly(self.rows(last)), readonly(uniforms), found)
+        _draw(*self.table, readonly(self.rows(last)), readonly(uniforms), found)
         return found
 
     def likeliest(self, last: Int32, steps: Int64) -> Int32:
@@ -234,7 +232,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(steps.size, np.int32)
-        _kernels.likeliest(*self.table[:3], readonly(self.rows(last)), found)
+        _likeliest(*self.table[:3], readonly(self.rows(last)), found)
         return found
 
     def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
@@ -243,7 +241,7 @@ class FittedCounts:
         ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
         """
         found = np.empty(items.size)
-        _kernels.probability(*self.table, readonly(self.rows(last)), readonly(items), found)
+        _probability(*self.table, readonly(self.rows(last)), readonly(items), found)
         return found
 
     def next_probabilities(self, histories: Histories) -> Float:
@@ -261,3 +259,72 @@ class FittedCounts:
 
     def __str__(self) -> str:
         return self.name
+
+
+@njit(nogil=True, cache=True)
+def _draw(
+    offsets: Int64, columns: Int32, cumulative: Int64, a: float, n_items: int, rows: Int64, uniforms: Float, out: Int32
+) -> None:  # fmt: skip
+    """Write to ``out[i]`` the first item of row ``rows[i]`` whose cumulative probability exceeds ``uniforms[i]``.
+
+    ``a`` is the smoothing and ``n_items`` the number of items; the rows are those of :class:`FittedCounts`.
+    """
+    for i in range(rows.size):
+        first, last = offsets[rows[i]], offsets[rows[i] + 1]
+        total = cumulative[last - 1] if last > first else 0
+        if total + a * n_items == 0:
+            out[i] = min(int(uniforms[i] * n_items), n_items - 1)
+            continue
+        target = uniforms[i] * (total + a * n_items)
+        low, high = first, last  # binary search: the first item whose cumulative sum exceeds the target
+        while low < high:
+            middle = (low + high) // 2
+            if cumulative[middle] + a * (columns[middle] + 1) > target:
+                high = middle
+            else:
+                low = middle + 1
+        before = cumulative[low - 1] if low > first else 0
+        if low < last and (a == 0 or target >= before + a * columns[low]):
+            out[i] = columns[low]
+        elif a == 0:
+            out[i] = columns[last - 1]  # the uniform number rounds up to 1
+        else:  # among items without counts, which have probability from smoothing only
+            item = int((target - before) / a)
+            item = max(item, columns[low - 1] + 1 if low > first else 0)
+            out[i] = min(item, columns[low] - 1 if low < last else n_items - 1)
+
+
+@njit(nogil=True, cache=True)
+def _probability(
+    offsets: Int64, columns: Int32, cumulative: Int64, a: float, n_items: int, rows: Int64, items: Int32, out: Float
+) -> None:  # fmt: skip
+    """Write to ``out[i]`` the probability of ``items[i]`` in row ``rows[i]``.
+
+    ``a`` is the smoothing and ``n_items`` the number of items; the rows are those of :class:`FittedCounts`.
+    """
+    for i in range(rows.size):
+        first, last = offsets[rows[i]], offsets[rows[i] + 1]
+        total = cumulative[last - 1] if last > first else 0
+        if total + a * n_items == 0:
+            out[i] = 1.0 / n_items
+            continue
+        low = first + np.searchsorted(columns[first:last], items[i])
+        count = 0
+        if low < last and columns[low] == items[i]:
+            count = cumulative[low] - (cumulative[low - 1] if low > first else 0)
+        out[i] = (count + a) / (total + a * n_items)
+
+
+@njit(nogil=True, cache=True)
+def _likeliest(offsets: Int64, columns: Int32, cumulative: Int64, rows: Int64, out: Int32) -> None:
+    """Write to ``out[i]`` the item of row ``rows[i]`` with the highest count; ties go to the lowest item.
+
+    An empty row gives item 0. The rows are those of :class:`FittedCounts`.
+    """
+    for i in range(rows.size):
+        first, last = offsets[rows[i]], offsets[rows[i] + 1]
+        out[i], most, before = 0, 0, 0
+        for j in range(first, last):
+            if cumulative[j] - before > most:
+                out[i], most = columns[j], cumulative[j] - before
+            before = cumulative[j]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
 from recassay.errors import UsageError
+from recassay.models.base.model import AT_LEAST_0, BELOW_1, COUNT, Ranges
 from recassay.models.sequence.base import Float, SequenceModel
 from recassay.optional import need
 from recassay.threads import each_block, one_library_thread
@@ -46,14 +47,11 @@ class CRF(SequenceModel):
     mix_uniform: float = 0.0
     most_items: int = 5000
 
-    def validate(self) -> None:
-        """Raise U102 if a parameter is out of range.
-
-        Counts are at least 1, the penalty ``c2`` is at least 0, and ``mix_uniform`` is at least 0 and below 1.
-        """
-        self.at_least(1, "iterations", "most_items")
-        self.at_least(0, "c2")
-        self.below_one("mix_uniform")
+    ranges: ClassVar[Ranges] = {
+        COUNT: ("iterations", "most_items"),
+        AT_LEAST_0: ("c2",),
+        BELOW_1: ("mix_uniform",),
+    }
 
     def fit(self, sequences: Sequences) -> FittedCRF:
         """Train the model in a temporary file and read it back; raise U171 for more than ``most_items`` items."""

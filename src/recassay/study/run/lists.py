@@ -22,8 +22,7 @@ from recassay.engine.ranks.standings import standings_of_lists
 from recassay.engine.ranks.task import RankingTask
 from recassay.errors import UsageError
 from recassay.metrics.base import UnitMetric
-from recassay.models.base.capabilities import fitted_on_fold
-from recassay.models.base.training import Listener
+from recassay.models.base.capabilities import Listener, fitted_on_fold
 from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding

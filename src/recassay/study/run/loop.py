@@ -16,8 +16,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold
 from recassay.errors import UsageError
-from recassay.models.base.capabilities import CanFit
-from recassay.models.base.training import Listener
+from recassay.models.base.capabilities import CanFit, Listener
 from recassay.results.finding import Finding
 from recassay.study.config.sources import filter_log, load_log
 from recassay.study.plan.early import check_log

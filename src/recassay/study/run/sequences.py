@@ -31,7 +31,7 @@ from recassay.engine.sequences.generate import generate
 from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import DIVERSITY, Timed, not_timed, scored
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
-from recassay.models.base.training import Listener, Training
+from recassay.models.base.capabilities import Listener, Training
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.protocols.sequence import Sequence
 from recassay.results.exhibit import Exhibit

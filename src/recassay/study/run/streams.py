@@ -13,7 +13,7 @@ from recassay.engine.lists.score_sets import read_scores
 from recassay.engine.streams.checkpoint import CheckpointOptions
 from recassay.engine.streams.run import play_stream
 from recassay.errors import UsageError
-from recassay.models.base.training import Listener
+from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential
 from recassay.results.finding import Finding
 from recassay.results.outcomes import Outcomes

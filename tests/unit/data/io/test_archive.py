@@ -20,8 +20,7 @@ from recassay.data.io import archive
 from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models.base.model import FittedFactors
-from recassay.models.base.registry import REGISTRY
-from recassay.models.base.stored import load_fitted
+from recassay.models.base.registry import REGISTRY, load_fitted
 from recassay.models.incremental._lists import GrowingLists
 
 LOG = log(users=30, items=20, events=300, seed=4)
@@ -174,11 +173,11 @@ def test_the_checkpoint_of_a_stream_runs_no_code_without_trust(tmp_path):
 
 
 def of_matrix(fitted):
-    fitted.similarity.indices[0] = 1 << 30
+    fitted.right.indices[0] = 1 << 30
 
 
 def of_descending_rows(fitted):
-    fitted.matrix.indptr[1] = -5
+    fitted.left.indptr[1] = -5
 
 
 def of_a_log(fitted):

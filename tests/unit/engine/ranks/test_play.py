@@ -14,7 +14,7 @@ from recassay.data.synthetic.tastes import log
 from recassay.engine.ranks.blocks import BLOCK_ROWS, query_blocks, row_in_block
 from recassay.engine.ranks.play import RunSource
 from recassay.models.base.model import recommend
-from recassay.models.baselines.popular import Popular
+from recassay.models.baselines import Popular
 
 from ....refusals import refused
 

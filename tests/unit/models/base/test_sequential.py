@@ -16,8 +16,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError
 from recassay.models import Markov, RecentItemKNN, RecentPopular
-from recassay.models.base.capabilities import ScoresHistories
-from recassay.models.base.model import user_item_matrix
+from recassay.models.base.model import HistoryModel, user_item_matrix
 from recassay.testing import check_recommender
 
 from ....refusals import refused
@@ -82,9 +81,9 @@ def test_recent_popularity_equals_a_count_of_recent_users():
 
 def test_recent_popularity_without_times_uses_the_last_rows():
     made = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 3], "item_id": [*"abcc"]}))
-    assert RecentPopular(share=0.5).fit(made).users.tolist() == [0, 0, 2]
-    assert RecentPopular(share=0.01).fit(made).users.tolist() == [0, 0, 1]
-    assert RecentPopular().fit(made.take(np.empty(0, np.int64))).users.tolist() == [0, 0, 0]
+    assert RecentPopular(share=0.5).fit(made).row.astype(int).tolist() == [0, 0, 2]
+    assert RecentPopular(share=0.01).fit(made).row.astype(int).tolist() == [0, 0, 1]
+    assert RecentPopular().fit(made.take(np.empty(0, np.int64))).row.astype(int).tolist() == [0, 0, 0]
     with pytest.raises(InputError, match="no timestamps"):
         RecentPopular(window=3).fit(made)
 
@@ -99,7 +98,7 @@ def test_history_models_pass_all_checks_of_a_recommender(model):
 def test_with_log_changes_histories_but_not_what_was_learned(model):
     fold = split.last(n=1, validation=1)(LOG)[0]
     fitted = model.fit(fold.train)
-    assert isinstance(fitted, ScoresHistories)
+    assert isinstance(fitted, HistoryModel)
     updated = fitted.with_log(fold.train.concat(fold.validation))
     histories = Histories.of(updated.log)
     assert np.array_equal(updated.scores(ALL_USERS), fitted.next_scores(histories))

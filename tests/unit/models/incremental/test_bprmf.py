@@ -43,7 +43,7 @@ def test_the_first_preset_updates_users_but_not_items():
     model = BPRMF.preset("mymedialite")
     assert model == BPRMF(learns="user")
     learner, untouched = learner_after_a_query(model), fitted_learner([], model)
-    untouched._grow(3, 4)
+    untouched.grow(3, 4)
     assert learner.items.tolist() == untouched.items.tolist()
     assert learner.users[0].tolist() != untouched.users[0].tolist()
 
@@ -72,19 +72,3 @@ def test_draws_depend_on_the_seed():
 def test_parameters_out_of_range_are_an_error(wrong):
     with pytest.raises(UsageError, match="U102"):
         BPRMF(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("model", "negatives"),
-    [
-        (BPRMF(iterations=2), [[0, 0]]),
-        (BPRMF(iterations=2), np.zeros((2, 2))),
-        (BPRMF(iterations=2), [[0, 0], [0, 5]]),
-        (BPRMF(iterations=2), [[0, -2], [0, 0]]),
-        (BPRMF(iterations=2, learns="user"), [[0, 0], [0, 0]]),
-    ],
-)
-def test_negatives_that_do_not_fit_are_an_error(model, negatives):
-    users, items = np.zeros(2, np.int32), np.array([0, 1], np.int32)
-    with pytest.raises(UsageError, match="U102"):
-        model.start().learn(users, items, np.ones(2), negatives=negatives)

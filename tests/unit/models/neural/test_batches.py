@@ -114,15 +114,3 @@ def test_bert4rec_masks_random_items_and_once_the_last_item():
     full = (padded.lengths == 10) & (padded.pass_number < 2)
     assert masked[full].mean() == pytest.approx(0.3)
     assert (masked[full].sum(axis=0) > 0.1 * full.sum()).all()
-
-
-def test_the_rate_grows_over_the_first_steps():
-    model = BERT4Rec(rate=0.5, warmup=4)
-    assert [model.learning_rate(step, 900) for step in (1, 2, 4, 5, 900)] == [0.125, 0.25, 0.5, 0.5, 0.5]
-    assert BERT4Rec(rate=0.5, warmup=0).learning_rate(1, 900) == 0.5
-    assert SASRec(rate=0.5).learning_rate(1, 900) == 0.5
-
-
-def test_the_cosine_schedule_ends_at_zero():
-    model = SASRec(rate=0.5, warmup=2, schedule="cosine")
-    assert [round(model.learning_rate(step, 10), 6) for step in (1, 2, 6, 10)] == [0.25, 0.5, 0.25, 0.0]

@@ -13,8 +13,8 @@ from recassay.data.histories import Histories
 from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
-from recassay.models.base.capabilities import HasFactors, ScoresHistories, ScoresItems, TrainsInEpochs
-from recassay.models.neural.fitted import FittedNeural
+from recassay.models.base.capabilities import HasFactors, ScoresItems
+from recassay.models.neural.base import FittedNeural
 from recassay.testing import check_recommender
 
 from ....refusals import refused
@@ -40,13 +40,12 @@ def fitted(request):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_networks_pass_all_checks_of_a_recommender(model):
     check_recommender(model, learns=False)
-    assert isinstance(model, TrainsInEpochs)
+    assert model.trains_in_epochs
 
 
 def test_scores_of_a_user_are_those_of_the_history_for_any_batch(fitted):
     assert isinstance(fitted, ScoresItems)
     assert isinstance(fitted, HasFactors)
-    assert isinstance(fitted, ScoresHistories)
     histories, scores = Histories.of(LOG), fitted.scores(ALL_USERS)
     assert scores.dtype == np.float32
     assert np.allclose(scores, fitted.next_scores(histories), atol=1e-5)

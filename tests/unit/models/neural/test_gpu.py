@@ -7,8 +7,8 @@ from recassay.data.histories import Histories
 from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
-from recassay.models.base.training import Training
-from recassay.models.neural.fitted import FittedNeural
+from recassay.models.base.capabilities import Training
+from recassay.models.neural.base import FittedNeural
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")

@@ -10,7 +10,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic.tastes import item_features, log
 from recassay.errors import InputError, UsageError
-from recassay.models.rerank.long_tail import popularity_classes
+from recassay.models.rerank.aspects import popularity_classes
 from recassay.models.rerank.runs import METHODS
 
 from ....refusals import refused

@@ -5,7 +5,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import RecassayError
-from recassay.models.baselines.popular import Popular
+from recassay.models.baselines import Popular
 
 STUDY = """\
 study: small

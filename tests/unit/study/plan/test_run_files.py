@@ -103,7 +103,7 @@ def test_missing_run_files_are_errors_with_the_line(study, tmp_path, written, pa
 def test_a_missing_fold_is_told_before_any_model_is_fitted(study, tmp_path, written, monkeypatch):
     written()
     (tmp_path / "runs" / "1.csv").unlink()
-    monkeypatch.setattr("recassay.models.baselines.popular.Popular.fit", lambda *_: pytest.fail("a model was fitted"))
+    monkeypatch.setattr("recassay.models.baselines.Popular.fit", lambda *_: pytest.fail("a model was fitted"))
     with pytest.raises(RecassayError, match=r"lacks 1 of 2 run files, the first for generated, .*, seed 0, fold 1"):
         ra.run_study(with_runs(study, "runs/{fold}.csv"), tmp_path / "out")
 

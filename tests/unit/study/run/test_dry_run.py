@@ -6,7 +6,7 @@ import pytest
 
 import recassay as ra
 from recassay.errors import RecassayError, UsageError
-from recassay.models.baselines.popular import Popular
+from recassay.models.baselines import Popular
 
 from ..conftest import files
 

@@ -20,8 +20,7 @@ from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import log
 from recassay.engine.decisions.decide import sudden_deaths
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.models.baselines.popular import Popular
-from recassay.models.baselines.random import Random
+from recassay.models.baselines import Popular, Random
 from recassay.report.folder.read import read_results
 from recassay.study.config.sources import find_data_file
 from recassay.study.run import lists as running

@@ -9,9 +9,8 @@ from recassay.data.io.manifest import recording
 from recassay.engine.lists.job import Job
 from recassay.engine.ranks import judge as judging_of_designs
 from recassay.metrics.registry import METRICS
-from recassay.models.baselines.popular import Popular
-from recassay.models.baselines.random import Random
-from recassay.models.factors.pure_svd import PureSVD
+from recassay.models.baselines import Popular, Random
+from recassay.models.factors import PureSVD
 from recassay.study.store.folder import COMPUTED, STATISTICS, StudyFolder
 
 from ..conftest import files

@@ -8,7 +8,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.synthetic.tastes import log
-from recassay.models.baselines.popular import Popular
+from recassay.models.baselines import Popular
 from recassay.study.store.folder import Stopwatch
 from recassay.study.store.results import times_exhibit
 

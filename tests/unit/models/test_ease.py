@@ -9,7 +9,7 @@ from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.models import EASE
 
-from ....refusals import refused
+from ...refusals import refused
 
 RNG = np.random.default_rng(5)
 TABLE = (RNG.random((60, 17)) < RNG.random(17) ** 2 + 0.02).astype(np.float64)
@@ -20,7 +20,7 @@ LOG = Interactions.from_frame(pl.DataFrame({"user_id": USERS, "item_id": ITEMS})
 
 @pytest.mark.parametrize("l2", [0.5, 10.0, 500.0])
 def test_every_column_solves_its_ridge_regression(l2):
-    weights = EASE(l2=l2).fit(LOG).weights
+    weights = EASE(l2=l2).fit(LOG).right
     for item in range(17):
         others = np.arange(17) != item
         known = TABLE[:, others]
@@ -32,13 +32,13 @@ def test_every_column_solves_its_ridge_regression(l2):
 def test_scores_are_sums_of_the_weights_of_the_users_items():
     fitted = EASE(l2=10.0).fit(LOG)
     users = np.array([3, 0, 59], np.int32)
-    assert_allclose(fitted.scores(users), TABLE[users] @ fitted.weights, rtol=1e-5)
+    assert_allclose(fitted.scores(users), TABLE[users] @ fitted.right, rtol=1e-5)
 
 
 def test_blocks_of_items_do_not_change_the_weights(monkeypatch):
-    whole = EASE(l2=10.0).fit(LOG).weights
-    monkeypatch.setattr("recassay.models.neighbours.ease.ITEMS_PER_BLOCK", 5)
-    assert np.array_equal(EASE(l2=10.0).fit(LOG).weights, whole)
+    whole = EASE(l2=10.0).fit(LOG).right
+    monkeypatch.setattr("recassay.models.ease.ITEMS_PER_BLOCK", 5)
+    assert np.array_equal(EASE(l2=10.0).fit(LOG).right, whole)
 
 
 def test_a_catalogue_above_the_limit_is_refused_with_its_memory():
@@ -48,8 +48,8 @@ def test_a_catalogue_above_the_limit_is_refused_with_its_memory():
 
 
 def test_a_matrix_that_does_not_fit_into_the_free_memory_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("recassay.models.neighbours.ease.available_memory", lambda: 1_000)
-    monkeypatch.setattr("recassay.models.neighbours.ease.co_counts", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr("recassay.models.ease.available_memory", lambda: 1_000)
+    monkeypatch.setattr("recassay.models.ease.co_counts", lambda *_: pytest.fail("too late"))
     with refused("U143", match=r"for 17 items, and 0\.0 GB are free") as caught:
         EASE().fit(LOG)
     assert "ItemKNN" in caught.value.hint

@@ -1,24 +1,149 @@
-"""Compiled loops of drift detectors over losses.
+"""The detectors: ADWIN (Bifet and Gavalda 2007), and the test of Page and Hinkley (Page 1954, Hinkley 1971).
 
-Both detectors write their state back into the arrays they are given, so that blocks of any size give the same alarms.
-``tests/property/test_drift.py`` compares each with a readable version.
+The compiled loops write the state of a detector back into the arrays they are given, so that blocks of any size give
+the same alarms. ``tests/property/test_drift.py`` compares each with a readable version.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.drift.base import Alarm, Detector, State
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+ROWS = 48  # rows of buckets; bucket sizes double from row to row, so no stream can fill them all
+STATE = 8  # numbers: count, sum, cumulative sum, its minimum; count, sum and event at the minimum; warned
+
+
+@dataclass(frozen=True, repr=False)
+class ADWIN(Detector):
+    """A detector with the longest window of losses consistent with one mean; it drops the old part after a change.
+
+    A window of n losses is split into n0 and n1, with h = 1 / (1/n0 + 1/n1) and d = delta / n. The means of both parts
+    differ too much if their difference exceeds sqrt(2/h var ln(2/d)) + 2/(3h) ln(2/d), with the variance of the window
+    (``bound="variance"``), or sqrt(ln(4/d) / (2h)) (``bound="hoeffding"``, for losses in [0, 1]).
+
+    The window is stored in buckets whose sizes double, at most ``buckets`` of a size, and is split between buckets. So
+    memory grows with the logarithm of its length. It is tested after every ``clock`` losses. An alarm reports any
+    change of the mean, or with ``sees="rise"`` only rises.
+
+    >>> losses = np.repeat([0.0, 1.0], 30)
+    >>> [alarm.event for alarm in ADWIN(delta=0.05, buckets=100).start().on_scores(np.arange(60), losses)]
+    [48]
+    """
+
+    name: ClassVar[str] = "ADWIN"
+    delta: float = 0.002
+    bound: Literal["variance", "hoeffding"] = "variance"
+    buckets: int = 5
+    clock: int = 1
+    sees: Literal["change", "rise"] = "change"
+
+    def validate(self) -> None:
+        """Raise if ``delta`` is not a probability, or a count is below 1."""
+        if not 0 < self.delta < 1:
+            raise self.refuse("delta", "the probability of a false alarm must be between 0 and 1")
+        for field in ("buckets", "clock"):
+            if getattr(self, field) < 1:
+                raise self.refuse(field, "it must be at least 1")
+
+    def initial_state(self) -> State:
+        """Return the state, named arrays, of a detector without buckets."""
+        shape = (ROWS, self.buckets + 1)
+        return {
+            "sums": np.zeros(shape),
+            "squares": np.zeros(shape),  # of deviations from the mean of the bucket
+            "firsts": np.zeros(shape, np.int64),  # the event of the first loss of each bucket
+            "filled": np.zeros(ROWS, np.int64),
+            "seen": np.zeros(1, np.int64),
+        }
+
+    def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
+        """Add the losses at these events to ``state``, drop those from before a change of mean; return the alarms."""
+        place, since, before, after = _adwin(
+            events,
+            losses,
+            state["sums"],
+            state["squares"],
+            state["firsts"],
+            state["filled"],
+            state["seen"],
+            self.delta,
+            self.bound == "hoeffding",
+            self.clock,
+        )
+        return [
+            Alarm(int(events[j]), "drift", str(self), int(since[k]), before[k], after[k])
+            for k, j in enumerate(place.tolist())
+            if self.sees == "change" or after[k] > before[k]
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class PageHinkley(Detector):
+    """A detector of a rising mean: it sums the deviations of losses from their running mean.
+
+    With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta). An alarm is
+    raised if n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, as in river). The other form uses
+    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0). With fading f = 1 the
+    two differ only in > and >=. After an alarm the detector restarts. With ``warn_at`` below the threshold it raises
+    one warning when the sum reaches it. It detects only rises of the loss.
+
+    >>> watch = PageHinkley(delta=0.05, threshold=1, least=1, warn_at=0.6).start()
+    >>> found = watch.on_scores([3, 5, 8, 9, 11, 12, 13], [0, 0, 1, 0, 0, 1, 1])
+    >>> [(alarm.event, alarm.kind, alarm.since) for alarm in found]
+    [(8, 'warning', 8), (13, 'drift', 8)]
+    """
+
+    name: ClassVar[str] = "PageHinkley"
+    delta: float = 0.005
+    threshold: float = 50.0
+    fading: float = 1.0
+    least: int = 30
+    form: Literal["classic", "cusum"] = "classic"
+    warn_at: float | None = None
+
+    def validate(self) -> None:
+        """Raise if a threshold or the fading factor is out of range."""
+        if self.threshold <= 0:
+            raise self.refuse("threshold", "it must be above 0")
+        if not 0 < self.fading <= 1:
+            raise self.refuse("fading", "it must be above 0 and at most 1")
+        if self.warn_at is not None and not 0 < self.warn_at < self.threshold:
+            raise self.refuse("warn_at", "a warning comes before an alarm", "choose it between 0 and threshold")
+
+    def initial_state(self) -> State:
+        """Return the state of a detector that has seen no loss: sums of 0."""
+        return {"numbers": np.zeros(STATE)}
+
+    def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
+        """Add the losses at these events to the sums in ``state``, in place, and return the alarms."""
+        place, drift, since, before, after = _page_hinkley(
+            events,
+            losses,
+            state["numbers"],
+            float(self.delta),
+            float(self.threshold),
+            float(self.fading),
+            self.least,
+            self.form == "cusum",
+            np.inf if self.warn_at is None else float(self.warn_at),
+        )
+        return [
+            Alarm(int(events[j]), "drift" if drift[k] else "warning", str(self), int(since[k]), before[k], after[k])
+            for k, j in enumerate(place.tolist())
+        ]
 
 
 @njit(nogil=True, cache=True)
-def page_hinkley(
+def _page_hinkley(
     events: Ints,
     losses: Floats,
     numbers: Floats,
@@ -69,7 +194,7 @@ def page_hinkley(
 
 
 @njit(nogil=True, cache=True)
-def adwin(
+def _adwin(
     events: Ints,
     losses: Floats,
     sums: Floats,

@@ -1,4 +1,4 @@
-"""N-gram counts of each user, mixed with those of everybody: a model that knows which user continues a sequence."""
+"""Models of sequences that know more than the last items: the user, or the position in the sequence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.histories import Histories
 from recassay.data.sequences import Sequences
-from recassay.models.sequence.base import Float, SequenceModel
+from recassay.errors import UsageError
+from recassay.models.base.model import AT_LEAST_0, AT_LEAST_2, POSITIVE, Ranges
+from recassay.models.sequence.base import Float, Int32, SequenceModel
 from recassay.models.sequence.counts import FittedCounts, NGram
 
 Int64 = NDArray[np.int64]
@@ -42,12 +44,7 @@ class UserNGram(SequenceModel):
     smoothing: float = 1.0
     prior: float = 10.0
 
-    def validate(self) -> None:
-        """Raise U102 if the smoothing is negative, the order is below 2 or the prior is not positive."""
-        self.at_least(0, "smoothing")
-        self.at_least(2, "order")
-        if self.prior <= 0:
-            raise self.refuse("prior", "it must be above 0", "prior=10")
+    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("smoothing",), AT_LEAST_2: ("order",), POSITIVE: ("prior",)}
 
     def fit(self, sequences: Sequences) -> FittedUserNGram:
         """Count what followed each context, for all users together and for each user."""
@@ -96,6 +93,79 @@ class FittedUserNGram:
         totals = np.bincount(owner, self.counts[at], minlength=size.size).astype(np.float64) + self.prior
         shares: Float = table / totals[:, None]
         return shares
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, repr=False)
+class MostPopular(SequenceModel):
+    """A fixed list: the j-th item after the first is always the j-th most frequent item of training.
+
+    Equal counts are ordered by id. The perplexity is infinite unless every test sequence follows the list; a test
+    sequence longer than the list has items of probability 0. Generating more items than the list has raises U172.
+
+    >>> import polars as pl
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbcb"]}))
+    >>> histories = Histories(np.array([0, 1, 3]), np.array([2, 2, 1], np.int32))
+    >>> MostPopular().fit(made).next_probabilities(histories).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+
+    name: ClassVar[str] = "MostPopular"
+
+    def fit(self, sequences: Sequences) -> FittedMostPopular:
+        """Count how often each item occurs, and return the fitted model."""
+        counts = np.bincount(sequences.items, minlength=sequences.n_items)
+        return FittedMostPopular(str(self), np.argsort(-counts, kind="stable").astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedMostPopular:
+    """The list of all items, most frequent first: item j of the list always comes j steps after the first item."""
+
+    name: str
+    order: Int32
+    memory: ClassVar[int] = 0
+    reads_items_only: ClassVar[bool] = True
+
+    def likeliest(self, last: Int32, steps: NDArray[np.int64]) -> Int32:
+        """Return the item at position ``steps`` of the list for each history; raise U172 past its end.
+
+        ``steps`` is the number of items after the first one; ``last`` is ignored.
+        """
+        if steps.size and (reached := int(steps.max())) >= self.order.size:
+            raise UsageError(
+                "U172",
+                f"{self.name} cannot predict item {reached + 1:,} of a list of {self.order.size:,} items",
+                hint="generate shorter sequences, or remove test sequences longer than the catalogue",
+            )
+        return self.order[steps]
+
+    def draw(self, last: Int32, steps: NDArray[np.int64], uniforms: Float) -> Int32:
+        """Return the item at position ``steps`` of the list for each history.
+
+        ``steps`` is the number of items after the first one. Nothing is random: ``last`` and ``uniforms`` are ignored.
+        """
+        return self.likeliest(last, steps)
+
+    def probability(self, last: Int32, steps: NDArray[np.int64], items: Int32) -> Float:
+        """Return 1 where ``items`` is the item at position ``steps`` of the list, else 0; beyond its end always 0.
+
+        ``steps`` is the number of items after the first one; ``last`` is ignored.
+        """
+        on_list = steps < self.order.size
+        return np.asarray(on_list & (self.order[np.where(on_list, steps, 0)] == items), np.float64)
+
+    def next_probabilities(self, histories: Histories) -> Float:
+        """Return 1 for the item that the list has at the position of the next one, and 0 for all others (n, items).
+
+        Raise U172 past the end of the list.
+        """
+        table = np.zeros((len(histories), self.order.size))
+        steps = np.maximum(histories.lengths - 1, 0)
+        table[np.arange(steps.size), self.likeliest(np.empty((steps.size, 0), np.int32), steps)] = 1
+        return table
 
     def __str__(self) -> str:
         return self.name

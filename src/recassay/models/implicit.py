@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
-from recassay.models.base.model import BuiltIn, FittedFactors, ScoringModel, user_item_matrix
-from recassay.models.base.sums import rounded, step_for
+from recassay.models.base.model import (
+    AT_LEAST_0,
+    COUNT,
+    BuiltIn,
+    FittedFactors,
+    FittedProduct,
+    Ranges,
+    fit_quietly,
+    rounded,
+    step_for,
+    user_item_matrix,
+)
 from recassay.naming.named import Departure
 from recassay.optional import need
 from recassay.rng import derive_seed
@@ -51,10 +59,7 @@ class ALS(BuiltIn):
     iterations: int = 15
     seed: int = 0
 
-    def validate(self) -> None:
-        """Raise U102 if a count is below 1 or a weight is negative."""
-        self.at_least(1, "factors", "iterations")
-        self.at_least(0, "regularization", "alpha")
+    ranges: ClassVar[Ranges] = {COUNT: ("factors", "iterations"), AT_LEAST_0: ("regularization", "alpha")}
 
     def fit(self, log: Interactions) -> FittedFactors:
         """Solve for user factors and item factors in turn, and return them."""
@@ -89,10 +94,10 @@ class BPR(BuiltIn):
     iterations: int = 100
     seed: int = 0
 
-    def validate(self) -> None:
-        """Raise U102 if a count is below 1 or a weight is negative."""
-        self.at_least(1, "factors", "iterations")
-        self.at_least(0, "regularization", "learning_rate")
+    ranges: ClassVar[Ranges] = {
+        COUNT: ("factors", "iterations"),
+        AT_LEAST_0: ("regularization", "learning_rate"),
+    }
 
     def fit(self, log: Interactions) -> FittedFactors:
         """Fit factors on sampled pairs of items, and return them."""
@@ -123,11 +128,9 @@ class ItemKNN(BuiltIn):
     neighbours: int = 100
     similarity: Literal["cosine", "tfidf", "bm25"] = "cosine"
 
-    def validate(self) -> None:
-        """Raise U102 if the number of neighbours is below 1."""
-        self.at_least(1, "neighbours")
+    ranges: ClassVar[Ranges] = {COUNT: ("neighbours",)}
 
-    def fit(self, log: Interactions) -> FittedItemKNN:
+    def fit(self, log: Interactions) -> FittedProduct:
         """Find the nearest neighbours of every item, and return the fitted model."""
         require_log(log)
         classes = {"cosine": "CosineRecommender", "tfidf": "TFIDFRecommender", "bm25": "BM25Recommender"}
@@ -140,34 +143,10 @@ class ItemKNN(BuiltIn):
         longest = int(np.diff(matrix.indptr).max(initial=0))
         step = step_for(float(np.abs(similarity.data).max(initial=0.0)), longest)
         similarity.data = rounded(similarity.data, step)
-        return FittedItemKNN(log, matrix, similarity)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedItemKNN(ScoringModel):
-    """A fitted item-kNN: ``matrix`` has a row of items per user.
-
-    ``similarity`` has a sparse row per item with the similarities to its neighbours only.
-    """
-
-    log: Interactions
-    matrix: scipy.sparse.csr_array
-    similarity: scipy.sparse.csr_array
-
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return scores (n, items) for user codes."""
-        table: NDArray[np.float64] = (self.matrix[users] @ self.similarity).toarray()
-        return table
+        return FittedProduct(log, matrix, similarity)
 
 
 def _fit_factors(model: Any, log: Interactions) -> FittedFactors:
     """Fit a factor model of the library and return its factors."""
     fit_quietly(model, scipy.sparse.csr_matrix(user_item_matrix(log), dtype=np.float32))
     return FittedFactors(log, np.asarray(model.user_factors), np.asarray(model.item_factors))
-
-
-def fit_quietly(model: Any, matrix: scipy.sparse.csr_matrix) -> None:
-    """Fit a model of the library with one BLAS thread: products of several threads round differently."""
-    with one_library_thread("blas"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself
-        model.fit(matrix, show_progress=False)

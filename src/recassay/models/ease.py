@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.io.memory import available_memory
 from recassay.errors import UsageError, out_of_memory
-from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
+from recassay.models.base.model import COUNT, POSITIVE, BuiltIn, FittedProduct, Ranges, user_item_matrix
 from recassay.threads import blocks, one_library_thread
 
 ITEMS_PER_BLOCK = 512  # rows of the item-to-item matrix that are built or mirrored at a time
@@ -33,7 +33,7 @@ class EASE(BuiltIn):
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": [*"abbca"]}))
-    >>> EASE(l2=1.0).fit(log).weights.round(6).tolist()
+    >>> EASE(l2=1.0).fit(log).right.round(6).tolist()
     [[0.0, 0.333..., -0.125], [0.4..., 0.0, 0.375], [-0.2..., 0.5, 0.0]]
 
     Reference: Steck, Embarrassingly shallow autoencoders for sparse data, WWW 2019.
@@ -44,13 +44,9 @@ class EASE(BuiltIn):
     l2: float = 500.0
     max_items: int = 20_000
 
-    def validate(self) -> None:
-        """Raise U102 for a regularisation that is not positive or a catalogue limit below 1."""
-        self.at_least(1, "max_items")
-        if not self.l2 > 0:
-            raise self.refuse("l2", "it must be above 0, or the matrix may have no inverse", "l2=500")
+    ranges: ClassVar[Ranges] = {COUNT: ("max_items",), POSITIVE: ("l2",)}
 
-    def fit(self, log: Interactions) -> FittedEASE:
+    def fit(self, log: Interactions) -> FittedProduct:
         """Compute the item-to-item weights, and return the fitted model; raise U102 beyond ``max_items`` items."""
         if log.n_items > self.max_items:
             raise UsageError(
@@ -69,7 +65,7 @@ class EASE(BuiltIn):
         diagonal = weights.diagonal().copy()
         weights /= -diagonal
         np.fill_diagonal(weights, 0.0)
-        return FittedEASE(log, matrix, weights)
+        return FittedProduct(log, matrix, weights)
 
 
 def _require_memory(n_items: int, where: str) -> None:
@@ -112,17 +108,3 @@ def inverse(table: Table) -> Table | None:
         square[:] = np.tril(square) + np.tril(square, -1).T
     inverted: Table = factor.T  # symmetric; rows together, as a product of sparse rows reads them
     return inverted
-
-
-@dataclass(frozen=True, eq=False)
-class FittedEASE(ScoringModel):
-    """A fitted EASE: the user-item ``matrix``, and ``weights[i, j]``, which item i adds to the score of item j."""
-
-    log: Interactions
-    matrix: scipy.sparse.csr_array
-    weights: Table
-
-    def scores(self, users: NDArray[np.int32]) -> Table:
-        """Return scores (n, items) for user codes."""
-        table: Table = self.matrix[users] @ self.weights
-        return table

@@ -1,0 +1,251 @@
+"""Factor models: matrix factorisation of ratings, probabilistic topics, and the singular value decomposition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+from recassay.columnar.layout import readonly
+from recassay.data.interactions import Interactions
+from recassay.data.nouns import require_log
+from recassay.errors import UsageError
+from recassay.models.base._biased_step import step
+from recassay.models.base.model import (
+    AT_LEAST_0,
+    COUNT,
+    POSITIVE,
+    BuiltIn,
+    FittedFactors,
+    Ranges,
+    ScoringModel,
+    rating_values,
+    user_item_matrix,
+)
+from recassay.naming.named import Departure
+from recassay.rng import derive
+from recassay.threads import blocks, one_library_thread
+
+SPREAD = 0.1  # the largest factor at the start
+PAIRS_PER_BLOCK = 65_536
+SMALL = 200  # users or items up to which the full SVD is used: with repeated values the iterative one restarts randomly
+
+Codes = NDArray[np.int32]
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class BiasedMF(BuiltIn):
+    """Biased matrix factorisation: the score of an item is its predicted rating m + b_u + b_i + p_u . q_i.
+
+    m is the mean rating; biases b and factors p and q are learned by stochastic gradient descent. In each of ``epochs``
+    every rating is learned once, in random order: with the error e of its prediction, b_u += ``rate`` (e - ``reg``
+    b_u), the same for b_i, p_u += ``rate`` (e q_i - ``reg`` p_u) and q_i += ``rate`` (e p_u - ``reg`` q_i), with the
+    factors before the step. Factors start at random within 0.1.
+
+    Edges: a user or item without ratings has no bias and no factors. Items are ranked by predicted rating, so an item
+    with few and high ratings can be first: papers that compare such models report that this ranks poorly. A log without
+    ratings raises I307. The order of rows does not matter.
+
+    >>> import polars as pl
+    >>> rows = [(1, "a", 5), (1, "b", 1), (2, "a", 5), (2, "c", 1), (3, "b", 1)]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
+    >>> fitted = BiasedMF(factors=2, epochs=200, rate=0.05).fit(log)
+    >>> fitted.scores(np.array([2], np.int32)).argmax(axis=1).tolist()
+    [0]
+
+    Reference: Koren, Bell and Volinsky, Matrix factorization techniques for recommender systems, Computer 42, 2009.
+    """
+
+    name: ClassVar[str] = "BiasedMF"
+    reads_ratings: ClassVar[bool | None] = True
+
+    factors: int = 50
+    epochs: int = 20
+    rate: float = 0.005
+    reg: float = 0.02
+    seed: int = 0
+
+    ranges: ClassVar[Ranges] = {COUNT: ("factors", "epochs"), AT_LEAST_0: ("reg",), POSITIVE: ("rate",)}
+
+    def fit(self, log: Interactions) -> FittedBiasedMF:
+        """Learn biases and factors; raise I307 for a log without ratings."""
+        require_log(log)
+        ratings = rating_values(log, self.name)
+        by_id = np.lexsort((ratings, log.items, log.users))  # the order of rows must not matter
+        columns = readonly(log.users[by_id]), readonly(log.items[by_id]), readonly(ratings[by_id])
+        rng = derive(self.seed, "biased factors")
+        factors = [SPREAD * (2 * rng.random((size, self.factors)) - 1) for size in (log.n_users, log.n_items)]
+        biases = [np.zeros(log.n_users), np.zeros(log.n_items)]
+        mean = float(ratings.sum() / max(ratings.size, 1))
+        errors = []
+        for _ in range(self.epochs):
+            order = readonly(rng.permutation(ratings.size))
+            total = _descend(*columns, order, mean, self.rate, self.reg, *biases, *factors)
+            errors.append(float(np.sqrt(total / max(ratings.size, 1))))
+        factors[0][np.bincount(log.users, minlength=log.n_users) == 0] = 0
+        factors[1][np.bincount(log.items, minlength=log.n_items) == 0] = 0
+        ones = np.ones(log.n_users), np.ones(log.n_items)
+        users = np.column_stack([factors[0], mean + biases[0], ones[0]]).astype(np.float32)
+        items = np.column_stack([factors[1], ones[1], biases[1]]).astype(np.float32)
+        return FittedBiasedMF(log, users, items, tuple(errors))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBiasedMF(FittedFactors):
+    """A fitted biased factor model: factors with two columns for biases, and the RMSE of training by epoch."""
+
+    errors: tuple[float, ...]
+
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the predicted rating of each pair of a user and an item."""
+        predicted: NDArray[np.float32] = (self.user_factors[users] * self.item_factors[items]).sum(axis=1)
+        return predicted
+
+
+@njit(nogil=True, cache=True)
+def _descend(
+    users: Codes, items: Codes, ratings: Table, order: NDArray[np.int64], mean: float, rate: float, reg: float,
+    user_bias: Table, item_bias: Table, user_factors: Table, item_factors: Table,
+) -> float:  # fmt: skip
+    """Learn each rating once, in ``order``, and return the sum of squared errors, each before its step.
+
+    Rating r is ``ratings[r]`` of user ``users[r]`` for item ``items[r]``, and ``mean`` is the mean of all. ``rate`` is
+    the learning rate and ``reg`` the penalty. Biases and factors (rows, factors) are changed in place.
+    """
+    total = 0.0
+    for row in order:
+        error = step(
+            users[row], items[row], ratings[row], mean, rate, reg, user_bias, item_bias, user_factors, item_factors
+        )
+        total += error * error
+    return total
+
+
+@dataclass(frozen=True, repr=False)
+class PLSA(BuiltIn):
+    """Probabilistic latent semantic analysis: an item's score is p(i | u) = sum over aspects z of p(z | u) p(i | z).
+
+    The probabilities are fitted by expectation maximisation. With n(u, i) = 1 where the user had the item, a step
+    multiplies p(z | u) by sum_i n(u, i) p(i | z) / p(i | u) and p(i | z) by sum_u n(u, i) p(z | u) / p(i | u). Both use
+    the values before the step and are normalised to sum to 1. The likelihood never decreases.
+
+    Edges: a user without items gets the mean mixture.
+
+    Reference: Hofmann, Latent semantic models for collaborative filtering, TOIS 22, 2004.
+    """
+
+    name: ClassVar[str] = "PLSA"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The article by Hofmann that the paper cites has models with and without ratings, and the paper does not "
+            "say which it takes; PLSA takes who rated what.",
+        ),
+    )
+
+    factors: int = 50
+    iterations: int = 50
+    seed: int = 0
+
+    ranges: ClassVar[Ranges] = {COUNT: ("factors", "iterations")}
+
+    def fit(self, log: Interactions) -> FittedPLSA:
+        """Fit mixtures and aspects from a random start, and return them."""
+        require_log(log)
+        matrix = user_item_matrix(log)
+        rng = derive(self.seed, "pLSA")
+        mixtures = _distributions(1 + rng.random((log.n_users, self.factors)), axis=1)
+        aspects = _distributions(1 + rng.random((log.n_items, self.factors)), axis=0)
+        likelihood = []
+        with one_library_thread():
+            for _ in range(self.iterations):
+                mixtures, aspects, log_likelihood = _step(matrix, mixtures, aspects)
+                likelihood.append(log_likelihood)
+        return FittedPLSA(log, mixtures.astype(np.float32), aspects.astype(np.float32), tuple(likelihood))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPLSA(FittedFactors):
+    """A fitted PLSA: p(z | u) (users, aspects), p(i | z) (items, aspects), and the log-likelihood before each step."""
+
+    likelihood: tuple[float, ...]
+
+
+def _step(matrix: scipy.sparse.csr_array, mixtures: Table, aspects: Table) -> tuple[Table, Table, float]:
+    """Return p(z | u), p(i | z) after one step of expectation maximisation, and the log-likelihood before it.
+
+    ``matrix`` is the 0/1 matrix of users and items, ``mixtures`` are p(z | u) (users, aspects), and ``aspects`` are p(i
+    | z) (items, aspects).
+    """
+    users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    probability = np.empty(matrix.nnz)
+    for begin, end in blocks(matrix.nnz, PAIRS_PER_BLOCK):
+        pairs = slice(begin, end)
+        np.einsum("pz,pz->p", mixtures[users[pairs]], aspects[matrix.indices[pairs]], out=probability[pairs])
+    weights = scipy.sparse.csr_array((matrix.data / probability, matrix.indices, matrix.indptr), shape=matrix.shape)
+    responsible = mixtures * (weights @ aspects)
+    responsible[np.diff(matrix.indptr) == 0] = responsible.sum(axis=0)
+    explained = aspects * (weights.T @ mixtures)
+    return _distributions(responsible, axis=1), _distributions(explained, axis=0), float(np.log(probability).sum())
+
+
+def _distributions(table: Table, axis: int) -> Table:
+    """Return a table scaled so that it sums to 1 along an axis; sums of 0 stay 0."""
+    total = table.sum(axis=axis, keepdims=True)
+    return table / np.where(total > 0, total, 1)
+
+
+@dataclass(frozen=True, repr=False)
+class PureSVD(BuiltIn):
+    """Truncated SVD: scores are R V V', with R the 0/1 matrix of users and items.
+
+    V has the ``factors`` leading right singular vectors of R.
+
+    Edges: ``factors`` must be smaller than the number of users and of items. The signs of V cancel out.
+
+    Reference: Cremonesi, Koren and Turrin, Performance of recommender algorithms on top-n recommendation tasks, RecSys
+    2010.
+    """
+
+    name: ClassVar[str] = "PureSVD"
+
+    factors: int = 50
+
+    def fit(self, log: Interactions) -> FittedSVD:
+        """Compute the leading item vectors, and return the fitted model; raise U102 for too few users or items."""
+        require_log(log)
+        if not 1 <= self.factors < min(log.n_users, log.n_items):
+            raise UsageError(
+                "U102",
+                f"{self.factors} factors cannot be computed from {log.n_users:,} users and {log.n_items:,} items",
+                hint=f"factors must be at least 1 and at most {min(log.n_users, log.n_items) - 1:,}",
+            )
+        matrix = user_item_matrix(log)
+        start = np.ones(min(matrix.shape))  # a fixed start vector, so the same log gives the same vectors
+        with one_library_thread("blas"):  # sums of several threads round differently from run to run
+            if min(matrix.shape) <= SMALL:
+                vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][: self.factors]
+            else:
+                from scipy.sparse.linalg import svds  # slow to import
+
+                _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
+        return FittedSVD(log, matrix, np.ascontiguousarray(vectors))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSVD(ScoringModel):
+    """A fitted SVD: the user-item ``matrix`` and its leading item ``vectors`` (factors, items)."""
+
+    log: Interactions
+    matrix: scipy.sparse.csr_array
+    vectors: NDArray[np.float64]
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return scores (n, items) for user codes."""
+        scores: NDArray[np.float64] = (self.matrix[users] @ self.vectors.T) @ self.vectors
+        return scores

@@ -1,1 +1,0 @@
-"""Factor models: matrix factorisation and probabilistic topic models."""

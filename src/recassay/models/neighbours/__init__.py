@@ -1,1 +1,0 @@
-"""Neighbourhood models: similar users and similar items."""
