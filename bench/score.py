@@ -152,7 +152,7 @@ def kernels() -> str:
         "    times = []\n"
         "    for _ in range(9):\n"
         "        start = time.perf_counter()\n"
-        f"        ra.score(run, truth, '{METRICS}', interval=None, threads=threads)\n"
+        f"        ra.score(run, truth, '{METRICS}', interval=None, execution=ra.options.Execution(threads=threads))\n"
         "        times.append(time.perf_counter() - start)\n"
         "    print(statistics.median(times[1:]))\n"
     )

@@ -298,7 +298,7 @@ EXAMPLES: dict[str, str] = {
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", profile="trec-eval")
         """,
     "U107": """
-        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", ties="optimist")
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", conventions=ra.options.ConventionOptions(ties="optimist"))
         """,
     "U108": """
         scores = ra.score({"als": {"ann": ["x"]}, "pop": {"ann": ["y"]}}, {"ann": ["x", "y"]}, "hit@1", interval=None)
@@ -497,7 +497,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U223": """
         Path("run.json").write_text('{"ann": {"x": 0.5}}')
-        ra.score("run.json", {"ann": ["x"]}, "mrr", memory="2GB")
+        ra.score("run.json", {"ann": ["x"]}, "mrr", execution=ra.options.Execution(memory="2GB"))
         """,
     "U231": """
         from recassay.data.generated import Generated

@@ -14,7 +14,12 @@ import recassay as ra
 
 def locally(asked: dict[str, Any]) -> None:
     begin = time.perf_counter()
-    scores = ra.score(_systems(asked, asked["run"]), asked["truth"], asked["metrics"], memory=asked["memory"])
+    scores = ra.score(
+        _systems(asked, asked["run"]),
+        asked["truth"],
+        asked["metrics"],
+        execution=ra.options.Execution(memory=asked["memory"]),
+    )
     seconds = time.perf_counter() - begin
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     peak = int(status["VmHWM"].split()[0]) << 10  # rusage would know the parent's peak
@@ -22,7 +27,9 @@ def locally(asked: dict[str, Any]) -> None:
 
 
 def on_spark(asked: dict[str, Any], run: Any, truth: Any) -> dict[str, float]:
-    return _means(ra.score(_systems(asked, run), truth, asked["metrics"], engine="spark"))
+    return _means(
+        ra.score(_systems(asked, run), truth, asked["metrics"], execution=ra.options.Execution(engine="spark"))
+    )
 
 
 def _systems(asked: dict[str, Any], run: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from recassay.data.holdout import hold_out
 from recassay.data.io import make_folder, write_parquet, write_text
 from recassay.data.io.manifest import recording
 from recassay.data.synthetic.tastes import item_features, log
+from recassay.engine.options import Execution
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.model import recommend
 from recassay.models.baselines import Popular, Random
@@ -89,7 +90,7 @@ def run_demo(folder: str | Path, seed: int = 1, progress: StageProgress | None =
         _write_study(target, seed, report)
         scores = score(
             list(map(str, runs)), str(truth), METRICS, train=str(train), items=str(items), first_hits=True,
-            progress=progress,
+            execution=Execution(progress=progress),
         )  # fmt: skip
         comparison = compare(scores, baseline=BASELINE, progress=lambda done, total: report("comparing", done, total))
         identity = {**IDENTITY, "seed": seed}

@@ -61,7 +61,7 @@ def ours(profile: str, seed: int) -> ra.Scores:
         list(dict.fromkeys(measures(profile).values())),
         profile=profile,
         interval=None,
-        negative="unjudged",
+        columns=ra.options.ReadOptions(negative="unjudged"),
     )
 
 

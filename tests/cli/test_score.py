@@ -60,7 +60,9 @@ def test_json_is_one_document_with_the_documented_schema(recassay, folder):
 
 def test_json_equals_the_result_of_the_library(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 rbp(p=0.9)", "--seed", "4", "--json")
-    scores = ra.score(ra.read_runs("runs"), "truth.csv", ["ndcg@2", "rbp(p=0.9)"], seed=4)
+    scores = ra.score(
+        ra.read_runs("runs"), "truth.csv", ["ndcg@2", "rbp(p=0.9)"], interval=ra.options.Uncertainty(seed=4)
+    )
     place = {"dataset": "truth", "split": "given", "protocol": "given", "design": "given", "seed": None}
     rows = [{"system": row.system, **place, "metric": row.metric, **row.to_dict()} for row in scores.rows]
     assert answer.json["rows"] == rows

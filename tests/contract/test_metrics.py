@@ -19,6 +19,7 @@ from recassay.naming.grammar import Expression
 from recassay.naming.named import parameter_kinds
 
 from ..refusals import refused
+from ..scoring import score
 
 EVERY = list(metrics().values())
 METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # metrics of ranked lists
@@ -99,7 +100,7 @@ def table_of_distances(tables):
 
 def judged(tables, texts=ALL, **more):
     options = {"resamples": 200, "seed": 3} | more
-    return ra.score(
+    return score(
         {name: read_run(frame, name) for name, frame in tables["runs"].items()},
         read_truth(tables["truth"]),
         texts,

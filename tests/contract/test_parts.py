@@ -148,7 +148,10 @@ def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path
         (table if name == "even" else table.sample(fraction=1.0, shuffle=True, seed=1)).write_parquet(path)
     truth, train = files.pop("truth"), files.pop("train")
     beside = {"train": train, "items": tables["items"], "distances": table_of_distances(tables), "interval": None}
-    whole, cut = (bits(ra.score(files, truth, texts, **beside, memory=memory)) for memory in (None, "8GB"))
+    whole, cut = (
+        bits(ra.score(files, truth, texts, **beside, execution=ra.options.Execution(memory=memory)))
+        for memory in (None, "8GB")
+    )
     assert cut == whole
 
 

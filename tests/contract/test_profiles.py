@@ -60,7 +60,7 @@ def test_every_metric_of_a_profile_scores(profile):
 @EACH
 def test_what_is_stated_wins_over_the_profile(profile):
     scores = ra.score({"m": RUN}, TRUTH, example_of(next(iter(profile.metrics))), profile=profile.name, train=TRAIN,
-                      ties="row", interval=None)  # fmt: skip
+                      conventions=ra.options.ConventionOptions(ties="row"), interval=None)  # fmt: skip
     assert scores.settings["conventions"]["ties"] == "row"
 
 

@@ -95,7 +95,7 @@ def test_parts_of_a_table_may_have_ids_with_and_without_a_sign(tmp_path, suffix,
         getattr(part, f"write_{suffix}")(tmp_path / "truth" / f"part-{user}.{suffix}")
     run = tmp_path / "run.csv"
     run.write_text("user_id,item_id\n" + "".join(f"{n},{i}\n" for n, kind in enumerate(kinds) for i in items[kind]))
-    scores = ra.score(run, tmp_path / "truth", "recall@2", interval=None, memory=memory)
+    scores = ra.score(run, tmp_path / "truth", "recall@2", interval=None, execution=ra.options.Execution(memory=memory))
     assert scores.rows[0].mean == 1.0
 
 
@@ -129,7 +129,13 @@ def test_chunks_of_a_table_agree_on_the_type_of_wide_ids(tmp_path, monkeypatch, 
     monkeypatch.setattr("recassay.data.io.read.ROWS_PER_CHUNK", 1000)
     monkeypatch.setattr("recassay.data.chunks.MAX_ROWS", 1000)
     monkeypatch.setattr("recassay.data.chunks.MIN_ROWS", 500)
-    scores = ra.score(tmp_path / "run.parquet", tmp_path / "truth.csv", "recall@10", interval=None, memory="8GB")
+    scores = ra.score(
+        tmp_path / "run.parquet",
+        tmp_path / "truth.csv",
+        "recall@10",
+        interval=None,
+        execution=ra.options.Execution(memory="8GB"),
+    )
     assert scores.rows[0].mean == 1.0
 
 
@@ -143,4 +149,4 @@ def test_users_of_a_file_with_a_word_among_its_numbers_meet_numbers_elsewhere(tm
     assert scores.row("run", "hit@1").missing == 1  # user 2; 02 is another
     assert scores.row("run", "coverage@1").mean == 0
     with pytest.raises(InputError, match=r"I403.*chunks of users need one type"):
-        ra.score(run, truth, "hit@1", interval=None, memory="8GB")
+        ra.score(run, truth, "hit@1", interval=None, execution=ra.options.Execution(memory="8GB"))

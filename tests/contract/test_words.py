@@ -78,7 +78,9 @@ CLASSES = [
 
 
 def test_every_kind_of_part_and_the_cases_of_the_issue_are_among_them():
-    assert {"judge-users", "judge-short", "score-nan", "compare-test", "across-over"} <= {one.id for one in FUNCTIONS}
+    assert {"judge-users", "judge-short", "score-interval", "compare-test", "across-over"} <= {
+        one.id for one in FUNCTIONS
+    }
     assert {"XQuAD-prior", "NDCG-gain", "KFolds-by", "Prequential-order"} - {one.id for one in CLASSES} == set()
 
 

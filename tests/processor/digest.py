@@ -106,7 +106,14 @@ def scored(interval: str) -> Any:
     runs = {name: ra.read_run(frame, name) for name, frame in made["runs"].items()}
     truth, items = ra.read_truth(made["truth"]), ra.read_items(made["items"])
     with mock.patch.object(Job, "judge", judged_once):
-        return ra.score(runs, truth, metrics, train=made["fold"].train, items=items, interval=interval, resamples=2_000)
+        return ra.score(
+            runs,
+            truth,
+            metrics,
+            train=made["fold"].train,
+            items=items,
+            interval=ra.options.Uncertainty(interval, resamples=2_000),
+        )
 
 
 @section

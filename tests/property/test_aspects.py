@@ -14,6 +14,7 @@ from recassay.data.features import Features
 
 from ..examples import examples
 from ..refusals import refused
+from ..scoring import score
 
 ITEMS = list(range(1, 8))
 USERS = ["ann", "bob", "cem"]
@@ -45,7 +46,7 @@ def judged(world, metric, **more):
     table, shown, truth, log = world
     frame = pl.DataFrame({"item_id": ITEMS, "aspect": [sorted(table[item]) for item in ITEMS]})
     items = Features.from_frame(frame.cast({"aspect": pl.List(pl.String)}))
-    scores = ra.score({"x": shown}, truth, metric, items=items, train=log, interval=None, **more)
+    scores = score({"x": shown}, truth, metric, items=items, train=log, interval=None, **more)
     return dict(zip(scores.units.to_list(), scores.values("x", scores.metrics[0]).tolist(), strict=True))
 
 

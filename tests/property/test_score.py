@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.lists.job import Job
@@ -20,6 +19,7 @@ from recassay.metrics.context import Context
 from recassay.metrics.registry import parse_metric
 from recassay.metrics.ties import ARBITRARY
 
+from .. import scoring
 from ..examples import examples
 from ..refusals import refused
 
@@ -166,7 +166,7 @@ def frames(truth, rows):
 
 def scored(texts, truth, rows, **more):
     judged, run = frames(truth, rows)
-    return ra.score({"run": run}, judged, texts, interval=None, threads=1, **more)
+    return scoring.score({"run": run}, judged, texts, interval=None, threads=1, **more)
 
 
 METRICS = [

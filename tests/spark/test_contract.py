@@ -15,6 +15,7 @@ from recassay.metrics.registry import parse_metrics
 from ..contract.test_metrics import DEFAULTS, bits, judged, remapped, table_of_distances, world
 from ..contract.test_parts import STRANGE
 from ..refusals import refused
+from ..scoring import score
 from .tables import made_once
 
 SPREAD = ["one row a partition", "empty partitions", "one partition"]
@@ -44,7 +45,7 @@ def _spread(spark, frame, how):
 def on_spark(spark, tables, texts, how="empty partitions", *, log_of_spark=False, **more):
     """What :func:`judged` makes, made by Spark."""
     options = {"resamples": 200, "seed": 3, "distances": table_of_distances(tables)} | more
-    return ra.score(
+    return score(
         {name: spread(spark, frame, how) for name, frame in tables["runs"].items()},
         spread(spark, tables["truth"], how),
         texts,
@@ -94,7 +95,7 @@ def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_
         spread(spark, tables["truth"], "empty partitions"),
         {"train": tables["train"], "resamples": 200, "seed": 3},
     )
-    assert bits(ra.score(str(tmp_path), truth, texts, engine="spark", **options, **how)) == whole
+    assert bits(score(str(tmp_path), truth, texts, engine="spark", **options, **how)) == whole
     assert bits(on_spark(spark, tables | {"runs": placed}, texts, **how)) == whole
     with refused("U223" if "ties" in how else "I319"):
         on_spark(spark, tables | {"runs": mixed}, texts, **how)

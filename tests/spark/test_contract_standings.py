@@ -153,8 +153,10 @@ def test_designs_of_many_users_have_the_same_bits(played, users, monkeypatch):
 def test_lists_are_scored_like_other_runs(spark, frame, fold, played):
     truth = frame.filter(pl.Series(PART == 1)).select("user_id", "item_id", gain=(pl.col("rating") >= 3).cast(float))
     on, here = played
-    mine = ra.score(on, spark.createDataFrame(truth.to_arrow()), "ndcg@10 recall@10", resamples=200)
-    theirs = ra.score(here, truth, "ndcg@10 recall@10", resamples=200)
+    mine = ra.score(
+        on, spark.createDataFrame(truth.to_arrow()), "ndcg@10 recall@10", interval=ra.options.Uncertainty(resamples=200)
+    )
+    theirs = ra.score(here, truth, "ndcg@10 recall@10", interval=ra.options.Uncertainty(resamples=200))
     assert mine.rows == theirs.rows
     alone = ra.score(on[0], spark.createDataFrame(truth.to_arrow()), "ndcg@10", interval=None)
     assert alone.row("als", "ndcg@10").mean == theirs.row("als", "ndcg@10").mean

@@ -17,6 +17,7 @@ from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError, UsageError
 
 from ..refusals import refused
+from ..scoring import score
 
 METRICS = "ndcg@10 recall@5 coverage@5"
 
@@ -39,7 +40,7 @@ def lake(tmp_path_factory):
 
 
 def from_paths(lake, **how):
-    return ra.score(lake / "runs", lake / "truth.parquet", METRICS, train=lake / "train.parquet", **how)
+    return score(lake / "runs", lake / "truth.parquet", METRICS, train=lake / "train.parquet", **how)
 
 
 @pytest.mark.path
@@ -50,7 +51,7 @@ def test_paths_and_tables_give_what_the_laptop_gives(spark, lake, tasks):
     assert str(tasks) == str(whole)
     assert tasks.values("knn", "ndcg@10").tolist() == whole.values("knn", "ndcg@10").tolist()
     runs = {name: spark.read.parquet(str(lake / "runs" / name)) for name in ("knn", "pop")}
-    tables = ra.score(runs, spark.read.parquet(str(lake / "truth.parquet")), METRICS, train=lake / "train.parquet")
+    tables = score(runs, spark.read.parquet(str(lake / "truth.parquet")), METRICS, train=lake / "train.parquet")
     assert repr(tables.rows) == repr(whole.rows)
     assert repr(ra.compare(tables, baseline="pop")) == repr(ra.compare(whole, baseline="pop"))
 
@@ -60,17 +61,17 @@ def test_known_users_are_those_of_the_laptop(spark, lake, tmp_path):
     log.write_parquet(tmp_path / "some.parquet")
     given = (lake / "runs", lake / "truth.parquet", METRICS)
     here, there = (
-        ra.score(*given, train=tmp_path / "some.parquet", users="known", engine=engine) for engine in (None, "spark")
+        score(*given, train=tmp_path / "some.parquet", users="known", engine=engine) for engine in (None, "spark")
     )
     assert repr(there.rows) == repr(here.rows)
     assert there.findings == here.findings
     assert there.settings["population"] == here.settings["population"]
     assert there.settings["population"]["users"] < there.settings["population"]["of"]
     with pytest.raises(UsageError, match="U105"):
-        ra.score(*given, train=log, users="known", engine="spark")
+        score(*given, train=log, users="known", engine="spark")
     log.with_columns(pl.col("user_id") + 1_000).write_parquet(tmp_path / "others.parquet")
     with pytest.raises(InputError, match="I406"):
-        ra.score(*given, train=tmp_path / "others.parquet", users="known", engine="spark")
+        score(*given, train=tmp_path / "others.parquet", users="known", engine="spark")
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "mixed"])
@@ -84,8 +85,8 @@ def test_scores_that_look_like_ranks_are_reported_as_on_the_laptop(spark, tmp_pa
     (tmp_path / "runs" / "sound").mkdir()
     run.with_columns(pl.col("score") / 8).write_parquet(tmp_path / "runs" / "sound" / "part-0.parquet")
     run.filter(pl.col("score") < 3).select("user_id", "item_id").write_parquet(tmp_path / "truth.parquet")
-    whole = ra.score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2")
-    found = ra.score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2", engine="spark")
+    whole = score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2")
+    found = score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2", engine="spark")
     assert found.findings == whole.findings
     assert repr(found.rows) == repr(whole.rows)
     said = {"ascending": [("R004", "warning")], "mixed": [("R004", "warning")], "descending": []}[order]
@@ -149,7 +150,13 @@ def test_a_damaged_part_file_is_named(lake, spark, tmp_path):
     broken = tmp_path / "part-2.parquet"
     broken.write_bytes(broken.read_bytes()[:-100])
     with pytest.raises(InputError) as caught:
-        ra.score({"pop": tmp_path}, lake / "truth.parquet", METRICS, train=lake / "train.parquet", engine="spark")
+        score(
+            {"pop": tmp_path},
+            lake / "truth.parquet",
+            METRICS,
+            train=lake / "train.parquet",
+            engine="spark",
+        )
     assert (caught.value.code, caught.value.where) == ("I104", str(broken))
 
 
@@ -157,9 +164,9 @@ def test_a_table_without_order_is_refused_and_files_have_one(lake, spark, tmp_pa
     rows = pl.read_parquet(lake / "runs" / "pop").drop("rank")
     rows.write_parquet(tmp_path / "pop.parquet")
     with refused("U223"):
-        ra.score(spark.createDataFrame(rows.to_arrow()), lake / "truth.parquet", "mrr", engine="spark")
-    tasks = ra.score(tmp_path, lake / "truth.parquet", "mrr", engine="spark")
-    assert tasks.rows == ra.score(tmp_path, lake / "truth.parquet", "mrr").rows
+        score(spark.createDataFrame(rows.to_arrow()), lake / "truth.parquet", "mrr", engine="spark")
+    tasks = score(tmp_path, lake / "truth.parquet", "mrr", engine="spark")
+    assert tasks.rows == score(tmp_path, lake / "truth.parquet", "mrr").rows
 
 
 def test_what_a_file_leaves_open_is_said_as_on_the_laptop(lake, spark, tmp_path):
@@ -170,17 +177,23 @@ def test_what_a_file_leaves_open_is_said_as_on_the_laptop(lake, spark, tmp_path)
     answers = pl.read_parquet(lake / "truth.parquet")
     answers.with_columns(Bewertung=pl.int_range(pl.len()) % 5).write_parquet(truth)
     runs = {"pop": tmp_path / "pop.parquet"}
-    tasks, whole = (ra.score(runs, truth, "mrr", engine=engine) for engine in ("spark", "local"))
+    tasks, whole = (score(runs, truth, "mrr", engine=engine) for engine in ("spark", "local"))
     assert {one.code for one in tasks.findings} >= {"R001", "R002", "R003"}
     assert tasks.findings == whole.findings
-    meant = ra.score(runs, truth, "mrr", engine="spark", order="row")
+    meant = score(
+        runs,
+        truth,
+        "mrr",
+        engine="spark",
+        order="row",
+    )
     assert meant.rows == whole.rows
     assert "R001" not in {one.code for one in meant.findings}
     rows.rename({"rank": "Platz"}).write_parquet(tmp_path / "pop.parquet")
     with refused("I204"):
-        ra.score(runs, truth, "mrr", engine="spark")
+        score(runs, truth, "mrr", engine="spark")
     with refused("U223"):
-        ra.score({"pop": spark.createDataFrame(rows.to_arrow())}, truth, "mrr", engine="spark", order="row")
+        score({"pop": spark.createDataFrame(rows.to_arrow())}, truth, "mrr", engine="spark", order="row")
 
 
 def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
@@ -188,14 +201,14 @@ def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
     truth, run = (spark.read.parquet(str(lake / name)) for name in ("truth.parquet", "runs/pop"))
     status = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("one", "")
-    ra.score(run, truth, "ndcg@10 recall@5 mrr", interval=None)
+    score(run, truth, "ndcg@10 recall@5 mrr", interval=None)
     spark.sparkContext.setJobGroup("two", "")
-    ra.score(run, truth, "err@5", interval=None)
+    score(run, truth, "err@5", interval=None)
     spark.sparkContext.setJobGroup("", "")
     assert [len(status.getJobIdsForGroup(group)) for group in ("one", "two")] == [1, 2]
     for metric in ("mrr", "err@5"):
         with refused("I102"):
-            ra.score(run, truth.limit(0), metric)
+            score(run, truth.limit(0), metric)
 
 
 @pytest.mark.parametrize(
@@ -211,15 +224,15 @@ def test_most_metrics_cost_one_job_and_an_empty_truth_is_refused(lake, spark):
 def test_what_spark_does_not_do(lake, spark, how, code):
     given = {"runs": lake / "runs", "engine": "spark"} | how
     with refused(code):
-        ra.score(given.pop("runs"), lake / "truth.parquet", "mrr", **given)
+        score(given.pop("runs"), lake / "truth.parquet", "mrr", **given)
 
 
 def test_the_truth_may_have_columns_of_its_own(lake, spark, tmp_path):
     rows = pl.read_parquet(lake / "truth.parquet").rename({"user_id": "who", "item_id": "what"})
     rows.write_parquet(tmp_path / "t.parquet")
     own = {"truth_columns": "user=who,item=what", "columns": "user=user_id,rank=rank"}
-    renamed = ra.score(lake / "runs", tmp_path / "t.parquet", "mrr", engine="spark", **own)
-    assert repr(renamed.rows) == repr(ra.score(lake / "runs", lake / "truth.parquet", "mrr").rows)
+    renamed = score(lake / "runs", tmp_path / "t.parquet", "mrr", engine="spark", **own)
+    assert repr(renamed.rows) == repr(score(lake / "runs", lake / "truth.parquet", "mrr").rows)
 
 
 def test_a_cluster_needs_a_folder_that_all_see(lake, spark, monkeypatch):

@@ -8,9 +8,10 @@ import pytest
 
 import recassay as ra
 from recassay.comparison.power import users_for
-from recassay.engine.lists.until import Until
 from recassay.errors import RecassayError
 from recassay.naming.arguments import checks_types
+
+from ..scoring import score
 
 RUN = {"ann": {"x": 0.9, "y": 0.5}}
 TRUTH = {"ann": {"x": 1}}
@@ -24,7 +25,7 @@ WRONG = [
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_wrong_argument_of_score_has_a_code(wrong):
     with pytest.raises(RecassayError) as caught:
-        ra.score(RUN, TRUTH, **{"metrics": "recall@1", **wrong})
+        score(RUN, TRUTH, **{"metrics": "recall@1", **wrong})
     assert caught.value.exit_code == 2
 
 
@@ -75,7 +76,7 @@ def test_a_difference_too_small_for_any_number_of_users_needs_more_than_can_be_c
 @pytest.mark.parametrize("level", [0, 1, float("nan")])
 def test_a_level_without_error_probability_is_refused(level):
     with pytest.raises(RecassayError, match="level"):
-        Until(0.1, level=level)
+        ra.options.Uncertainty(level=level)
 
 
 def test_what_failed_is_explained_by_the_argument_that_does_not_fit_its_annotation():

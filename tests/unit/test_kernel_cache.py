@@ -158,7 +158,7 @@ def test_kernels_run_without_compilation_where_numba_is_told_not_to_compile(tmp_
         "import recassay as ra\n"
         "run = {user: {item: 1 / (1 + item) for item in range(user, user + 4)} for user in range(6)}\n"
         "truth = {user: [2, 5] for user in range(6)}\n"
-        "scores = ra.score(run, truth, ['ndcg@3', 'map'], resamples=50)\n"
+        "scores = ra.score(run, truth, ['ndcg@3', 'map'], interval=ra.options.Uncertainty(resamples=50))\n"
         "print(scores.summary().to_dicts())\n"
     )
     printed = [

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from recassay.backends.base import Remote, is_spark_frame
 from recassay.engine.options import Execution
-from recassay.errors import UsageError
 
 DEFAULT = Execution()
 
@@ -26,14 +25,6 @@ def engine_of(*inputs: Any, execution: Execution = DEFAULT) -> Literal["local", 
     if (execution.engine or ("spark" if on_spark else "local")) == "spark":
         return "spark"
     return "local" if execution.memory is None else "out of core"
-
-
-def in_memory_or_spark(what: str, *inputs: Any, execution: Execution) -> bool:
-    """Return whether Spark does a call, else this machine in memory; raise U107 for a memory budget."""
-    engine = engine_of(*inputs, execution=execution)
-    if engine == "out of core":
-        raise UsageError("U107", f"{what} does not support a memory budget", where="memory", hint="leave out memory")
-    return engine == "spark"
 
 
 def _one_of_each_type(given: Any) -> Iterable[Any]:

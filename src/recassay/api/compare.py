@@ -12,7 +12,6 @@ from recassay.comparison.tables import FinishedScores
 from recassay.data.nouns import kind_of, wrong_noun
 from recassay.engine.finished.conclude import RESAMPLES, FinishedConclusions, conclude
 from recassay.engine.finished.read import is_finished, read_finished
-from recassay.engine.options import Execution, one_of
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
@@ -33,8 +32,6 @@ def compare(
     resamples: int | str = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
-    testing: SignificanceOptions | None = None,
-    execution: Execution | None = None,
 ) -> Comparison: ...
 
 
@@ -58,8 +55,6 @@ def compare(
     resamples: int | str = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
-    testing: SignificanceOptions | None = None,
-    execution: Execution | None = None,
 ) -> Comparison | FinishedConclusions:
     """Test the difference between every pair of systems, or between every system and the baseline, by every metric.
 
@@ -75,8 +70,6 @@ def compare(
     system and data set) has no values of users, so no pair can be tested within a data set. The result is then that of
     :func:`~recassay.overall.conclude`: what the means allow, and what cannot be said; only ``level``, ``seed`` and
     ``resamples`` apply, and another option is an error (U105).
-
-    ``testing`` and ``execution`` hold these keywords in groups, for callers that pass them on.
 
     >>> import numpy as np
     >>> from types import SimpleNamespace
@@ -97,7 +90,7 @@ def compare(
             "test": (test, "permutation"),
             "correction": (correction, "holm"),
         }
-        given |= {"family": (family, "metric"), "effect": (effect, "d_z"), "testing": (testing, None)}
+        given |= {"family": (family, "metric"), "effect": (effect, "d_z")}
         _refuse_for_means([name for name, (value, default) in given.items() if value != default])
         return conclude(
             read_finished(scores),
@@ -107,11 +100,8 @@ def compare(
         )
     if kind_of(scores) not in ("", "scores") or not hasattr(scores, "systems"):
         raise wrong_noun(scores, "scores")
-    testing = one_of("testing", testing, SignificanceOptions(test, correction, effect, level, seed, resamples))
-    execution = one_of("execution", execution, Execution(threads=threads, progress=progress))
-    return compare_systems(
-        scores, testing, baseline=baseline, family=family, threads=execution.threads, progress=execution.progress
-    )
+    testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
+    return compare_systems(scores, testing, baseline=baseline, family=family, threads=threads, progress=progress)
 
 
 def _refuse_for_means(options: list[str]) -> None:

@@ -17,6 +17,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_model
 from recassay.data.read import Columns, read_interactions, read_items
 from recassay.data.run import Run
+from recassay.engine.options import Execution
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.base.registry import parse as parse_model
@@ -29,6 +30,7 @@ from recassay.results.settings import population
 from recassay.shown import Displayable
 from recassay.split import REGISTRY as SPLITS
 from recassay.split import Split
+from recassay.stats.intervals import Uncertainty
 
 METRICS = "ndcg@10 recall@10 coverage@10"
 BY_TIMES = {  # the split of a log by what its times can order: the strictest that they allow
@@ -100,7 +102,15 @@ def evaluate(
     systems = {**named, **{name + REFERENCE: model for name, model in added.items()}}
     ask = protocol or Ranking(bins=0)
     runs = {name: play(model, fold, ask, name=name, threads=threads) for name, model in systems.items()}
-    scores = score(runs, fold, metrics, users=users, relevant_from=ask.relevant_from or 1.0, seed=seed, threads=threads)
+    scores = score(
+        runs,
+        fold,
+        metrics,
+        users=users,
+        relevant_from=ask.relevant_from or 1.0,
+        interval=Uncertainty(seed=seed),
+        execution=Execution(threads=threads),
+    )
     comparison = (
         compare(scores, seed=seed, threads=threads) if len(runs) > 1 and scores.unit_metrics else _untested(seed)
     )

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recassay.api.choice import in_memory_or_spark
+from recassay.api.choice import engine_of
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.designs.grammar import Design, parse_list
-from recassay.engine.options import DesignOptions, Execution, one_of
+from recassay.engine.options import DesignOptions, Execution
 from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory, named
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
@@ -58,9 +58,6 @@ def judge(
     seed: int = 0,
     threads: int | None = None,
     work: str | Path | None = None,
-    options: DesignOptions | None = None,
-    uncertainty: Uncertainty | None = None,
-    execution: Execution | None = None,
 ) -> DesignScores:
     """Return the scores of systems under every target-set design: exact means over all draws, with intervals.
 
@@ -81,8 +78,6 @@ def judge(
     folder within ``work`` that all nodes can read and write, and findings are checked on a sample of about 50,000
     users, drawn by their ids.
 
-    ``options``, ``uncertainty`` and ``execution`` hold these keywords in groups, for callers that pass them on.
-
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
@@ -93,12 +88,15 @@ def judge(
     [('TI-AR-AN', 'Popular', 0.142, 0.067), ('TI-AR-AN', 'Random', 0.061, 0.067),
      ('TI-1R-NN(20)', 'Popular', 0.079, 0.048), ('TI-1R-NN(20)', 'Random', 0.047, 0.048)]
     """
-    options = one_of("options", options, DesignOptions(users, short, method, draws, variance))
-    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
-    execution = one_of("execution", execution, Execution(None, None, work, threads))
     played = dict(named(runs))
-    request = JudgeRequest(tuple(parse_list(designs)), parse_metrics(metrics), options, uncertainty, execution)
-    if in_memory_or_spark("ra.judge", *played.values(), execution=execution):
+    request = JudgeRequest(
+        tuple(parse_list(designs)),
+        parse_metrics(metrics),
+        DesignOptions(users, short, method, draws, variance),
+        Uncertainty(interval, level, resamples, seed),
+        Execution(work=work, threads=threads),
+    )
+    if engine_of(*played.values()) == "spark":
         from recassay.backends.spark.designs import judge_on_spark  # late: who has no Spark tables needs none of it
 
         return judge_on_spark(played, request)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from recassay.api.choice import in_memory_or_spark
+from recassay.api.choice import engine_of
 from recassay.backends.base import Remote
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_model, require_noun, wrong_noun
 from recassay.data.read import TableSource
 from recassay.data.run import Run
-from recassay.engine.options import Execution, one_of
+from recassay.engine.options import Execution
 from recassay.engine.ranks.play import PlayRequest, play_fold
 from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
 from recassay.engine.streams.play import BLOCK
@@ -41,7 +41,6 @@ def play(
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    execution: Execution | None = None,
 ) -> Run: ...
 
 
@@ -53,7 +52,6 @@ def play(
     *,
     name: str | None = None,
     work: str | Path | None = None,
-    execution: Execution | None = None,
 ) -> SparkRun: ...
 
 
@@ -92,7 +90,6 @@ def play(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     trust: bool = False,
     block: int = BLOCK,
-    execution: Execution | None = None,
 ) -> Run | Remote | Stream:
     """Return the recommendations of a system: lists, and the ranks of relevant items (standings).
 
@@ -113,8 +110,6 @@ def play(
     The results stay in Parquet files, in a folder within ``work`` that all nodes can read and write; on one machine the
     default, a temporary folder, is enough.
 
-    ``execution`` holds ``threads``, ``progress`` and ``work`` for callers that pass them on.
-
     >>> import numpy as np
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
@@ -126,7 +121,6 @@ def play(
     >>> run.name, run.frame().rows(), run.standings.above["AI"].tolist()
     ('Popular', [(1, 'y', 1, 1.0), (1, 'z', 2, 0.0), (2, 'y', 1, 1.0), (2, 'z', 2, 0.0)], [0, 1])
     """
-    execution = one_of("execution", execution, Execution(None, None, work, threads, progress))
     model = parse_model(model) if isinstance(model, str) else model
     require_model(model)
     if isinstance(protocol, Prequential):
@@ -139,7 +133,7 @@ def play(
             items=items,
             lists=lists,
             checkpoint=CheckpointOptions(checkpoint, checkpoint_seconds, trust),
-            progress=execution.progress,
+            progress=progress,
             block=block,
         )
     for option, given in (
@@ -163,8 +157,8 @@ def play(
             "use ranking(...), next_item(...) or prequential(...)",
         )
         raise UsageError("U107", what, hint=hint)
-    request = PlayRequest(model, fold, protocol, name, execution)
-    if in_memory_or_spark("ra.play", fold, execution=execution):
+    request = PlayRequest(model, fold, protocol, name, Execution(None, None, work, threads, progress))
+    if engine_of(fold) == "spark":
         from recassay.backends.spark.play import play_on_spark  # late: who has no Spark tables needs none of it
 
         return play_on_spark(request)

@@ -18,17 +18,15 @@ from recassay.data.read import Columns, RunSource, TableSource, read_interaction
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.decisions.sudden_death import sudden_death
-from recassay.engine.options import ConventionOptions, Execution, one_of
+from recassay.engine.options import ConventionOptions, Execution
 from recassay.errors import UsageError
 from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker
 from recassay.models.rerank.runs import METHODS, PreparedRun
-from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Value, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.intervals import Uncertainty
 
 GRID = tuple(step / 10 for step in range(11))
 SUDDEN_DEATH = re.compile(r"sudden_death@([1-9]\d*)")
@@ -69,12 +67,6 @@ def choose_weight(
     threads: int | None = None,
     profile: str | None = None,
     relevant_from: float = 1.0,
-    missing: choices.Missing | None = None,
-    no_relevant: choices.NoRelevant | None = None,
-    order: choices.ListOrder | None = None,
-    ties: choices.TieOrder | None = None,
-    precision: choices.Precision | None = None,
-    duplicates: choices.Duplicates | None = None,
     conventions: ConventionOptions | None = None,
 ) -> Weights:
     """Re-rank a run with every weight of a grid, and return the weight with the best mean of a metric.
@@ -87,8 +79,8 @@ def choose_weight(
     ``best`` and ``keep`` may be ``sudden_death@10``: the share of users to whom the re-ranked list shows a relevant
     item at a better rank than the list at weight 0, minus the share for whom it is the other way round, within 10
     places. At weight 0 this is 0. ``truth`` should be validation data: a weight that was chosen on test data makes
-    results on them look better than they are. ``profile`` and the keywords after it are those of
-    :func:`~recassay.score`; ``conventions`` holds them as one value.
+    results on them look better than they are. ``profile``, ``relevant_from`` and ``conventions``
+    are those of :func:`~recassay.score`.
 
     >>> run = {"ann": {"heat": 0.9, "ronin": 0.8, "up": 0.6}}
     >>> films = pl.DataFrame({"item_id": ["heat", "ronin", "up"], "genres": [["crime"], ["crime"], ["family"]]})
@@ -100,7 +92,6 @@ def choose_weight(
     values = {name: list(dict.fromkeys(several)) for name, several in given.items()}
     values["weight"] = sorted({float(weight) for weight in values.get("weight", GRID)})
     _validate(values, keep, loss)
-    stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
     log = None if train is None else read_interactions(train, columns=columns)
     features = None if items is None else read_items(items, columns=columns)
     reranker = METHODS.parse(method)
@@ -113,7 +104,9 @@ def choose_weight(
         read_truth(truth, columns=columns),
         headings,
         log,
-        one_of("conventions", conventions, stated),
+        profile,
+        relevant_from,
+        conventions,
         Execution(threads=threads),
     )
     points, rows = search.all_points(reranker, values)
@@ -154,7 +147,9 @@ class _Search:
     truth: Truth
     headings: Sequence[str]
     log: Interactions | None
-    conventions: ConventionOptions
+    profile: str | None
+    relevant_from: float
+    conventions: ConventionOptions | None
     execution: Execution
 
     def all_points(
@@ -201,8 +196,10 @@ class _Search:
             metrics,
             train=self.log,
             items=self.items,
+            profile=self.profile,
+            relevant_from=self.relevant_from,
             conventions=self.conventions,
-            uncertainty=Uncertainty(None),
+            interval=None,
             execution=self.execution,
         )
 
@@ -218,10 +215,10 @@ class _Search:
         at = int(found[1])
         unranked = prepared.rerank(weight=0.0, threads=self.execution.threads).run
         runs = {"re-ranked": made, "unranked": unranked}
-        relevant_from, threads = self.conventions.relevant_from, self.execution.threads
+        threads = self.execution.threads
         contest = sudden_death(
-            runs, self.truth, at=at, relevant_from=relevant_from, interval=None, threads=threads
-        )  # fmt: skip
+            runs, self.truth, at=at, relevant_from=self.relevant_from, interval=None, threads=threads
+        )
         return contest.outright("re-ranked") - contest.outright("unranked")
 
 

@@ -108,5 +108,14 @@ def score_generated(
         name: read_generated(path, name, fold, columns=own.get(name, shared), format=given["input_format"])
         for name, path in files.items()
     }
-    others = {"items": given["items"], "threads": given["threads"]}
-    return score_sequences(fold, generated, given["metric"], uncertainty=uncertainty, **others)
+    return score_sequences(
+        fold,
+        generated,
+        given["metric"],
+        items=given["items"],
+        interval=uncertainty.method,
+        level=uncertainty.level,
+        resamples=uncertainty.resamples,
+        seed=uncertainty.seed,
+        threads=given["threads"],
+    )

@@ -286,11 +286,11 @@ def score(
     from recassay.cli._columns import columns_by_run
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
-    from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions, population_or_table
+    from recassay.engine.lists.until import Until
+    from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
     from recassay.stats.intervals import Uncertainty
 
     truth, train = _runs.of_fold(truth, train)
-    population, table_of_users = population_or_table(users)
     systems = _systems(runs, engine)
     _common.refuse_unknown_baseline(baseline, systems)
     shared, own = columns_by_run(columns or (), systems)
@@ -308,24 +308,24 @@ def score(
                 metric or DEFAULT_METRICS,
                 train=train,
                 items=items,
-                users=table_of_users,
-                within=within,
-                strata=strata,
-                first_hits=output is not None,
-                reading=ReadOptions(
+                users=users,
+                by=by,
+                by_item=by_item,
+                groups=GroupOptions(smallest_group, correction),
+                columns=ReadOptions(
                     shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns
                 ),
-                conventions=ConventionOptions(
-                    profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates, population
-                ),
-                uncertainty=uncertainty,
+                profile=profile,
+                relevant_from=relevant_from,
+                conventions=ConventionOptions(missing, no_relevant, order, ties, precision, duplicates),  # type: ignore[arg-type]
+                interval=uncertainty,
+                within=None if within is None else Until(within, strata),
+                first_hits=output is not None,
                 execution=Execution(engine, memory, work, threads, report),  # type: ignore[arg-type]
-                groups=GroupOptions(by or (), by_item or (), smallest_group, correction),
             )
         comparison = None
-        if (
-            len(systems) > 1 and scores.unit_metrics and within is None
-        ):  # a test needs a number of users fixed in advance
+        # a test needs a number of users fixed in advance
+        if len(systems) > 1 and scores.unit_metrics and within is None:
             from recassay.api.compare import compare
 
             comparison = compare(

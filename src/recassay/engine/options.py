@@ -1,29 +1,19 @@
-"""Option objects that public functions share: how tables are read, how lists are interpreted and how work is done.
+"""Option objects: how tables are read, lists interpreted, groups reported and work done.
 
-Functions such as ``score`` take these objects or keywords of the same names and defaults. The keywords become the same
-objects, so there is one place where a value is checked, whether it comes from Python, the command line or a study.
+A value is checked where its object is made, whether it comes from Python, the command line or a study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any
 
 from recassay.data.read import Columns
 from recassay.errors import UsageError
-from recassay.metrics.align import Conventions
 from recassay.naming import choices
 from recassay.naming.arguments import check_fields
-from recassay.naming.grammar import suggest
-from recassay.stats.intervals import Uncertainty
-
-WORDS: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in get_type_hints(Conventions).items()} | {
-    "missing": choices.words(choices.Missing)
-}
-
-Options = TypeVar("Options")
 
 
 @dataclass(frozen=True)
@@ -63,64 +53,39 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class ConventionOptions:
-    """Conventions of a call of ``score``.
+    """Conventions of a call of ``score``; None leaves a choice to the profile (another library), or to the default.
 
-    None leaves a choice to the ``profile`` (the conventions of another library), or to the default.
-
-    ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own.
-    ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, and ``users`` over which users means
-    are, see :class:`~recassay.metrics.align.Conventions`.
+    ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own. ``missing="error"``
+    refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
+    :class:`~recassay.metrics.align.Conventions`.
     """
 
-    profile: str | None = None
-    relevant_from: float = 1.0
-    missing: str | None = None
-    no_relevant: str | None = None
-    order: str | None = None
-    ties: str | None = None
-    precision: str | None = None
-    duplicates: str | None = None
-    users: str | None = None
+    missing: choices.Missing | None = None
+    no_relevant: choices.NoRelevant | None = None
+    order: choices.ListOrder | None = None
+    ties: choices.TieOrder | None = None
+    precision: choices.Precision | None = None
+    duplicates: choices.Duplicates | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, known in WORDS.items():
-            value = getattr(self, name)
-            if value is not None and value not in known and (name, value) != ("missing", "allow"):
-                raise UsageError(
-                    "U107", f"{name}={value!r} is not known", where=f"--{name}", hint=suggest(value, known)
-                )
 
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """Groups of users or items whose means are reported, and how they are tested.
+    """Options of groups of users or items: groups of fewer users than ``smallest_group`` are not reported.
 
-    ``by`` names columns of users, ``by_item`` columns of items. Groups of fewer than ``smallest_group`` users are not
-    reported. ``correction`` is how p-values are corrected over groups and over pairs of groups.
-
-    >>> GroupOptions("country").by
-    ('country',)
+    ``correction`` is how p-values are corrected over groups and over pairs of groups.
     """
 
-    by: str | Sequence[str] = ()
-    by_item: str | Sequence[str] = ()
     smallest_group: int = 10
     correction: choices.Correction = "holm"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("by", "by_item"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given or ()))
         if self.smallest_group < 2:
-            what = f"smallest_group must be at least 2, got {self.smallest_group}"
+            what = f"the smallest group must have at least 2 users, got {self.smallest_group}"
             raise UsageError("U102", what, hint="the default is 10: the mean of fewer users says little")
-
-    @property
-    def requested(self) -> bool:
-        """Return whether any column is named whose groups are to be reported."""
-        return bool(self.by or self.by_item)
 
 
 @dataclass(frozen=True)
@@ -161,38 +126,11 @@ class DesignOptions:
         check_fields(self)
 
 
-def population_or_table(users: Any) -> tuple[str | None, Any]:
-    """Return (population, table of users) of an option ``users``, which is one of the two; the other is None.
+def population_or_table(users: Any) -> tuple[choices.Population, Any]:
+    """Return (population, table of users) of an option ``users``, which is one of the two.
 
     >>> population_or_table("known"), population_or_table("users.csv")
-    (('known', None), (None, 'users.csv'))
+    (('known', None), ('all', 'users.csv'))
     """
     is_population = isinstance(users, str) and users in choices.words(choices.Population)
-    return (users, None) if is_population else (None, users)
-
-
-def one_of(name: str, given: Options | None, keywords: Options) -> Options:
-    """Return the options object of a call (``given``), or the one made of its keywords; raise U107 if both set options.
-
-    >>> one_of("uncertainty", None, Uncertainty(level=0.9)).level
-    0.9
-    >>> one_of("uncertainty", Uncertainty(level=0.8), Uncertainty()).level
-    0.8
-    >>> one_of("uncertainty", Uncertainty(), Uncertainty(method=None))
-    Traceback (most recent call last):
-    recassay.errors.UsageError: [U107] interval= and uncertainty= were both given.
-      Try:   set it in Uncertainty(...), or leave out uncertainty=
-    """
-    if given is None:
-        return keywords
-    kind: Any = type(keywords)
-    default = kind()
-    for one in fields(kind):
-        if getattr(keywords, one.name) != getattr(default, one.name):
-            keyword = "interval" if kind is Uncertainty and one.name == "method" else one.name
-            raise UsageError(
-                "U107",
-                f"{keyword}= and {name}= were both given",
-                hint=f"set it in {kind.__name__}(...), or leave out {name}=",
-            )
-    return given
+    return (users, None) if is_population else ("all", users)

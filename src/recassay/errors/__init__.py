@@ -28,6 +28,12 @@ ADDRESS = re.compile(r"(?<=://)\S+")
 OPTION = re.compile(  # of the command line, unless it is in a whole command
     r"recassay [a-z][^;,)\n]*|--([a-z][a-z-]*)(?: (?!(?:or|and|for|with)\b)('[^']*'|(?:[^\s;,:)]|[,:](?=\S))+))?"
 )
+OBJECTS = {  # keywords of ``score`` that take an object of options, and the options in it
+    "columns=ReadOptions": ("truth-columns", "train-columns", "users-columns"),
+    "conventions=ConventionOptions": ("missing", "no-relevant", "ties", "precision", "duplicates"),
+    "execution=Execution": ("memory", "engine"),
+    "groups=GroupOptions": ("smallest-group",),
+}
 SETTING = re.compile(r"^(?!(?:stream|group|consumer)=)([\w.]+=)?.+")  # in an address, if it may be a secret
 
 
@@ -83,12 +89,16 @@ def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: 
 
 
 def _as_keyword(option: re.Match[str]) -> str:
-    """Return an option of the command line, ``--nan last``, as a keyword of Python, ``nan='last'``."""
+    """Return an option of the command line, ``--nan last``, as a keyword of Python, ``nan='last'``.
+
+    Where Python has an object of options for it, the keyword that takes the object comes first.
+    """
     name, value = option[1], (option[2] or "...").strip("'")
     if name is None:
         return option[0]
     plain = value == "..." or value.isdecimal() or (value.isalpha() and value.isupper())
-    return f"{name.replace('-', '_')}={value if plain else repr(value)}"
+    keyword = f"{name.replace('-', '_')}={value if plain else repr(value)}"
+    return next((f"{of}({keyword})" for of, names in OBJECTS.items() if name in names), keyword)
 
 
 def masked(text: str) -> str:

@@ -14,6 +14,7 @@ from recassay.data.fold import Fold
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.data.truth import Truth
+from recassay.engine.options import Execution
 from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import fitted_on_fold
@@ -83,11 +84,11 @@ class Trial:
             raise UsageError("U122", f"the run '{missing[0]}' has no standings", hint="play it on the fold")
         return {name: standings for name, standings in found.items() if standings is not None}
 
-    def score(self, metrics: str | list[str], runs: Any = None, interval: Any = None, **resampling: Any) -> Scores:
+    def score(self, metrics: str | list[str], runs: Any = None, interval: Any = None) -> Scores:
         """Return the scores of the lists of all systems, or of other ``runs``, on the fold."""
         return score(
             dict(self.runs) if runs is None else runs, self.truth, metrics, train=self.fold.train,
-            items=self.fold.items, interval=interval, threads=self.threads, **resampling,
+            items=self.fold.items, interval=interval, execution=Execution(threads=self.threads),
         )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.models.rerank import Reranker
 from recassay.naming.grammar import Expression, parse, split
 from recassay.results.exhibit import Exhibit
+from recassay.stats.intervals import Uncertainty
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +40,9 @@ class Cutoffs(Experiment):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return a figure of the mean of each system in ``trial`` at every cut-off, one panel per metric."""
         headings = {heading_at(metric, k): (metric, k) for metric in split(self.metrics) for k in range(1, self.at + 1)}
-        scores = trial.score(list(headings), interval="percentile", resamples=self.resamples, seed=self.seed)
+        scores = trial.score(
+            list(headings), interval=Uncertainty("percentile", resamples=self.resamples, seed=self.seed)
+        )
         rows = [
             {"at": k, "mean": row.mean, "low": row.low, "high": row.high, "system": row.system, "metric": metric}
             for row in scores.rows

@@ -11,6 +11,7 @@ import os
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import is_dataclass
 from fractions import Fraction
 from itertools import repeat
 from pathlib import Path
@@ -129,9 +130,14 @@ def _hint_of(function: Callable[..., Any], name: str) -> Any:
 
 
 def _checkable(hint: Any) -> tuple[Any, ...]:
-    """Return the kinds of a type or a union of types; none if one of them is not checked."""
+    """Return the kinds of a type or a union of types; none if one of them is not checked.
+
+    An object of options is checked where a word may stand in its place.
+    """
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
-    return kinds if all(kind in KINDS or typing.get_origin(kind) is Literal for kind in kinds) else ()
+    others = [kind for kind in kinds if kind not in KINDS and typing.get_origin(kind) is not Literal]
+    instead = len(others) < len(kinds) and any(typing.get_origin(kind) is Literal for kind in kinds)
+    return () if others and not (instead and all(map(is_dataclass, others))) else kinds
 
 
 def _explains(value: object, hint: Any) -> bool:

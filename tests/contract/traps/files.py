@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 
+import recassay as ra
 from traps.base import Trap, clean
 
 TOPIC = "How files are written"
 CLEAN = clean()
+BY_ROWS = ra.options.ConventionOptions(order="row")
 RUN = CLEAN.run.shuffled()
 DATA = RUN.data
 LINES = DATA.splitlines(keepends=True)
@@ -53,7 +55,7 @@ TRAPS = (
                 for u, i, *_ in [("user_id", ""), *CLEAN.run.rows[:200], ("user_id", ""), *CLEAN.run.rows[200:]]
             ),
             truth=CLEAN.truth.mapped(lambda u, i: (f"u{u}", f"i{i}")),
-        ).asking(order="row"),
+        ).asking(conventions=BY_ROWS),
         ("C004", "R006"),
     ),
     Trap(TOPIC, "UTF-16", run(DATA.decode().encode("utf-16")), ("I106",)),

@@ -8,10 +8,12 @@ from typing import Any
 
 import polars as pl
 
+import recassay as ra
 from traps.base import Case, Trap, clean
 
 TOPIC = "What comes first in a list"
 CLEAN = clean()
+BY_ROWS = ra.options.ConventionOptions(order="row")
 SHUFFLED = CLEAN.but(run=CLEAN.run.shuffled())
 GERMAN = SHUFFLED.but(run=SHUFFLED.run.named("Kunde", "Artikel", "Punkte")).asking(columns="user=Kunde,item=Artikel")
 PAIRS = SHUFFLED.but(run=SHUFFLED.run.named("user_id", "item_id").mapped(lambda user, item, _: (user, item)))
@@ -56,35 +58,35 @@ TRAPS = (
         "`--columns user=Kunde,item=Artikel`",
         GERMAN,
         ("I204",),
-        read_as=GERMAN.asking(order="row"),
+        read_as=GERMAN.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
         "The same as a Polars table",
         GERMAN.but(run=frame(GERMAN)),
         ("I204",),
-        read_as=GERMAN.asking(order="row"),
+        read_as=GERMAN.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
         "The same as a pandas table",
         GERMAN.but(run=pandas(GERMAN)),
         ("I204",),
-        read_as=GERMAN.asking(order="row"),
+        read_as=GERMAN.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
         "The same as JSON records",
         GERMAN.but(run=records(GERMAN), names=("run.json", "truth.csv", "train.csv")),
         ("I204",),
-        read_as=GERMAN.asking(order="row"),
+        read_as=GERMAN.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
         "The same with decimal commas: `0,93`",
         GERMAN.but(run=GERMAN.run.mapped(lambda u, i, s: (u, i, f'"{s.replace(".", ",")}"'))),
         ("I204",),
-        read_as=GERMAN.asking(order="row"),
+        read_as=GERMAN.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
@@ -93,14 +95,14 @@ TRAPS = (
             run=SHUFFLED.run.named("user_id", "item_id", "score", "score").mapped(lambda *row: (*row, row[2]))
         ),
         ("I204",),
-        read_as=PAIRS.asking(order="row"),
+        read_as=PAIRS.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
         "A shuffled file of users and items, without rank and score",
         PAIRS,
         ("R001",),
-        twin=IN_ORDER.asking(order="row"),
+        twin=IN_ORDER.asking(conventions=BY_ROWS),
     ),
     Trap(
         TOPIC,
@@ -111,7 +113,7 @@ TRAPS = (
             )
         ),
         ("R001",),
-        twin=IN_ORDER.asking(order="row"),
+        twin=IN_ORDER.asking(conventions=BY_ROWS),
     ),
     Trap(TOPIC, "Ranks in a column called `score`", CLEAN.but(run=RANKED), ("R004",)),
     Trap(

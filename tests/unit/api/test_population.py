@@ -81,7 +81,15 @@ def test_a_budget_of_memory_and_a_shuffle_give_the_same_bits(fold, runs, tmp_pat
     for name, path in paths.items():
         runs[name].frame().write_parquet(path)
     here, chunked = (
-        ra.score(paths, truth, METRICS, train=train, users="known", interval="normal", memory=memory)
+        ra.score(
+            paths,
+            truth,
+            METRICS,
+            train=train,
+            users="known",
+            interval="normal",
+            execution=ra.options.Execution(memory=memory),
+        )
         for memory in (None, "8GB")
     )
     assert repr(here.rows) == repr(chunked.rows)  # NaN bounds of coverage

@@ -13,6 +13,7 @@ from recassay.data import chunks
 from recassay.errors import InputError, UsageError
 
 from ...refusals import refused
+from ...scoring import score
 
 METRICS = "ndcg@10 recall@5 mrr ild@5 gini@10 coverage(catalogue='truth')@5 snips@5 mae subtopic_recall@5"
 USERS, ITEMS = 400, 150
@@ -39,7 +40,7 @@ RUN, TRUTH, TRAIN, ITEM_TABLE = tables()
 def judged(run, truth=TRUTH, **more):
     options = {"train": TRAIN, "items": ITEM_TABLE, "interval": "normal"} | more
     runs = run if isinstance(run, dict) else {"mine": run}
-    return ra.score(runs, truth, METRICS, **options)
+    return score(runs, truth, METRICS, **options)
 
 
 def bits(scores):
@@ -120,7 +121,14 @@ def test_rows_keep_their_order_in_pieces(tmp_path, profile, how):
         for number, begin in enumerate(range(0, run.height, 900)):
             run[begin : begin + 900].write_parquet(tmp_path / f"part-{number}.parquet")
     source = tmp_path if how == "parts" else next(tmp_path.iterdir())
-    found = ra.score({"mine": source}, truth, "mrr ndcg@3", profile=profile, interval="normal", memory="8GB")
+    found = ra.score(
+        {"mine": source},
+        truth,
+        "mrr ndcg@3",
+        profile=profile,
+        interval="normal",
+        execution=ra.options.Execution(memory="8GB"),
+    )
     assert bits(found) == bits(whole)
     assert bits(found) == bits(ra.score({"mine": source}, truth, "mrr ndcg@3", profile=profile, interval="normal"))
 
@@ -167,7 +175,7 @@ def test_what_can_only_be_had_whole_is_in_memory_whole(tmp_path, monkeypatch):
     (tmp_path / "qrels").write_text("\n".join(qrels))
     options = {"metrics": "ndcg@10 ild(distance='training')@5", "truth": tmp_path / "qrels", "interval": "normal"}
     found = [
-        ra.score(tmp_path / "mine.parquet", **options, train=tmp_path / "train.parquet", **more)
+        score(tmp_path / "mine.parquet", **options, train=tmp_path / "train.parquet", **more)
         for more in ({}, {"memory": "8GB"})
     ]
     assert bits(found[0]) == bits(found[1])
@@ -179,12 +187,12 @@ def test_columns_of_the_truth_have_names_of_their_own(tmp_path):
     TRAIN.write_parquet(tmp_path / "train.parquet")
     files = {"mine": tmp_path / "mine.parquet"}, tmp_path / "truth.parquet", "mrr"
     options = {"columns": "user=who", "truth_columns": "user=whom", "train": tmp_path / "train.parquet"}
-    whole, cut = (ra.score(*files, **options, memory=memory) for memory in (None, "8GB"))
+    whole, cut = (score(*files, **options, memory=memory) for memory in (None, "8GB"))
     assert bits(whole) == bits(cut)
     assert bits(whole)[0] == bits(ra.score({"mine": RUN}, TRUTH, "mrr", train=TRAIN))[0]
     for memory in (None, "8GB"):
         with pytest.raises(InputError, match="I201"):
-            ra.score(*files, **options | {"truth_columns": "user=who"}, memory=memory)
+            score(*files, **options | {"truth_columns": "user=who"}, memory=memory)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +220,8 @@ def test_other_ids_and_conventions(tmp_path, monkeypatch):
     run, truth = mixed(RUN).with_columns(**named), TRUTH.with_columns(**named)
     run.write_csv(tmp_path / "run.csv")
     options = {"metrics": "ndcg@10 rprec hit@3", "ties": "trec", "interval": "bootstrap", "resamples": 300}
-    whole = ra.score({"run": str(tmp_path / "run.csv")}, truth, **options)
-    assert bits(ra.score(str(tmp_path / "run.csv"), truth, memory="8GB", **options)) == bits(whole)
+    whole = score({"run": str(tmp_path / "run.csv")}, truth, **options)
+    assert bits(score(str(tmp_path / "run.csv"), truth, memory="8GB", **options)) == bits(whole)
 
 
 def test_users_that_only_one_side_has_stand_at_either_end(reference):

@@ -15,6 +15,7 @@ from recassay.errors import UsageError
 from recassay.results.finding import SEVERITIES, Finding
 
 from ...refusals import refused
+from ...scoring import score
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "findings.md"
 USERS = range(1, 13)
@@ -28,7 +29,7 @@ OTHERS = [(user, 4) for user in USERS] + [(99, item) for item in (1, 2, 3)]
 def findings(rows=GOOD, truth=TRUTH, metrics="recall@2", train=None, columns=("user_id", "item_id", "score"), **more):
     run = pl.DataFrame(rows, list(columns), orient="row")
     given = None if train is None else pl.DataFrame(train, ["user_id", "item_id"], orient="row")
-    scores = ra.score({"mine": run}, truth, metrics, train=given, interval="normal", **more)
+    scores = score({"mine": run}, truth, metrics, train=given, interval="normal", **more)
     assert [one.code for one in scores.findings] == sorted(one.code for one in scores.findings)
     return {one.code: one for one in scores.findings}
 

@@ -64,7 +64,13 @@ def test_lists_of_unmatched_users_do_not_count(tmp_path):
     )  # fmt: skip
     frame.write_parquet(tmp_path / "a.parquet")
     pl.DataFrame(sorted(truth), schema=["user_id", "item_id"], orient="row").write_parquet(tmp_path / "truth.parquet")
-    found = ra.score(str(tmp_path / "a.parquet"), str(tmp_path / "truth.parquet"), "mrr", interval=None, memory="8GB")
+    found = ra.score(
+        str(tmp_path / "a.parquet"),
+        str(tmp_path / "truth.parquet"),
+        "mrr",
+        interval=None,
+        execution=ra.options.Execution(memory="8GB"),
+    )
     assert found.rows[0].parameters["places"] == 10
     assert len(run) == frame.height
 

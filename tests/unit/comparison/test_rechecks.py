@@ -19,6 +19,8 @@ from recassay.report.tables.scores import text_table
 from recassay.study.config.schema import Judge
 from recassay.study.run.study_scores import StudyScores, pool_folds
 
+from ...scoring import score
+
 USERS = 200
 COLD = range(80)
 
@@ -43,7 +45,7 @@ OLD = run({user for user in range(USERS) if user % 4 == 0 or user in COLD})
 
 
 def judged(runs, truth=TRUTH, metrics="ndcg@2", **options):
-    scores = ra.score(runs, truth, metrics, interval="normal", **options)
+    scores = score(runs, truth, metrics, interval="normal", **options)
     comparison = ra.compare(scores)
     return scores, comparison, verdict_of_scores(scores, comparison)
 

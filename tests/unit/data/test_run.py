@@ -11,6 +11,7 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, align
 
 from ...refusals import refused
+from ...scoring import score
 
 
 def run_of(rows, columns=("user_id", "item_id", "score"), **more):
@@ -187,7 +188,7 @@ def test_whole_scores_that_floats_would_round_are_refused(tmp_path, kind):
     }
     memory = {"memory": "8 GB"} if kind == "chunks" else {}
     with pytest.raises(InputError, match=r"I202.*1 of 3 values are whole numbers above 2\^53") as caught:
-        ra.score(sources.get(kind, path), {1: ["b"]}, "mrr", **memory)
+        score(sources.get(kind, path), {1: ["b"]}, "mrr", **memory)
     assert "9007199254740993" in caught.value.what
 
 

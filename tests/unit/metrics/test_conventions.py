@@ -12,6 +12,8 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.metrics.align import Conventions, align
 
+from ...scoring import score
+
 
 def read(conventions: Conventions, **columns: list[float]) -> tuple[list[object], Run]:
     """Return the items of one user's list as read, and the aligned run."""
@@ -98,7 +100,7 @@ class TestNoRelevant:
     """``no_relevant="zero"`` concerns users without a relevant item, and no other undefined value."""
 
     def values(self, metric: str, **stated: str) -> list[float]:
-        scores = ra.score({"run": RUN}, TRUTH, metric, train=TRAIN, items=ITEMS, interval=None, **stated)
+        scores = score({"run": RUN}, TRUTH, metric, train=TRAIN, items=ITEMS, interval=None, **stated)
         return scores.values("run", scores.metrics[0]).tolist()
 
     def test_auc_of_judged_negatives_by_hand(self) -> None:
@@ -141,7 +143,9 @@ class TestNoRelevant:
         truth = {user: {"x": 1.0} if user % 4 == 0 else {"x": 1.0, "y": 0.0} for user in users}
         run = {user: ["x", "y"] for user in users}
         metric = "auc(negatives='judged')"
-        scores = ra.score({"run": run}, truth, metric, no_relevant="zero", within=0.01)
+        scores = ra.score(
+            {"run": run}, truth, metric, conventions=ra.options.ConventionOptions(no_relevant="zero"), within=0.01
+        )
         row = scores.rows[0]
         assert row.mean == 1.0
         assert row.low <= 1.0 <= row.high

@@ -7,13 +7,15 @@ import pytest
 
 import recassay as ra
 
+from ...scoring import score
+
 LISTS = {"ann": ["x", "q", "y"], "bob": ["x"]}
 TRUTH = {"ann": {"y": 2.0, "q": 0.0}, "bob": {"x": 1.0}, "cy": {"x": 1.0}}
 PRICES = pl.DataFrame({"item": ["y", "x", "x"], "price": [5, 3, 3], "genre": ["a", "b", "c"], "day": [1, 1, 2]})
 
 
 def means(metrics, **options):
-    scores = ra.score({"a": LISTS}, TRUTH, metrics, interval=None, **options)
+    scores = score({"a": LISTS}, TRUTH, metrics, interval=None, **options)
     return [row.mean for row in scores.rows]
 
 
@@ -79,7 +81,7 @@ def test_tied_rows_have_no_expected_value():
 
     tied = pl.DataFrame({"user": ["ann"] * 2, "item": ["x", "y"], "score": [1.0, 1.0]})
     with pytest.raises(ra.UsageError, match="U110"):
-        ra.score({"a": tied}, TRUTH, "first@2", ties="expected")
+        ra.score({"a": tied}, TRUTH, "first@2", conventions=ra.options.ConventionOptions(ties="expected"))
 
 
 def test_a_function_of_executed_text_is_known_too():

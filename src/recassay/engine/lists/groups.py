@@ -21,6 +21,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.finish import finish, mean_of, row_of
 from recassay.engine.lists.job import Job
+from recassay.engine.options import GroupOptions
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.credit import Credit
@@ -53,15 +54,6 @@ class GroupColumn(NamedTuple):
         return GroupColumn(self.places[kept], self.values[kept], None if self.weights is None else self.weights[kept])
 
 
-@dataclass(frozen=True)
-class GroupRules:
-    """Rules for groups: the size of the smallest one reported, how p-values are corrected, and the level of tests."""
-
-    smallest: int = 10
-    correction: str = "holm"
-    level: float = 0.95
-
-
 Columns = Mapping[Key, GroupColumn]
 
 
@@ -70,7 +62,7 @@ def user_groups(
     memberships: Memberships,
     metrics: Mapping[str, UnitMetric],
     uncertainty: Uncertainty,
-    rules: GroupRules,
+    rules: GroupOptions,
     threads: int | None = None,
 ) -> GroupScores:
     """Return the means of ``scores`` by group of users.
@@ -173,7 +165,7 @@ class ItemGroups:
                     {(name, metric): GroupColumn(places, values[metric], weights.get(metric)) for metric in values}
                 )
 
-    def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupRules) -> GroupScores:
+    def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupOptions) -> GroupScores:
         """Return the means of all runs by group of items.
 
         ``whole`` has the scores for all relevant items; ``rules`` say which groups are reported and how they are
@@ -255,7 +247,7 @@ def _group_scores(
     places: Sequence[Places],
     metrics: Mapping[str, UnitMetric],
     uncertainty: Uncertainty,
-    rules: GroupRules,
+    rules: GroupOptions,
     threads: int | None,
 ) -> GroupScores:
     """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
@@ -266,12 +258,12 @@ def _group_scores(
     """
     sizes = [of.size for of in places]
     disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
-    shown = [at for at, size in enumerate(sizes) if size >= rules.smallest]
-    hidden = [size for size in sizes if 0 < size < rules.smallest]
+    shown = [at for at, size in enumerate(sizes) if size >= rules.smallest_group]
+    hidden = [size for size in sizes if 0 < size < rules.smallest_group]
     if len(shown) > MAX_GROUPS:
         raise UsageError(
             "U215",
-            f"'{memberships.by}' makes {len(shown):,} groups of {rules.smallest:,} users or more; "
+            f"'{memberships.by}' makes {len(shown):,} groups of {rules.smallest_group:,} users or more; "
             f"at most {MAX_GROUPS:,} are compared",
             where=f"by={memberships.by!r}",
             hint="use a coarser column, or raise the smallest group (--smallest-group)",
@@ -280,7 +272,7 @@ def _group_scores(
         largest = max(sizes, default=0)
         raise UsageError(
             "U215",
-            f"'{memberships.by}' makes fewer than two groups of {rules.smallest:,} users or more: it has "
+            f"'{memberships.by}' makes fewer than two groups of {rules.smallest_group:,} users or more: it has "
             f"{sum(size > 0 for size in sizes):,} in all, the largest of {largest:,}",
             where=f"by={memberships.by!r}",
             hint="use another column, or lower the smallest group (--smallest-group)",
@@ -295,14 +287,16 @@ def _group_scores(
     for key, everybody in whole.items():
         metric = metrics[key[1]]
         groups = {at: columns[key] for at, columns in defined.items() if key in columns}
-        groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest}
+        groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest_group}
         own = [means_of[at][key] for at in groups]
         means = [GroupMean.of(*column, power=metric.power) for column in groups.values()]
-        rows += _compared(own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules)
-        gaps += _gap(own, means, metric.higher_is_better, rules, disjoint=disjoint)
+        rows += _compared(
+            own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules.correction, uncertainty.level
+        )
+        gaps += _gap(own, means, metric.higher_is_better, rules.correction, uncertainty.level, disjoint=disjoint)
     return GroupScores(
-        memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest, len(hidden), sum(hidden), 0, rules.level,
-        rules.correction, {}, memberships.note,
+        memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest_group, len(hidden), sum(hidden), 0,
+        uncertainty.level, rules.correction, {}, memberships.note,
     )  # fmt: skip
 
 
@@ -326,22 +320,22 @@ def _means(
 
 
 def _compared(
-    rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, rules: GroupRules
+    rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, correction: str, level: float
 ) -> Iterator[GroupRow]:
     """Yield the rows of the groups, for one system and metric, with the difference of each mean from that of all users.
 
     The difference has a test. ``means`` are the means of the groups, in the order of ``rows``, and ``everybody`` is the
     mean of all users.
     """
-    against = [difference(one, everybody, level=rules.level) for one in means]
-    corrected = adjust(np.array([found.p for found in against]), rules.correction).tolist()
-    alpha = round(1 - rules.level, 12)
+    against = [difference(one, everybody, level=level) for one in means]
+    corrected = adjust(np.array([found.p for found in against]), correction).tolist()
+    alpha = round(1 - level, 12)
     for row, found, p in zip(rows, against, corrected, strict=True):
         yield replace(row, difference=found.difference, p=p, significant=p <= alpha)
 
 
 def _gap(
-    rows: list[GroupRow], means: list[GroupMean], higher: bool | None, rules: GroupRules, *, disjoint: bool
+    rows: list[GroupRow], means: list[GroupMean], higher: bool | None, correction: str, level: float, *, disjoint: bool
 ) -> Iterator[GroupGap]:
     """Yield the gap of one system by one metric, the mean of its best group minus that of the worst, with a test.
 
@@ -355,12 +349,12 @@ def _gap(
     best, worst = max(known, key=place), min(known, key=place)
     if best == worst:  # all means are equal
         best, worst = known[0], known[-1]
-    found = difference(means[best], means[worst], level=rules.level, disjoint=disjoint)
-    corrected = p_of_pairs([means[at] for at in known], rules.correction, disjoint=disjoint)
+    found = difference(means[best], means[worst], level=level, disjoint=disjoint)
+    corrected = p_of_pairs([means[at] for at in known], correction, disjoint=disjoint)
     pair = (known.index(best), known.index(worst))
     p = corrected[min(pair), max(pair)]
     first = rows[best]
     yield GroupGap(
         first.system, first.metric, first.group, rows[worst].group, found.difference, found.low, found.high, p,
-        len(corrected), p <= round(1 - rules.level, 12),
+        len(corrected), p <= round(1 - level, 12),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,6 +13,7 @@ from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
 from recassay.data.population import of_known_users
 from recassay.data.read import (
+    Columns,
     each_run,
     first_source,
     has_column,
@@ -26,7 +27,7 @@ from recassay.data.read import (
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.finish import assemble
-from recassay.engine.lists.groups import GroupRules, ItemGroups, user_groups
+from recassay.engine.lists.groups import ItemGroups, user_groups
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.until import Until, score_until
@@ -36,6 +37,7 @@ from recassay.metrics.align import Conventions
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming import choices
 from recassay.naming.grammar import Value
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
@@ -84,54 +86,9 @@ class ScoreRequest:
     profile: str | None = None
     until: Until | None = None
     first_hits_from: float | None = None
+    by: Sequence[str] = ()
+    by_item: Sequence[str] = ()
     groups: GroupOptions = NO_GROUPS
-
-    @classmethod
-    def of(
-        cls,
-        inputs: ScoreInputs,
-        metrics: Metrics,
-        *,
-        reading: ReadOptions,
-        conventions: ConventionOptions,
-        uncertainty: Uncertainty,
-        execution: Execution,
-        until: Until | None = None,
-        first_hits: bool = False,
-        groups: GroupOptions = NO_GROUPS,
-    ) -> ScoreRequest:
-        """Return the checked arguments of a call of ``score``: parse metrics, settle conventions, read item features.
-
-        ``first_hits`` keeps the rank of each user's first relevant item; ``until`` is the wanted precision, if users
-        are sampled.
-        """
-        if conventions.users == "known" and inputs.train is None:
-            raise UsageError(
-                "U105",
-                "users='known' are the users with training events, and there is no training log",
-                hint="give it with --train LOG",
-            )
-        profile = find_profile(conventions.profile) if conventions.profile else None
-        named = _metrics(metrics, conventions, profile)
-        items = None
-        if inputs.items is not None:
-            items = read_with_shared_names(lambda names: read_items(inputs.items, columns=names), reading.columns)
-        job = Job(
-            named,
-            _conventions(conventions, profile),
-            Context(None, items),
-            profile.excludes if profile else (),
-            execution.threads,
-            execution.progress,
-        )
-        kept = first_hits and until is None and job.conventions.ties != "expected"  # an expected rank is no place
-        first_from = float(conventions.relevant_from) if kept else None
-        return cls(inputs, job, reading, uncertainty, execution, conventions.profile, until, first_from, groups)
-
-    @property
-    def group_rules(self) -> GroupRules:
-        """Return the rules by which means of groups are reported and tested."""
-        return GroupRules(self.groups.smallest_group, self.groups.correction, self.uncertainty.level)
 
     @property
     def keeps_scores(self) -> bool:
@@ -141,6 +98,42 @@ class ScoreRequest:
             or any(metric.uses_scores for metric in self.job.metrics.values())
             or any(excluded.when == "scores of 0 or less" for excluded in self.job.excludes)
         )
+
+
+def score_job(
+    inputs: ScoreInputs,
+    metrics: Metrics,
+    *,
+    conventions: ConventionOptions,
+    execution: Execution,
+    profile: str | None = None,
+    relevant_from: float = 1.0,
+    users: choices.Population = "all",
+    columns: Columns = None,
+) -> Job:
+    """Return the job of a call of ``score``: parse metrics, settle conventions, read the features of items.
+
+    ``columns`` names columns of the table of items.
+    """
+    if users == "known" and inputs.train is None:
+        raise UsageError(
+            "U105",
+            "users='known' are the users with training events, and there is no training log",
+            hint="give it with --train LOG",
+        )
+    library = find_profile(profile) if profile else None
+    named = _metrics(metrics, relevant_from, conventions, library)
+    items = None
+    if inputs.items is not None:
+        items = read_with_shared_names(lambda names: read_items(inputs.items, columns=names), columns)
+    return Job(
+        named,
+        replace(_conventions(conventions, library), users=users),
+        Context(None, items),
+        library.excludes if library else (),
+        execution.threads,
+        execution.progress,
+    )
 
 
 def score_in_memory(request: ScoreRequest) -> Scores:
@@ -188,7 +181,7 @@ def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
     job = replace(request.job, context=context, first_hits_from=request.first_hits_from)
     job = job.resolved(truth_statistics_for(job.metrics.values(), truth))
     if request.until is not None:
-        scores = score_until(job, truth, dict(runs), request.until, request.profile)
+        scores = score_until(job, truth, dict(runs), request.until, request.uncertainty, request.profile)
         return replace(scores, settings={**scores.settings, **population})
     of_items, judged = item_groups(request, job, truth), {}
     for name, run in runs:
@@ -197,8 +190,8 @@ def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
             groups.judge(name, run)
     scores = assemble(job, judged, truth.queries, request.uncertainty, request.profile)
     scores = replace(scores, settings=_with_truth({**scores.settings, **population}, truth))
-    rules = request.group_rules
-    return replace(scores, groups=tuple(groups.scores(scores, request.uncertainty, rules) for groups in of_items))
+    of_item_groups = [groups.scores(scores, request.uncertainty, request.groups) for groups in of_items]
+    return replace(scores, groups=tuple(of_item_groups))
 
 
 def _with_truth(settings: Mapping[str, Any], truth: Truth) -> Mapping[str, Any]:
@@ -218,20 +211,20 @@ def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroup
     Raise U105 if the request has no table of items to group by.
     """
     items = request.inputs.items
-    if request.groups.by_item and items is None:
-        what = f"groups by '{request.groups.by_item[0]}' need the table of items"
+    if request.by_item and items is None:
+        what = f"groups by '{request.by_item[0]}' need the table of items"
         raise UsageError("U105", what, hint="give it with --items FILE")
-    return [ItemGroups.of(job, truth, _memberships(request, items, by, "items")) for by in request.groups.by_item]
+    return [ItemGroups.of(job, truth, _memberships(request, items, by, "items")) for by in request.by_item]
 
 
 def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
     """Return the scores with the means of the groups of users that a request asks for."""
-    metrics, rules, threads = request.job.unit_metrics, request.group_rules, request.execution.threads
-    found = []
-    for by in request.groups.by:
+    metrics, threads = request.job.unit_metrics, request.execution.threads
+    groups = []
+    for by in request.by:
         memberships = _memberships(request, _users_with(request, by), by, "users")
-        found.append(user_groups(scores, memberships, metrics, request.uncertainty, rules, threads))
-    return replace(scores, groups=(*found, *scores.groups))
+        groups.append(user_groups(scores, memberships, metrics, request.uncertainty, request.groups, threads))
+    return replace(scores, groups=(*groups, *scores.groups))
 
 
 def _memberships(request: ScoreRequest, source: Any, by: str, role: str) -> Memberships:
@@ -269,13 +262,14 @@ def _unique_names(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
         yield run.name, run
 
 
-def _metrics(metrics: Metrics, options: ConventionOptions, profile: Profile | None) -> dict[str, Metric]:
-    """Return the metrics by column heading; ``options`` give parameters that a metric's name leaves out.
+def _metrics(
+    metrics: Metrics, relevant_from: float, options: ConventionOptions, profile: Profile | None
+) -> dict[str, Metric]:
+    """Return the metrics by column heading; ``relevant_from`` and ``options`` are for names that leave them out.
 
-    These are ``relevant_from``, ``missing`` and ``no_relevant``. A ``profile`` translates names to the metrics of its
-    library.
+    A ``profile`` translates names to the metrics of its library.
     """
-    defaults: dict[str, Value] = {"relevant_from": float(options.relevant_from)}
+    defaults: dict[str, Value] = {"relevant_from": float(relevant_from)}
     if options.missing not in (None, "error"):
         defaults["missing"] = options.missing
     if options.no_relevant is not None:

@@ -39,14 +39,11 @@ Rows = NDArray[np.int64]
 class Until:
     """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
 
-    Users are drawn in the random order of ``seed`` from ``strata`` groups by activity; ``level`` is the confidence
-    level of the intervals.
+    Users are drawn from ``strata`` groups by activity.
     """
 
     width: float
     strata: int = 1
-    level: float = 0.95
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -62,25 +59,27 @@ class Until:
             )
 
 
-def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, profile: str | None) -> Scores:
+def score_until(
+    job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, uncertainty: Uncertainty, profile: str | None
+) -> Scores:
     """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
 
-    ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn. Metrics need a
-    bounded value per user and equal weights; raise U110 otherwise. If no metric is defined for users without a relevant
-    item, those users are not drawn. In the result, ``settings["within"]`` holds the number of users drawn
-    and that of all users.
+    ``target`` says how narrow, and from how many strata (groups of users by activity) users are drawn, and
+    ``uncertainty`` the level of intervals and the seed of the draw. Metrics need a bounded value per user and equal
+    weights; raise U110 otherwise. If no metric is defined for users without a relevant item, those users are not drawn.
+    In the result, ``settings["within"]`` holds the number of users drawn and that of all users.
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)
     truth = truth.take(_users_to_sample(job, truth))
-    strata = _strata(job, truth, target)
+    strata = _strata(job, truth, target.strata, uncertainty.seed)
     sizes = np.array([users.size for users in strata])
     n_users, drawn = int(sizes.sum()), 0
     list_rows = {name: list_positions(run, truth) for name, run in runs.items()}
     for name, run in runs.items():
         raise_if_no_shared_user(run, truth, list_rows[name])
     columns = {
-        (name, heading): _ColumnBounds(metric, _always_defined(metric, truth), sizes, target)
+        (name, heading): _ColumnBounds(metric, _always_defined(metric, truth), sizes, target.width, uncertainty.level)
         for name in runs
         for heading, metric in job.metrics.items()
     }
@@ -104,10 +103,10 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
     )
     drawn_truth = truth.take(users)
     judged = {name: job.judge(_lists_at(run, list_rows[name][users]), drawn_truth) for name, run in runs.items()}
-    scores = assemble(job, judged, drawn_truth.queries, Uncertainty(None, target.level, seed=target.seed), profile)
+    scores = assemble(job, judged, drawn_truth.queries, replace(uncertainty, method=None), profile)
     bounds = {key: column.bounds for key, column in columns.items()}
     rows = (replace(row, low=low, high=high) for row in scores.rows for low, high in [bounds[row.system, row.metric]])
-    record = {**asdict(target), "users": drawn, "of": n_users}
+    record = {**asdict(target), "level": uncertainty.level, "seed": uncertainty.seed, "users": drawn, "of": n_users}
     return replace(scores, rows=tuple(rows), settings={**scores.settings, "within": record})
 
 
@@ -118,10 +117,10 @@ class _ColumnBounds:
     share of defined values. Each of the two then gets half of the error probability.
     """
 
-    def __init__(self, metric: Metric, always_defined: bool, sizes: Rows, target: Until) -> None:
+    def __init__(self, metric: Metric, always_defined: bool, sizes: Rows, width: float, level: float) -> None:
         self.low, self.high = metric.limits
-        self.wanted = target.width
-        width, alpha = target.width / (self.high - self.low), 1 - target.level
+        self.wanted = width
+        width, alpha = width / (self.high - self.low), 1 - level
         self.values = SampleBounds(
             sizes, width if always_defined else width / 2, alpha if always_defined else alpha / 2
         )
@@ -198,24 +197,23 @@ def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
     return np.asarray(np.diff(relevant[truth.offsets]) > 0)
 
 
-def _strata(job: Job, truth: Truth, target: Until) -> list[Rows]:
+def _strata(job: Job, truth: Truth, number: int, seed: int) -> list[Rows]:
     """Return for each stratum, by increasing activity, the row numbers of its users in random order.
 
-    A stratum is a group of users of similar activity; there are at most as many strata as users. ``target`` has their
-    number.
+    A stratum is a group of users of similar activity; there are ``number``, but at most as many as users.
     """
     queries = truth.queries
-    salt = np.uint64(derive_seed(target.seed, "until") & 0xFFFFFFFFFFFFFFFF)
+    salt = np.uint64(derive_seed(seed, "until") & 0xFFFFFFFFFFFFFFFF)
     draws = mix(mix(id_keys(queries)) ^ salt)
     order = np.argsort(draws, kind="stable")
-    strata = min(target.strata, order.size)
+    strata = min(number, order.size)
     if strata <= 1:
         return [order]
     activity = _activity(job, truth)
     ranked = order[np.argsort(activity[order], kind="stable")]
     part = np.empty(ranked.size, np.int64)
     part[ranked] = np.arange(ranked.size) * strata // ranked.size
-    return [order[part[order] == number] for number in range(strata)]
+    return [order[part[order] == stratum] for stratum in range(strata)]
 
 
 def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:

@@ -21,7 +21,6 @@ from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
 from recassay.engine.finish import finish, mean_of, row_of
-from recassay.engine.options import one_of
 from recassay.engine.sequences.generated import Systems, generated_by_system
 from recassay.engine.sequences.given import GivenData
 from recassay.errors import UsageError
@@ -78,7 +77,6 @@ def score_sequences(
     resamples: int = 10_000,
     seed: int = 0,
     threads: int | None = None,
-    uncertainty: Uncertainty | None = None,
 ) -> Scores:
     """Return the scores of generated sequences: a value per test sequence, means with intervals and counts.
 
@@ -91,7 +89,7 @@ def score_sequences(
 
     The values of a system with several seeds are means over its seeds, sequence by sequence; ``sd_seeds`` in its row is
     the standard deviation over seeds. A metric that is infinite for a system has no interval, and its values are left
-    undefined, so that they cannot be tested. ``uncertainty`` holds ``interval``, ``level``, ``resamples`` and ``seed``.
+    undefined, so that they cannot be tested.
 
     >>> from recassay.data.sequences import Sequences
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"ababc"]})
@@ -102,7 +100,7 @@ def score_sequences(
     >>> [(row.metric, round(row.mean, 3)) for row in scores.rows]
     [('seq_precision@2', 0.5), ('seq_coverage@2', 0.667), ('seq_perplexity', 2.0)]
     """
-    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
+    uncertainty = Uncertainty(interval, level, resamples, seed)
     return scored(fold, generated, metrics, GivenData(items, similarities, primitive, columns), uncertainty, threads)
 
 

@@ -19,9 +19,9 @@ from recassay.designs import Design
 from recassay.engine.finish import assemble
 from recassay.engine.lists.groups import ItemGroups
 from recassay.engine.lists.job import Job
-from recassay.engine.lists.score import ScoreInputs, ScoreRequest
+from recassay.engine.lists.score import ScoreInputs, score_job
 from recassay.engine.lists.score_joins import TRUTH
-from recassay.engine.options import ConventionOptions, DesignOptions, Execution, ReadOptions
+from recassay.engine.options import ConventionOptions, DesignOptions, Execution
 from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.credit import NoFormula
@@ -125,15 +125,13 @@ def judge_item_groups(
 def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
     """Return the job that scores ranked lists on a fold as ``ra.score`` does, and the truth of the fold."""
     truth = plan.protocol.truth(fold)
-    request = ScoreRequest.of(
+    job = score_job(
         ScoreInputs(None, truth, fold.train, fold.items),
         metrics_of(plan, fold),
-        reading=ReadOptions(),
-        conventions=ConventionOptions(users=plan.study.users),
-        uncertainty=NO_INTERVALS,
+        conventions=ConventionOptions(),
         execution=Execution(threads=threads),
-    )
-    job = request.job.with_train(read_training(fold.train))
+        users=plan.study.users,
+    ).with_train(read_training(fold.train))
     return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
 
 

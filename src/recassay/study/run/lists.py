@@ -16,7 +16,8 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
-from recassay.engine.lists.groups import GroupRules, user_groups
+from recassay.engine.lists.groups import user_groups
+from recassay.engine.options import GroupOptions
 from recassay.engine.ranks.play import play_fitted, ranking_task
 from recassay.engine.ranks.standings import standings_of_lists
 from recassay.engine.ranks.task import RankingTask
@@ -199,7 +200,7 @@ class ListRun(StudyRun[Fold, Run]):
         study, scores = self.plan.study, scored.scores
         how, known = study.judge.uncertainty, self.plan.metrics
         metrics = {name: one for name in scores.metrics if isinstance(one := known.get(name), UnitMetric)}
-        rules = GroupRules(study.smallest_group, study.compare.correction, study.judge.level)
+        rules = GroupOptions(study.smallest_group, study.compare.correction)
         for by in study.by:
             memberships = self.groups(cell.dataset, "users", by)
             groups = user_groups(scores, memberships, metrics, how, rules, self.threads)

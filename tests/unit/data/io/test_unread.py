@@ -93,7 +93,9 @@ class TestRatings:
         (tmp_path / "run.csv").write_text("user,item,score\n1,9,2\n2,8,1\n")
         (tmp_path / "truth.csv").write_text("user,item\n1,9\n2,8\n")
         paths = [tmp_path / f"{name}.csv" for name in ("run", "truth", "log")]
-        found = ra.score(*paths[:2], "hit@1", train=paths[2], memory="8 GB", interval=None)
+        found = ra.score(
+            *paths[:2], "hit@1", train=paths[2], execution=ra.options.Execution(memory="8 GB"), interval=None
+        )
         assert "R011" in [one.code for one in found.findings]
 
 
@@ -239,7 +241,9 @@ class TestOrder:
     def test_row_order_is_remarked_on_unless_requested(self):
         truth = {1: [9], 2: [7]}
         said = ra.score({"mine": PAIRS}, truth, "mrr", interval=None)
-        meant = ra.score({"mine": PAIRS}, truth, "mrr", interval=None, order="row")
+        meant = ra.score(
+            {"mine": PAIRS}, truth, "mrr", interval=None, conventions=ra.options.ConventionOptions(order="row")
+        )
         assert "R001" in {one.code for one in said.findings}
         assert "R001" not in {one.code for one in meant.findings}
         assert said.values("mine", "mrr").tolist() == meant.values("mine", "mrr").tolist() == [0.5, 1.0]
@@ -248,12 +252,18 @@ class TestOrder:
         frame = PAIRS.with_columns(rank=pl.Series([2, 1, 2, 1]), score=pl.Series([row[2] for row in ROWS]))
         truth = {1: [9], 2: [7]}
         by = {
-            order: ra.score({"mine": frame}, truth, "mrr", interval=None, order=order).values("mine", "mrr").tolist()
+            order: ra.score(
+                {"mine": frame}, truth, "mrr", interval=None, conventions=ra.options.ConventionOptions(order=order)
+            )
+            .values("mine", "mrr")
+            .tolist()
             for order in ("given", "score", "row")
         }
         assert by == {"given": [1.0, 0.5], "score": [1.0, 1.0], "row": [0.5, 1.0]}
         read = ra.read_run(frame, "mine")  # ordered by rank when it was read, which stays
-        assert ra.score(read, truth, "mrr", interval=None, order="row").values("mine", "mrr").tolist() == [1.0, 0.5]
+        assert ra.score(
+            read, truth, "mrr", interval=None, conventions=ra.options.ConventionOptions(order="row")
+        ).values("mine", "mrr").tolist() == [1.0, 0.5]
 
     def test_an_unknown_order_is_rejected(self):
         with pytest.raises(UsageError, match="rwo"):

@@ -146,7 +146,14 @@ class TestScoredLists:
             score=-pl.int_range(pl.len())
         ).write_parquet(tmp_path / "A.parquet")
         made = [
-            ra.score({"A": tmp_path / "A.parquet"}, TRUTH, "mrr", first_hits=True, interval=None, memory=memory)
+            ra.score(
+                {"A": tmp_path / "A.parquet"},
+                TRUTH,
+                "mrr",
+                first_hits=True,
+                interval=None,
+                execution=ra.options.Execution(memory=memory),
+            )
             for memory in (None, "8GB")
         ]
         assert made[0].first_hits.frame().equals(made[1].first_hits.frame())

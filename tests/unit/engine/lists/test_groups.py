@@ -8,6 +8,7 @@ import recassay as ra
 from recassay.errors import UsageError
 
 from ....refusals import refused
+from ....scoring import score
 
 RNG = np.random.default_rng(11)
 USERS, ITEMS = 60, 30
@@ -30,7 +31,7 @@ FAST = {"interval": "normal"}
 
 
 def scored(**options):
-    return ra.score(RUNS, TRUTH, METRICS, **FAST, **options)
+    return score(RUNS, TRUTH, METRICS, **FAST, **options)
 
 
 def only(scores):
@@ -42,7 +43,7 @@ def test_a_group_of_users_has_the_numbers_of_its_users_alone():
     groups = only(scored(users=COUNTRY, by="country", smallest_group=5))
     for country in groups.groups:
         members = [user for user in range(USERS) if OF_USER[user] == country]
-        alone = ra.score(RUNS, TRUTH.filter(pl.col("user_id").is_in(members)), METRICS, **FAST)
+        alone = score(RUNS, TRUTH.filter(pl.col("user_id").is_in(members)), METRICS, **FAST)
         for row in alone.rows:
             found = groups.row(row.system, row.metric, country)
             assert (found.n, found.mean) == (row.n, pytest.approx(row.mean, rel=1e-12))
@@ -55,7 +56,7 @@ def test_a_group_of_items_has_the_numbers_of_its_relevant_items_alone():
     assert "number of relevant items" in groups.left_out["precision@5"]
     for genre in groups.groups:
         members = [item for item in range(ITEMS) if genre in OF_ITEM[item]]
-        alone = ra.score(RUNS, TRUTH.filter(pl.col("item_id").is_in(members)), groups.metrics, **FAST)
+        alone = score(RUNS, TRUTH.filter(pl.col("item_id").is_in(members)), groups.metrics, **FAST)
         for row in alone.rows:
             found = groups.row(row.system, row.metric, genre)
             assert (found.n, found.mean) == (row.n, pytest.approx(row.mean, rel=1e-12))
@@ -87,7 +88,7 @@ def test_where_lower_is_better_the_worst_group_has_the_largest_mean():
     truth = TRUTH.with_columns(pl.lit(3.0).alias("rating"))
     run = TRUTH.with_columns((pl.lit(3.0) + (pl.col("user_id") % 2)).alias("score")).drop("rating")
     users = pl.DataFrame({"user": range(USERS), "odd": [str(user % 2) for user in range(USERS)]})
-    (gap,) = only(ra.score({"svd": run}, truth, "rmse", users=users, by="odd", **FAST)).gaps
+    (gap,) = only(score({"svd": run}, truth, "rmse", users=users, by="odd", **FAST)).gaps
     assert (gap.worst, gap.best) == ("1", "0")
     assert gap.gap == pytest.approx(-1.0)
 
@@ -100,7 +101,7 @@ def test_a_real_difference_is_found_and_noise_is_not():
         "half": ["first" if user < 100 else "last" for user in range(200)],
         "noise": [str(user % 3) for user in range(200)],
     })  # fmt: skip
-    half, noise = ra.score({"a": run}, truth, "hit@1", users=users, by=["half", "noise"], **FAST).groups
+    half, noise = score({"a": run}, truth, "hit@1", users=users, by=["half", "noise"], **FAST).groups
     (gap,) = half.gaps
     assert (gap.best, gap.worst, gap.significant) == ("first", "last", True)
     assert all(row.significant for row in half.rows)
@@ -111,7 +112,7 @@ def test_a_real_difference_is_found_and_noise_is_not():
 def test_the_column_may_be_in_the_truth_or_the_training_log():
     with_country = TRUTH.with_columns(pl.col("user_id").replace_strict(dict(enumerate(OF_USER))).alias("country"))
     expected = only(scored(users=COUNTRY, by="country")).frame()
-    assert only(ra.score(RUNS, with_country, METRICS, by="country", **FAST)).frame().equals(expected)
+    assert only(score(RUNS, with_country, METRICS, by="country", **FAST)).frame().equals(expected)
     assert only(scored(train=with_country, by="country")).frame().equals(expected)
 
 
@@ -128,8 +129,8 @@ def test_scores_in_chunks_have_the_same_groups_of_users(tmp_path):
         frame.write_parquet(tmp_path / f"{name}.parquet")
     paths = {name: tmp_path / f"{name}.parquet" for name in RUNS}
     made = {"users": COUNTRY, "by": "country", **FAST}
-    whole = ra.score(paths, tmp_path / "truth.parquet", METRICS, **made)
-    chunks = ra.score(paths, tmp_path / "truth.parquet", METRICS, memory="8GB", **made)
+    whole = score(paths, tmp_path / "truth.parquet", METRICS, **made)
+    chunks = score(paths, tmp_path / "truth.parquet", METRICS, memory="8GB", **made)
     assert only(chunks).frame().equals(only(whole).frame())
 
 
@@ -161,9 +162,9 @@ def test_a_column_with_too_many_groups_is_refused():
     truth = {user: ["x"] for user in range(404)}
     users = pl.DataFrame({"user": range(404), "zip": [f"z{user // 2}" for user in range(404)]})
     with pytest.raises(UsageError, match="makes 202 groups of 2 users or more; at most 100 are compared"):
-        ra.score({"a": truth}, truth, "hit@1", users=users, by="zip", smallest_group=2, **FAST)
+        score({"a": truth}, truth, "hit@1", users=users, by="zip", smallest_group=2, **FAST)
 
 
 def test_no_metric_by_group_of_items_is_refused():
     with pytest.raises(UsageError, match=r"U215(.|\n)*precision@5"):
-        ra.score(RUNS, TRUTH, "precision@5", items=GENRE, by_item="genre", **FAST)
+        score(RUNS, TRUTH, "precision@5", items=GENRE, by_item="genre", **FAST)

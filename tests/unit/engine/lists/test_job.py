@@ -9,13 +9,14 @@ from recassay.engine.lists import job as local
 from recassay.errors import UsageError
 
 from ....refusals import refused
+from ....scoring import score
 
 TRUTH = {"ann": ["x", "y"], "bob": ["z"]}
 LISTS = {"ann": ["y", "q"], "bob": ["q", "z"]}
 
 
 def mean(metric="recall@1", runs=None, truth=TRUTH, **more):
-    return ra.score({"m": LISTS if runs is None else runs}, truth, metric, interval=None, **more).rows[0].mean
+    return score({"m": LISTS if runs is None else runs}, truth, metric, interval=None, **more).rows[0].mean
 
 
 class TestConventions:
@@ -85,7 +86,12 @@ class TestConventions:
         assert mean("recall@2", truth=truth, no_relevant=no_relevant) == value
 
     def test_a_metric_that_states_its_own_policy_keeps_it(self):
-        scores = ra.score({"m": {"ann": ["x"]}}, TRUTH, ["recall(missing='zero')@1", "recall@1"], missing="skip")
+        scores = ra.score(
+            {"m": {"ann": ["x"]}},
+            TRUTH,
+            ["recall(missing='zero')@1", "recall@1"],
+            conventions=ra.options.ConventionOptions(missing="skip"),
+        )
         assert [row.mean for row in scores.rows] == [0.25, 0.5]
 
     @pytest.mark.parametrize("option", ["order", "ties", "precision", "duplicates", "missing", "no_relevant"])
@@ -139,7 +145,13 @@ class TestInputs:
     def test_progress_is_told_of_every_user_once(self, monkeypatch):
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 1)
         heard = []
-        ra.score({"m": LISTS}, TRUTH, "mrr", interval=None, progress=lambda *report: heard.append(report))
+        ra.score(
+            {"m": LISTS},
+            TRUTH,
+            "mrr",
+            interval=None,
+            execution=ra.options.Execution(progress=lambda *report: heard.append(report)),
+        )
         assert heard == [("judging m", 1, 2), ("judging m", 2, 2)]
 
     def test_inputs_are_not_changed(self):
@@ -161,7 +173,7 @@ class TestIntervals:
         runs = {"m": {user: [int(item) for item in rng.permutation(20)[:5]] for user in range(80)}}
 
         def bounds(seed, **more):
-            row = ra.score(runs, truth, "ndcg@5", seed=seed, resamples=500, **more).rows[0]
+            row = score(runs, truth, "ndcg@5", resamples=500, seed=seed, **more).rows[0]
             assert row.low < row.mean < row.high
             return row.low, row.high
 

@@ -11,13 +11,15 @@ from recassay.errors import InputError, UsageError
 from recassay.report.folder.write import write_results
 from recassay.results.score_set import Place
 
+from ....scoring import score
+
 TRUTH = {"ann": ["x"], "bob": ["y", "z"], "eve": ["x"]}
 ALS = {"ann": ["x", "y"], "bob": ["z", "x"], "eve": ["y", "x"]}
 POP = {"ann": ["y", "x"], "bob": ["y", "x"], "eve": ["z", "y"]}
 
 
 def scored(runs, truth=None, metrics="ndcg@2 hit@1", **options):
-    return ra.score(runs, truth or TRUTH, metrics, interval=None, **options)
+    return score(runs, truth or TRUTH, metrics, interval=None, **options)
 
 
 def folder(home, scores, dataset="truth"):

@@ -10,6 +10,7 @@ import recassay as ra
 from recassay.rng import derive
 
 from ....refusals import refused
+from ....scoring import score
 
 METRICS = "ndcg@10 hit@10 recall@10"
 
@@ -37,7 +38,7 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def judged(tables, metrics=METRICS, **options):
     lists, truth = tables
-    return ra.score({"mine": lists}, truth, metrics, **options)
+    return score({"mine": lists}, truth, metrics, **options)
 
 
 @pytest.mark.parametrize("strata", [1, 4])
@@ -64,7 +65,7 @@ def test_a_tiny_width_draws_all_users_and_gives_exact_means(tables):
 def test_with_more_strata_than_users_all_users_can_be_drawn(strata):
     truth = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
     lists = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 5, 3], "score": [1.0, 1.0, 1.0]})
-    found = ra.score({"mine": lists}, truth, "hit@1", within=1e-6, strata=strata)
+    found = ra.score({"mine": lists}, truth, "hit@1", within=ra.options.Until(1e-6, strata=strata))
     assert (found.settings["within"]["users"], found.row("mine", "hit@1").mean) == (3, 2 / 3)
 
 

@@ -15,6 +15,8 @@ from recassay.report.folder.read import read_results
 from recassay.report.folder.write import write_results
 from recassay.study.run.study import run_study
 
+from ....scoring import score
+
 TRUTH = {user: ["x"] for user in "abcdefghijklm"}
 GOOD = {user: ["x" if user < "h" else "y", "z"] for user in TRUTH}
 BAD = {user: ["z", "x"] for user in TRUTH}
@@ -42,7 +44,7 @@ def study(tmp_path_factory):
 
 
 def scored(folder, runs=None, **more):
-    scores = ra.score(runs or {"good": GOOD, "bad": BAD}, TRUTH, "hit@1 mrr", interval="normal", **more)
+    scores = score(runs or {"good": GOOD, "bad": BAD}, TRUTH, "hit@1 mrr", interval="normal", **more)
     write_results(scores, ra.compare(scores), folder)
     return outcomes(folder)
 
