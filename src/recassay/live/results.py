@@ -13,13 +13,14 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.checks import diagnose
+from recassay.engine.finish import row_of
 from recassay.errors import InternalError
 from recassay.live.buckets import codes_of
 from recassay.live.clock import BEGINNING, DAY, END, HOUR, SECOND, duration_text, wall_clock
 from recassay.live.tally import EXTRA
 from recassay.live.watcher import Watcher
 from recassay.results.finding import Findings
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import Scores
 from recassay.stats.exact_sums import ExactSum, GroupSums
 
 WINDOWS = {"last hour": HOUR, "last day": DAY}
@@ -325,9 +326,9 @@ class Watched:
             metric = self.watcher.tally.judge.job.metrics[name]
             units = {"units": float(row["units"]), "unit_mean": row["unit_mean"]}
             rows.append(
-                Summary(
-                    system, name, row["mean"], row["exposures"], 0, 0, 0, 0, row["low"], row["high"],
-                    metric.higher_is_better, metric.parameters, units,
+                row_of(
+                    (system, name), metric, row["mean"], row["exposures"], low=row["low"], high=row["high"],
+                    accompanying=units,
                 )
             )  # fmt: skip
         settings = {

@@ -61,6 +61,16 @@ class Summary:
 
     COUNTS = ("n", "missing", "short", "duplicate", "undefined")
 
+    @classmethod
+    def of(
+        cls, system: str, metric: str, mean: float, row: Mapping[str, Any], *, higher_is_better: bool | None = True
+    ) -> Summary:
+        """Return a row with this mean, and the counts and bounds of a stored ``row``: 0 and NaN where it has none."""
+        stored = restored(row)
+        low, high = (math.nan if stored.get(end) is None else float(stored[end]) for end in ("low", "high"))
+        n, missing, short, duplicate, undefined = (int(row.get(name) or 0) for name in cls.COUNTS)
+        return cls(system, metric, mean, n, missing, short, duplicate, undefined, low, high, higher_is_better)
+
     def to_dict(self) -> dict[str, Any]:
         """Return mean, bounds, counts and parameters, ready for JSON; undefined and infinite numbers are None.
 

@@ -300,11 +300,8 @@ def _summary(
     mean = float("nan")
     if defined.any():
         mean = float(np.average(values[defined], weights=None if weight is None else weight[defined]))
-    missing, short, duplicate = (int(stored.get(name) or 0) for name in ("missing", "short", "duplicate"))
-    stored = restored(stored)
-    low, high = (float("nan") if stored.get(end) is None else float(stored[end]) for end in ("low", "high"))
-    given = stored.get("mean")
-    return Summary(
-        system, metric, mean if given is None else float(given), int(defined.sum()), missing, short, duplicate,
-        undefined=int((~defined).sum()), low=low, high=high, higher_is_better=higher,
-    )  # fmt: skip
+    mean_stored = restored(stored).get("mean")
+    counted = {**stored, "n": defined.sum(), "undefined": (~defined).sum()}
+    return Summary.of(
+        system, metric, mean if mean_stored is None else float(mean_stored), counted, higher_is_better=higher
+    )

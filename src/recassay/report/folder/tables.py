@@ -71,12 +71,7 @@ def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
 
 
 def _summary(row: Row, higher_is_better: bool | None) -> Summary:
-    mean, low, high = (real(row.get(name)) for name in ("mean", "low", "high"))
-    n, missing, short, duplicate, undefined = (int(row.get(name) or 0) for name in Summary.COUNTS)
-    return Summary(
-        row["system"], row["metric"], mean, n, missing, short, duplicate, undefined,
-        low=low, high=high, higher_is_better=higher_is_better,
-    )  # fmt: skip
+    return Summary.of(row["system"], row["metric"], real(row.get("mean")), row, higher_is_better=higher_is_better)
 
 
 def _comparison(results: ResultGrids, design: str, folder: ResultFolder) -> Comparison | None:
