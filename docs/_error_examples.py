@@ -80,7 +80,7 @@ EXAMPLES: dict[str, str] = {
         ra.read_truth("truth.csv")
         """,
     "I305": """
-        ra.score({"mine": {"ann": ["x", "x"]}}, {"ann": ["x"]}, "hit@2", duplicates="error")
+        ra.score({"mine": {"ann": ["x", "x"]}}, {"ann": ["x"]}, "hit@2", conventions=ra.options.ConventionOptions(duplicates="error"))
         """,
     "I307": """
         from recassay.data.fold import Fold
@@ -141,7 +141,7 @@ EXAMPLES: dict[str, str] = {
     "I319": """
         rows = [("ann", "x", 0.5), ("ann", "y", 0.4), ("ann", "x", 0.1)]
         run = ra.read_run(rows, keep_rows=False)
-        ra.score(run, {"ann": ["x"]}, "mrr", duplicates="last")
+        ra.score(run, {"ann": ["x"]}, "mrr", conventions=ra.options.ConventionOptions(duplicates="last"))
         """,
     "I321": """
         log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])
@@ -260,7 +260,7 @@ EXAMPLES: dict[str, str] = {
         ra.score({"mine": {"user-1": ["x"]}}, {1: ["x"]}, "hit@1")
         """,
     "I404": """
-        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"], "bob": ["y"]}, "hit@1", missing="error")
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"], "bob": ["y"]}, "hit@1", conventions=ra.options.ConventionOptions(missing="error"))
         """,
     "I406": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "epc@1", train={"ann": ["item-1"]})
@@ -312,7 +312,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U110": """
         run = {"ann": {"x": 0.5, "y": 0.5}}
-        ra.score({"mine": run}, {"ann": {"x": 2.0, "y": 0.0}}, "err@2", ties="expected")
+        ra.score({"mine": run}, {"ann": {"x": 2.0, "y": 0.0}}, "err@2", conventions=ra.options.ConventionOptions(ties="expected"))
         """,
     "U111": """
         Path("results").write_text("a file, not a folder")

@@ -201,7 +201,7 @@ EXAMPLES = {
         "the users that both have; the verdict says over how many.",
         """
         runs = {"all": {"ann": ["x"], "bob": ["y"]}, "some": {"ann": ["x"]}}
-        scores = ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip")
+        scores = ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", conventions=ra.options.ConventionOptions(missing="skip"))
         """,
     ),
     "C019": Example(
