@@ -20,6 +20,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.io.formats import FORMATS, Format, formats
 from recassay.data.io.head import read_head
 from recassay.data.read import read_interactions, read_run
+from recassay.engine.options import Execution
 from recassay.errors import InternalError, RecassayError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import Metric
@@ -73,7 +74,10 @@ def _check_values(metric: Metric, here: World) -> None:
 
 def _scored(metric: Metric, frame: pl.DataFrame, here: World, threads: int) -> Scores:
     run, log = read_run(frame, "system"), here.fold.train
-    return score({"system": run}, here.grades, [metric], train=log, items=here.items, interval=None, threads=threads)
+    execution = Execution(threads=threads)
+    return score(
+        {"system": run}, here.grades, [metric], train=log, items=here.items, interval=None, execution=execution
+    )
 
 
 def _check_ranks(metric: Metric, here: World) -> None:
