@@ -322,8 +322,8 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
         return ColumnInfluence(estimate, influence, 0.0, None, resampled)
     mean_weight = w.mean()
     influence = w * (v - estimate) / mean_weight
-    sigma = np.sqrt(np.sum(influence**2)) / n
-    curvature = float(np.sum(influence * w) / (n**2 * sigma * mean_weight)) if sigma else 0.0
+    sigma = np.sqrt(np.einsum("i,i->", influence, influence)) / n
+    curvature = float(np.einsum("i,i->", influence, w) / (n**2 * sigma * mean_weight)) if sigma else 0.0
     leave_one_out = estimate - w * (v - estimate) / (w.sum() - w)
     return ColumnInfluence(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
 
