@@ -320,11 +320,12 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
     if w is None:
         influence = v - estimate
         return ColumnInfluence(estimate, influence, 0.0, None, resampled)
-    mean_weight = w.mean()
-    influence = w * (v - estimate) / mean_weight
+    w = np.ascontiguousarray(w)  # one pass over a column of a table, where the sums below make five
+    mean_weight, moved = w.mean(), w * (v - estimate)
+    influence = moved / mean_weight
     sigma = np.sqrt(np.einsum("i,i->", influence, influence)) / n
     curvature = float(np.einsum("i,i->", influence, w) / (n**2 * sigma * mean_weight)) if sigma else 0.0
-    leave_one_out = estimate - w * (v - estimate) / (w.sum() - w)
+    leave_one_out = estimate - moved / (w.sum() - w)
     return ColumnInfluence(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
 
 
