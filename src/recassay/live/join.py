@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.texts import text_hashes
 from recassay.live.clock import BEGINNING
-from recassay.live.events import EXPOSURE, FEEDBACK, INTERACTION, columns
+from recassay.live.events import EXPOSURE, INTERACTION, columns
 from recassay.live.keys import ABSENT, KeyMap
 
 LONE = {"time": pl.Int64, "request_id": pl.String, "user_id": pl.String, "item_id": pl.String}
@@ -38,23 +38,12 @@ class Unjoined(NamedTuple):
     early: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Released:
+class Released(NamedTuple):
     """The events that the watermark has passed, without duplicates (``kept``), and the number of duplicates dropped."""
 
     kept: pl.DataFrame
     duplicates: int
     unjoined: Unjoined
-
-    @property
-    def n_feedback(self) -> int:
-        """Return the number of feedback events."""
-        return int((self.kept["event"] == FEEDBACK).sum())
-
-    @property
-    def interactions(self) -> pl.DataFrame:
-        """Return the interactions, which belong to no exposure."""
-        return self.kept.filter(pl.col("event") == INTERACTION)
 
 
 class Closed(NamedTuple):
@@ -114,20 +103,11 @@ class Join:
         if not passed:
             return Released(pl.DataFrame(schema=columns(self.segments)), 0, Unjoined())
         events = in_order(pl.concat(passed))
-        repeated = self._repeated(events)
+        repeated = self.repeated(events)
         kept = events.filter(~repeated) if repeated.any() else events
         return Released(kept, int(repeated.sum()), self.replay(kept))
 
-    def remember_kept(self, kept: pl.DataFrame) -> None:
-        """Process again, after a restart, events that were released before it, so that the same exposures are open.
-
-        Later copies of these events are recognised as duplicates.
-        """
-        if kept.height:
-            self._repeated(kept)
-            self.replay(kept)
-
-    def _repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
+    def repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
         """Return a mask of the events that are copies of an event at most :attr:`remember` microseconds older.
 
         Copies have equal :func:`identity_of`. Events must come in order of time.
@@ -143,8 +123,7 @@ class Join:
             kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
         exposures = kept.filter(pl.Series(is_exposure)) if not is_exposure.all() else kept
-        numbers = np.zeros(kept.height, np.int64)
-        numbers[is_exposure] = self.next + np.arange(exposures.height)
+        numbers = self.next + np.cumsum(is_exposure) - 1
         if exposures.height:
             self.open.append(exposures.with_columns(pl.Series("number", numbers[is_exposure])))
             self.next += exposures.height
@@ -153,22 +132,17 @@ class Join:
         found = self.by_request.visit(*text_hashes(requests), is_exposure, numbers, span=-1, floor=known)
         if exposures.height == kept.height:
             return Unjoined(early=self._early(exposures))
-        number = np.where((requests == "").to_numpy(), ABSENT, found)[~is_exposure]
-        feedback = kept.filter(pl.Series(~is_exposure)).select(
-            "time", "request_id", "user_id", "item_id", "kind", "value"
-        )
-        feedback = feedback.with_columns(pl.Series("number", number))
+        number = pl.Series("number", np.where((requests == "").to_numpy(), ABSENT, found))
+        feedback = kept.with_columns(number).filter(pl.Series(~is_exposure)).select(*LONE, "kind", "value", "number")
         unnamed = feedback["request_id"].is_null()
         if unnamed.any():
             named = self._by_user(feedback.filter(unnamed).drop("number"))
             feedback = pl.concat([feedback.filter(~unnamed), named.select(feedback.columns)])
-        number = feedback["number"].to_numpy()
-        opened = self._times(number)
-        times = feedback["time"].to_numpy()
+        opened, times = self._times(feedback["number"].to_numpy()), feedback["time"].to_numpy()
         inside = (opened > BEGINNING) & (opened <= times) & (times - opened <= self.window)
         expired = ~inside & (opened > BEGINNING) & (times - opened <= self.remember)
         if inside.any():
-            self.taken.append(feedback.filter(pl.Series(inside)).select("number", "item_id", "kind", "value", "time"))
+            self.taken.append(feedback.filter(pl.Series(inside)).select(*TAKEN))
         self.lone = pl.concat([self.lone, feedback.filter(pl.Series(~(inside | expired))).select(*LONE)])
         return Unjoined(int((~inside).sum()), int(expired.sum()), self._early(exposures))
 

@@ -16,7 +16,7 @@ from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
 from recassay.live.buckets import Buckets
 from recassay.live.clock import END, Clock
-from recassay.live.events import EventBatch, contents, shortened, written
+from recassay.live.events import FEEDBACK, INTERACTION, EventBatch, contents, shortened, written
 from recassay.live.join import Join
 from recassay.live.journal import Journal
 from recassay.live.judging import ExposureJudge
@@ -31,6 +31,7 @@ BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
 SMALL_LOG = 8 << 20  # bytes up to which a log is not replaced because of its size
 SNAPSHOT = "attached models"
+SMALL = ("counts", "reasons", "positions", "finished")  # attributes that are stored as JSON
 LENGTH = 10  # items in the list of an attached model, if no metric has a cut-off
 
 
@@ -87,7 +88,7 @@ class Watcher:
         """Begin a transaction: what it adds to the state file, nothing yet."""
         self._letters: list[dict[str, Any]] = []
         self._aside: list[tuple[str, str]] = []
-        self._logs: dict[str, list[pl.DataFrame]] = {"new": [], "kept": [], "units": [], "learned": []}
+        self._logs: dict[str, list[pl.DataFrame]] = {"waiting": [], "kept": [], "units": [], "learned": []}
 
     @property
     def length(self) -> int:
@@ -125,7 +126,7 @@ class Watcher:
                 self._aside.append((content, reason))  # so that a later evaluation can exclude it too
         kept = events.filter(pl.Series(~(late | future))) if (late | future).any() else events
         self.join.accept(kept)
-        self._logs["new"].append(kept)
+        self._logs["waiting"].append(kept)
         if position is not None:
             self.positions[partition] = position
 
@@ -158,8 +159,8 @@ class Watcher:
         self.counts["orphans"] += released.unjoined.total
         self.counts["orphans after the window"] += released.unjoined.expired
         self.counts["orphans before the exposure"] += released.unjoined.early
-        self.counts["feedback"] += released.n_feedback
-        interactions = released.interactions
+        self.counts["feedback"] += int((released.kept["event"] == FEEDBACK).sum())
+        interactions = released.kept.filter(pl.col("event") == INTERACTION)  # they belong to no exposure
         self.counts["judged"] += released.unjoined.total + interactions.height
         listed, learned = self.attached.with_lists(interactions)
         self.tally.models.add(listed)
@@ -196,9 +197,7 @@ class Watcher:
         self.check()
         state = self.state
         with state.transaction():
-            self._write_events()
-            self._write_units()
-            self._write_learned()
+            self._write_logs()
             for name, store in self._stores().items():
                 state.write_sums(name, *store.changes())
             state.set_aside(self._aside)
@@ -206,66 +205,47 @@ class Watcher:
             state.write("clock", self.clock.to_dict())
             state.write("tally", self.tally.to_dict())
             state.write("evidence", self.tally.evidence.to_dict())
-            state.write("watcher", self._small_parts())
+            small = {name: getattr(self, name) for name in SMALL}
+            small |= {"watermark": self.join.watermark, "first": self.join.first, "versions": self.versions + 1}
+            state.write("watcher", small)
             for name, arrays in self._arrays().items():
                 np.savez(buffer := io.BytesIO(), **arrays)
                 state.write_blob(name, buffer.getvalue())
         self._begin()
         self.versions += 1
 
-    def _write_events(self) -> None:
-        """Write events that wait or may still be needed to the state file, and delete those no longer needed."""
-        watermark = self.join.watermark
-        horizon = watermark - self.settings.remember
-        if self._logs["new"]:
-            self.state.append("waiting", pl.concat(self._logs["new"]).filter(pl.col("time") >= watermark))
-        for kept in [kept for kept in self._logs["kept"] if kept["time"][-1] >= horizon]:
-            self.state.append("kept", kept)
-        self.state.trim("waiting", watermark)
-        self.state.trim("kept", horizon)
+    def _write_logs(self) -> None:
+        """Write new events, exposures of users and learned interactions, and delete what is no longer needed.
 
-    def _write_units(self) -> None:
-        """Write the new exposures of users whose counting time has not ended.
-
-        If the stored exposures take much space, replace them by the table of all users.
+        If the stored exposures of users take much space, replace them by the table of all users. If the stored
+        interactions take much space, or much time to learn again, replace them by the models.
         """
-        for exposures in self._logs["units"]:
-            self.state.append("units", exposures)
-        size = self.state.log_bytes("units")
-        if size > SMALL_LOG and size > DELTAS_PER_SNAPSHOT * self.state.log_bytes("users"):
-            self.state.trim("units", END)
-            self.state.trim("users", END)
-            self.state.append("users", self.tally.users.snapshot(self.join.watermark - self.settings.window))
-
-    def _write_learned(self) -> None:
-        """Write the interactions that attached models learned to the state file.
-
-        If the stored interactions take much space, or much time to learn again, replace them by the models.
-        """
-        for learned in self._logs["learned"]:
-            self.state.append("learned", learned)
-            self.to_relearn += learned.height
-        if not self._logs["learned"] or self.attached.unstored:  # then models learn everything again after a restart
+        state, watermark, learned = self.state, self.join.watermark, self._logs["learned"]
+        for name, tables in self._logs.items():
+            if tables:
+                table = pl.concat(tables)
+                state.append(name, table.filter(pl.col("time") >= watermark) if name == "waiting" else table)
+        state.trim("waiting", watermark)
+        state.trim("kept", watermark - self.settings.remember)
+        size = state.log_bytes("units")
+        if size > SMALL_LOG and size > DELTAS_PER_SNAPSHOT * state.log_bytes("users"):
+            state.trim("units", END)
+            state.trim("users", END)
+            state.append("users", self.tally.users.snapshot(watermark - self.settings.window))
+        self.to_relearn += sum(table.height for table in learned)
+        if not learned or self.attached.unstored:  # then models learn everything again after a restart
             return
-        if self.state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
+        if state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
             snapshot = self.attached.snapshot()
-            if snapshot is None:
-                return
-            self.state.write_blob(SNAPSHOT, snapshot)
-            self.state.trim("learned", END)
-            self.next_snapshot, self.to_relearn = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot)), 0
+            if snapshot is not None:
+                state.write_blob(SNAPSHOT, snapshot)
+                state.trim("learned", END)
+                self.next_snapshot, self.to_relearn = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot)), 0
 
     def _stores(self) -> dict[str, Buckets]:
         tally = self.tally
         return {"exposures": tally.sums, "single": tally.single, "units": tally.unit_sums, "assigned": tally.assigned,
                 "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
-
-    def _small_parts(self) -> dict[str, Any]:
-        return {
-            "counts": self.counts, "reasons": self.reasons, "positions": self.positions,
-            "watermark": self.join.watermark, "first": self.join.first, "finished": self.finished,
-            "versions": self.versions + 1,
-        }  # fmt: skip
 
     def _arrays(self) -> dict[str, dict[str, Any]]:
         """Return the arrays of the state: clicks by position, how often items were shown, and drift detectors."""
@@ -279,8 +259,9 @@ class Watcher:
         if small is None:
             self.attached.start(self.length, None)
             return
-        self.counts, self.reasons, self.positions = Counter(small["counts"]), small["reasons"], small["positions"]
-        self.finished, self.versions = small["finished"], small["versions"]
+        for name in (*SMALL, "versions"):
+            setattr(self, name, small[name])
+        self.counts = Counter(self.counts)
         self.clock.restore(state.read("clock"))
         tally.evidence.restore(state.read("evidence"))
         for name, store in self._stores().items():
@@ -321,7 +302,8 @@ class Watcher:
         """
         join = self.join
         for kept in self.state.log("kept"):
-            join.remember_kept(kept)
+            join.repeated(kept)  # so that later copies are recognised
+            join.replay(kept)
         join.watermark = watermark
         join.close()
         for waiting in self.state.log("waiting"):
