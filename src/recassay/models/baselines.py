@@ -16,7 +16,6 @@ from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import require_times
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.data.times import row_times
 from recassay.models.base.model import (
     ABOVE_0_UP_TO_1,
@@ -46,7 +45,6 @@ class Popular(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRow:
         """Return the fitted model, which scores items by the log's number of users of each item."""
-        require_log(log)
         return FittedRow(log, log.item_users.astype(np.float64))
 
 
@@ -79,7 +77,6 @@ class RecentPopular(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRow:
         """Count the distinct users of every item among recent events, and return the fitted model."""
-        require_log(log)
         require_times(log, None if self.window is None else "clock", self)
         in_order = log.timestamps is None
         when = np.arange(len(log)) if in_order else row_times(log)
@@ -107,7 +104,6 @@ class Random(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRandom:
         """Return the fitted model for the users and items of a log; nothing is learned."""
-        require_log(log)
         return FittedRandom(self.seed, log)
 
 
@@ -154,7 +150,6 @@ class Markov(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedMarkov:
         """Count how often each item came right after each other item, and return the fitted model."""
-        require_log(log)
         histories = Histories.of(log)
         user = row_groups(histories.offsets)
         same_user = user[1:] == user[:-1]

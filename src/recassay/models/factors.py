@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.errors import UsageError
 from recassay.models.base._biased_step import step
 from recassay.models.base.model import (
@@ -74,7 +73,6 @@ class BiasedMF(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedBiasedMF:
         """Learn biases and factors; raise I307 for a log without ratings."""
-        require_log(log)
         ratings = rating_values(log, self.name)
         by_id = np.lexsort((ratings, log.items, log.users))  # the order of rows must not matter
         columns = readonly(log.users[by_id]), readonly(log.items[by_id]), readonly(ratings[by_id])
@@ -156,7 +154,6 @@ class PLSA(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedPLSA:
         """Fit mixtures and aspects from a random start, and return them."""
-        require_log(log)
         matrix = user_item_matrix(log)
         rng = derive(self.seed, "pLSA")
         mixtures = _distributions(1 + rng.random((log.n_users, self.factors)), axis=1)
@@ -218,7 +215,6 @@ class PureSVD(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedSVD:
         """Compute the leading item vectors, and return the fitted model; raise U102 for too few users or items."""
-        require_log(log)
         if not 1 <= self.factors < min(log.n_users, log.n_items):
             raise UsageError(
                 "U102",

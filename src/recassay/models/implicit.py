@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.models.base.model import (
     AT_LEAST_0,
     COUNT,
@@ -63,7 +62,6 @@ class ALS(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedFactors:
         """Solve for user factors and item factors in turn, and return them."""
-        require_log(log)
         library = need("implicit.cpu.als", for_="ALS")
         with one_library_thread("blas"):  # the library warns on creation if BLAS has several threads
             model = library.AlternatingLeastSquares(
@@ -101,7 +99,6 @@ class BPR(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedFactors:
         """Fit factors on sampled pairs of items, and return them."""
-        require_log(log)
         model = need("implicit.cpu.bpr", for_="BPR").BayesianPersonalizedRanking(
             factors=self.factors,
             learning_rate=self.learning_rate,
@@ -132,7 +129,6 @@ class ItemKNN(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedProduct:
         """Find the nearest neighbours of every item, and return the fitted model."""
-        require_log(log)
         classes = {"cosine": "CosineRecommender", "tfidf": "TFIDFRecommender", "bm25": "BM25Recommender"}
         library = need("implicit.nearest_neighbours", for_="ItemKNN")
         # One more: an item is its own nearest neighbour, which is useless, because the user already has it.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.models.base.model import (
     AT_LEAST_0,
     COUNT,
@@ -71,7 +70,6 @@ class UserKNN(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedProduct:
         """Find the nearest neighbours of every user, and return the fitted model."""
-        require_log(log)
         matrix = user_item_matrix(log)
         return FittedProduct(log, self.nearest(matrix), matrix)
 
@@ -138,7 +136,6 @@ class RecentItemKNN(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRecentItemKNN:
         """Find the nearest neighbours of every item, and return the fitted model."""
-        require_log(log)
         similar = UserKNN(self.neighbours, "cosine", self.shrink).nearest(
             scipy.sparse.csr_array(user_item_matrix(log).T)
         )
@@ -211,7 +208,6 @@ class RatingKNN(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRatingKNN:
         """Find the nearest neighbours of every user; raise I307 for a log without ratings."""
-        require_log(log)
         ratings = mean_ratings(log, rating_values(log, self.name))
         had = scipy.sparse.csr_array((np.ones(ratings.nnz), ratings.indices, ratings.indptr), shape=ratings.shape)
         rows = []

@@ -26,6 +26,7 @@ from recassay.columnar.layout import row_groups, rows_of_groups
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.nouns import require_log
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, Lists, Score, score_function
@@ -40,6 +41,9 @@ NO_ITEM = -1  # fills the end of a list that runs out of items
 class NamesFitted:
     """Base of unfitted models: what ``fit`` returns is called in tables as the model that it was fitted from."""
 
+    def check_data(self, data: Any) -> None:
+        """Raise an error if the model cannot be fitted on data of this kind; by default it can be."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the ``fit`` of a class note the name of the model in what it returns."""
         super().__init_subclass__(**options)
@@ -49,8 +53,9 @@ class NamesFitted:
 
 def _noting_its_name(fit: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fit)
-    def noting(self: Any, *arguments: Any, **options: Any) -> Any:
-        fitted = fit(self, *arguments, **options)
+    def noting(self: Any, log: Any, **options: Any) -> Any:
+        self.check_data(log)
+        fitted = fit(self, log, **options)
         vars(fitted)["fitted_from"] = str(self)  # fitted models are frozen
         return fitted
 
@@ -123,6 +128,10 @@ class BuiltIn(CheckedParameters):
         return str(Expression(self.name, stated))
 
     __repr__ = __str__
+
+    def check_data(self, data: Any) -> None:
+        """Raise U124 for anything but a log."""
+        require_log(data)
 
     @classmethod
     def preset(cls, name: str, **changes: Value) -> Self:

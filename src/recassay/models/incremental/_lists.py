@@ -39,11 +39,6 @@ class GrowingLists:
 
     List k has memory for ``capacity[k]`` values, and ``used[0]`` is the end of the part of ``values`` in use.
     ``pending`` is scratch space.
-
-    >>> lists = GrowingLists()
-    >>> lists.append(np.array([2, 0, 2]), np.array([7, 8, 9]))
-    >>> [lists.get(key).tolist() for key in range(3)]
-    [[8], [], [7, 9]]
     """
 
     start: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -52,10 +47,6 @@ class GrowingLists:
     values: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     pending: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     used: Int64 = field(default_factory=lambda: np.zeros(1, np.int64))
-
-    def get(self, key: int) -> Int32:
-        """Return the list of a key."""
-        return self.values[self.start[key] : self.start[key] + self.length[key]]
 
     def grow(self, keys: int) -> None:
         """Enlarge the arrays to hold at least ``keys`` lists, those of the keys 0, 1, ...; new lists are empty."""
@@ -68,11 +59,6 @@ class GrowingLists:
             self.grow(int(keys.max()) + 1)
             self.values = make_room(keys, self.start, self.length, self.capacity, self.pending, self.used, self.values)
 
-    def append(self, keys: Codes, values: Codes) -> None:
-        """Append ``values[i]`` to the list of ``keys[i]``, for every i in order."""
-        self.reserve(keys)
-        _append(keys, values, self.start, self.length, self.values)
-
 
 @njit(nogil=True, cache=True)
 def append_to(key: int, value: int, start: Int64, length: Int64, values: Int32) -> None:
@@ -82,16 +68,6 @@ def append_to(key: int, value: int, start: Int64, length: Int64, values: Int32) 
     """
     values[start[key] + length[key]] = value
     length[key] += 1
-
-
-@njit(nogil=True, cache=True)
-def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32) -> None:
-    """Append ``more[i]`` to the list of ``keys[i]``, for every i in order; the caller has allocated the memory.
-
-    List k is ``values[start[k]:start[k] + length[k]]``.
-    """
-    for row in range(keys.size):
-        append_to(keys[row], more[row], start, length, values)
 
 
 @njit(nogil=True, cache=True)

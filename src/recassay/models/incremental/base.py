@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from recassay.columnar.order import lexsort_groups
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.data.times import row_times
 from recassay.draws import normals
 from recassay.models.base.capabilities import Learner
@@ -92,7 +91,6 @@ class Incremental(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedStream:
         """Return a learner that has learned the log in order of time; rows with equal times stay in order."""
-        require_log(log)
         return fit_learner(self.start(), log)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.nouns import require_log
 from recassay.models.base.capabilities import Training
 from recassay.models.base.model import (
     AT_LEAST_0,
@@ -96,7 +95,6 @@ class Neural(BuiltIn):
 
     def fit(self, log: Interactions, *, training: Training | None = None) -> FittedNeural:
         """Train epoch by epoch and return the last weights, or those of the best epoch on validation events."""
-        require_log(log)
         from recassay.models.neural.training import train  # a circular import at module level
 
         return train(self, log, training or Training())

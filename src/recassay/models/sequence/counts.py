@@ -38,7 +38,7 @@ class Uniform(SequenceModel):
 
     def fit(self, sequences: Sequences) -> FittedCounts:
         """Return equal probabilities of all items, including those of test sequences only."""
-        return FittedCounts.of(str(self), sequences.n_items, [], np.empty(0, np.int64), np.empty(0, np.int32), 1.0)
+        return FittedCounts.of(sequences.n_items, [], np.empty(0, np.int64), np.empty(0, np.int32), 1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +71,7 @@ class Unigram(SequenceModel):
     def fit(self, sequences: Sequences) -> FittedCounts:
         """Count how often each item occurs, and return the fitted model."""
         no_context = np.zeros(sequences.items.size, np.int64)
-        return FittedCounts.of(str(self), sequences.n_items, [], no_context, sequences.items, self.smoothing)
+        return FittedCounts.of(sequences.n_items, [], no_context, sequences.items, self.smoothing)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +108,7 @@ class NGram(SequenceModel):
     def fit(self, sequences: Sequences) -> FittedCounts:
         """Count what followed each context, for contexts of every length up to ``order`` - 1."""
         contexts, next_items, _, keys, size = self.transitions(sequences)
-        return FittedCounts.of(str(self), sequences.n_items, keys, contexts, next_items, self.smoothing, 1, size)
+        return FittedCounts.of(sequences.n_items, keys, contexts, next_items, self.smoothing, 1, size)
 
     def transitions(self, sequences: Sequences) -> tuple[Int64, Int32, Int64, list[Int64], int]:
         """Return every transition in training: a context (the last items) and the item that followed it.
@@ -149,7 +149,6 @@ class FittedCounts:
 
     reads_items_only: ClassVar[bool] = True
 
-    name: str
     n_items: int
     memory: int
     keys: tuple[Int64, ...]
@@ -161,7 +160,6 @@ class FittedCounts:
     @classmethod
     def of(
         cls,
-        name: str,
         n_items: int,
         keys: list[Int64],
         rows: Int64,
@@ -181,7 +179,6 @@ class FittedCounts:
         cumulative = sums[1:] - np.repeat(sums[offsets[:-1]], np.diff(offsets))
         columns = (pairs % n_items).astype(np.int32)
         return cls(
-            name,
             n_items,
             memory + len(keys),
             tuple(keys),
@@ -256,9 +253,6 @@ class FittedCounts:
         total = table.sum(axis=1, keepdims=True) + self.smoothing * self.n_items
         table += self.smoothing
         return np.where(total > 0, table / np.where(total > 0, total, 1), 1 / self.n_items)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @njit(nogil=True, cache=True)

@@ -78,7 +78,7 @@ class CRF(SequenceModel):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             trainer.train(os.fspath(path))
-            return _read(path, str(self), sequences.n_items, self.mix_uniform)
+            return _read(path, sequences.n_items, self.mix_uniform)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,6 @@ class FittedCRF:
 
     reads_items_only: ClassVar[bool] = True
 
-    name: str
     n_items: int
     mix_uniform: float
     labels: NDArray[np.int64]
@@ -128,11 +127,8 @@ class FittedCRF:
             forward[longer] = after / after.sum(axis=1, keepdims=True)
         return forward[: lengths.size]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-def _read(path: Path, name: str, n_items: int, mix_uniform: float) -> FittedCRF:
+def _read(path: Path, n_items: int, mix_uniform: float) -> FittedCRF:
     """Return the model that CRFsuite wrote to the file ``path``, as emission and transition matrices.
 
     They are computed from the probabilities of labels in sequences of a single item, and of pairs of labels in a
@@ -153,4 +149,4 @@ def _read(path: Path, name: str, n_items: int, mix_uniform: float) -> FittedCRF:
     codes = np.array([int(label) for label in labels], np.int64)
     emission /= emission.sum(axis=1, keepdims=True)
     transition /= transition.max()
-    return FittedCRF(name, n_items, mix_uniform, codes, emission, transition)
+    return FittedCRF(n_items, mix_uniform, codes, emission, transition)

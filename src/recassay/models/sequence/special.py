@@ -54,7 +54,7 @@ class UserNGram(SequenceModel):
         users = sequences.users[row_groups(sequences.offsets)][at].astype(np.int64)
         n_rows += 1  # FittedCounts has an empty row at the end
         keys, counts = np.unique((users * n_rows + contexts) * sequences.n_items + next_items, return_counts=True)
-        return FittedUserNGram(str(self), fitted, readonly(keys), readonly(counts), n_rows, float(self.prior))
+        return FittedUserNGram(fitted, readonly(keys), readonly(counts), n_rows, float(self.prior))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +65,6 @@ class FittedUserNGram:
     of context rows.
     """
 
-    name: str
     shared: FittedCounts
     keys: Int64
     counts: Int64
@@ -94,9 +93,6 @@ class FittedUserNGram:
         shares: Float = table / totals[:, None]
         return shares
 
-    def __str__(self) -> str:
-        return self.name
-
 
 @dataclass(frozen=True, repr=False)
 class MostPopular(SequenceModel):
@@ -117,14 +113,13 @@ class MostPopular(SequenceModel):
     def fit(self, sequences: Sequences) -> FittedMostPopular:
         """Count how often each item occurs, and return the fitted model."""
         counts = np.bincount(sequences.items, minlength=sequences.n_items)
-        return FittedMostPopular(str(self), np.argsort(-counts, kind="stable").astype(np.int32))
+        return FittedMostPopular(np.argsort(-counts, kind="stable").astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedMostPopular:
     """The list of all items, most frequent first: item j of the list always comes j steps after the first item."""
 
-    name: str
     order: Int32
     memory: ClassVar[int] = 0
     reads_items_only: ClassVar[bool] = True
@@ -137,7 +132,7 @@ class FittedMostPopular:
         if steps.size and (reached := int(steps.max())) >= self.order.size:
             raise UsageError(
                 "U172",
-                f"{self.name} cannot predict item {reached + 1:,} of a list of {self.order.size:,} items",
+                f"{MostPopular.name} cannot predict item {reached + 1:,} of a list of {self.order.size:,} items",
                 hint="generate shorter sequences, or remove test sequences longer than the catalogue",
             )
         return self.order[steps]
@@ -166,6 +161,3 @@ class FittedMostPopular:
         steps = np.maximum(histories.lengths - 1, 0)
         table[np.arange(steps.size), self.likeliest(np.empty((steps.size, 0), np.int32), steps)] = 1
         return table
-
-    def __str__(self) -> str:
-        return self.name

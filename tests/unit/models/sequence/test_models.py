@@ -25,6 +25,7 @@ from recassay.models.sequence import (
     parse,
 )
 from recassay.models.sequence.base import fitted_on_sequences, sequences_as_log
+from recassay.naming.system_names import system_name
 
 from ....refusals import refused
 
@@ -75,7 +76,7 @@ def test_rows_are_probabilities_and_descriptions_parse_from_their_text(model, fo
     assert (table >= 0).all()
     again = pickle.loads(pickle.dumps(fitted))
     assert (again.next_probabilities(after("a", "ab")) == table[[0, 2]]).all()
-    assert str(fitted) == str(model)
+    assert system_name(fitted) == str(model)
 
 
 def test_most_popular_orders_items_by_count_and_id_and_ends_after_the_last(fold):
