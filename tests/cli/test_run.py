@@ -164,6 +164,8 @@ MISTAKES = {
     "metrics: ndgc@5": "U101",
     "split: randm(test=0.2)": "U115",
     "designs: TI-XX": "U118",
+}
+MISTAKES_IN_DATA = {
     "data: {path: nowhere.csv}": "I101",
     "data: {path: log.csv, columns: {user: uid}}": "I201",
     "split: last(n=1)": "I201",
@@ -183,17 +185,19 @@ print(*sys.modules)
 """
 
 
-def test_mistakes_in_a_study_and_its_headers_are_told_before_slow_imports(tmp_path):
+@pytest.mark.parametrize("mistakes", [MISTAKES, MISTAKES_IN_DATA], ids=["file", "data"])
+def test_mistakes_are_told_and_those_of_the_file_before_slow_imports(tmp_path, mistakes):
     (tmp_path / "log.csv").write_text("user_id,item_id\n" + "\n".join(f"{n % 9},{n % 7}" for n in range(60)))
     right = {
         "study": "wrong", "data": "{path: log.csv}", "models": "[Popular, ItemKNN]", "metrics": "ndcg@5",
         "split": "random(test=0.3)",
     }  # fmt: skip
-    for number, mistake in enumerate(MISTAKES):
+    for number, mistake in enumerate(mistakes):
         key, _, value = mistake.partition(": ")
         lines = [f"{name}: {text}" for name, text in (right | {key: value}).items()]
         (tmp_path / f"{number}.yaml").write_text("\n".join(lines))
-    command = [sys.executable, "-c", MAIN, str(len(MISTAKES))]
+    command = [sys.executable, "-c", MAIN, str(len(mistakes))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert [line[1:5] for line in done.stderr.splitlines() if line.startswith("[")] == list(MISTAKES.values())
-    assert {"numba", "llvmlite", "scipy.sparse", "scipy.linalg", "torch", "pandas"} & set(done.stdout.split()) == set()
+    assert [line[1:5] for line in done.stderr.splitlines() if line.startswith("[")] == list(mistakes.values())
+    slow = {"numba", "llvmlite", "scipy.sparse", "scipy.linalg", "torch", "pandas"}
+    assert mistakes is MISTAKES_IN_DATA or not slow & set(done.stdout.split())
