@@ -16,8 +16,7 @@ import yaml
 from recassay.errors import UsageError
 from recassay.naming.grammar import Value, parse_parameters, split
 from recassay.naming.named import PAPERS
-from recassay.report.departures import Declared
-from recassay.report.listing import departures
+from recassay.report.listing import Declared, departures
 from recassay.reproduction.paper import find_paper
 
 ROOT = Path(__file__).resolve().parents[2]

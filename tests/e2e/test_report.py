@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from recassay.comparison.verdict import Lead, verdict_of
-from recassay.report.page.html import page as make_page
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import Place
 
+from ..unit.report.verdicts import page as make_page
 from .conftest import HOSTILE
 
 

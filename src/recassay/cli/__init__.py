@@ -21,24 +21,24 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from recassay.cli._values import PlainCommand, PlainGroup
-from recassay.errors import RecassayError, names_no_file, unusable_file
+from recassay._version import __version__
+from recassay.errors import RecassayError, masked, names_no_file, out_of_memory, printable, unusable_file
 
 # Module and function of every command, in the order of the help.
 COMMANDS = {
-    "demo": "demo.demo",
-    "split": "split.split",
+    "demo": "studies.demo",
+    "split": "logs.split",
     "fit": "recommend.fit",
     "recommend": "recommend.recommend",
     "score": "score.score",
-    "run": "run.run",
-    "reproduce": "reproduce.reproduce",
+    "run": "studies.run",
+    "reproduce": "studies.reproduce",
     "compare": "compare.compare",
-    "check": "check.check",
-    "report": "report.report",
-    "stats": "stats.stats",
-    "correct": "correct.correct",
-    "rerank": "rerank.rerank",
+    "check": "outcomes.check",
+    "report": "outcomes.report",
+    "stats": "logs.stats",
+    "correct": "lists.correct",
+    "rerank": "lists.rerank",
     "watch": "watch.watch",
     "list": "explain.list_names",
     "explain": "explain.explain",
@@ -49,7 +49,6 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with only the commands of these names; building the options of each takes time."""
     app = typer.Typer(
         name="recassay",
-        cls=PlainGroup,
         help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
@@ -59,14 +58,12 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(options)
     for name in names:
         module, function = COMMANDS[name].split(".")
-        app.command(name, cls=PlainCommand)(getattr(import_module(f"recassay.cli.{module}"), function))
+        app.command(name)(getattr(import_module(f"recassay.cli.{module}"), function))
     return app
 
 
 def _version(requested: bool) -> None:
     if requested:
-        from recassay._version import __version__
-
         typer.echo(f"recassay {__version__}")
         raise typer.Exit
 
@@ -161,8 +158,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(unwritten(error, error.filename or "standard output"))
     except MemoryError as error:
-        from recassay.errors import out_of_memory
-
         _fail(out_of_memory(error))
     except KeyboardInterrupt:
         typer.echo("Stopped. No incomplete file was left behind.", err=True)
@@ -178,7 +173,6 @@ def _fail(error: RecassayError) -> NoReturn:
 
 
 def _report_bug() -> NoReturn:
-    from recassay.errors import masked, printable
 
     typer.echo(printable(masked(traceback.format_exc()), keep="\n"), err=True)
     typer.echo("This is a bug in recassay. Please report it with the lines above.", err=True)

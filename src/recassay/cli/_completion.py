@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from recassay.errors import explanations
 from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
 SUMMARY = "summary.json"
@@ -77,7 +78,6 @@ def everything(incomplete: str) -> list[str]:
     >>> everything("U10")[:2]
     ['U101', 'U102']
     """
-    from recassay.errors import explanations
 
     named = [name.partition("@")[0] for name in metrics(incomplete)]
     named += [*models(incomplete), *splits(incomplete), *profiles(incomplete), *words(explanations())(incomplete)]

@@ -9,10 +9,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from recassay.cli import _completion
+from recassay.errors import UsageError
 from recassay.naming import choices
+from recassay.naming.grammar import suggest
 
 STATISTICS, OUTPUT = "Uncertainty", "Output"
 COLUMNS = "KEY=COLUMN,..."
+RULE = "ready_made"  # what sequences of a log are, unless another rule is named
 
 
 def option(names: str, help_text: str, panel: str | None = None, **more: Any) -> Any:
@@ -20,14 +23,13 @@ def option(names: str, help_text: str, panel: str | None = None, **more: Any) ->
     return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
 
 
-def choice(
-    names: str, help_text: str, words: Sequence[str], panel: str | None = None, *, note: str = "", **more: Any
-) -> Any:
-    """Return a typer option that accepts one of ``words``; its help and its completion list them.
+def choice(names: str, help_text: str, allowed: Any, panel: str | None = None, *, note: str = "", **more: Any) -> Any:
+    """Return a typer option that accepts one of the ``allowed`` words; its help and its completion list them.
 
     Other words are refused with U107 and a suggestion, as the Python functions refuse them. A plain Enum would be
     refused by typer, without the code and the suggestion. ``note`` follows the words in the help.
     """
+    words = allowed if isinstance(allowed, tuple) else choices.words(allowed)
     name = next(name for name in names.split() if name.startswith("--"))
     more = {"metavar": name.removeprefix("--").upper()} | more
     return option(
@@ -52,9 +54,6 @@ def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
 
     def parse(word: str) -> str:
         if word not in words:
-            from recassay.errors import UsageError
-            from recassay.naming.grammar import suggest
-
             raise UsageError("U107", f"'{word}' is not known", where=option_name, hint=suggest(word, words))
         return word
 
@@ -83,18 +82,16 @@ Times = Annotated[
     choice(
         "--times",
         "Kind of the times",
-        choices.words(choices.TimeKind),
+        choices.TimeKind,
         note="global: an order of all events; user: an order within each user.",
         metavar="KIND",
     ),
 ]
 
-Test = Annotated[choices.TestName, choice("--test", "Significance test", choices.words(choices.TestName), STATISTICS)]
+Test = Annotated[choices.TestName, choice("--test", "Significance test", choices.TestName, STATISTICS)]
 Correction = Annotated[
     choices.Correction,
-    choice(
-        "--correction", "Correction for multiple tests", choices.words(choices.Correction), STATISTICS, metavar="METHOD"
-    ),
+    choice("--correction", "Correction for multiple tests", choices.Correction, STATISTICS, metavar="METHOD"),
 ]
 Interval = Annotated[
     Literal[choices.IntervalMethod, "none"],
@@ -110,16 +107,14 @@ Level = Annotated[float, option("--level", "Confidence level of intervals and te
 Resamples = Annotated[int, option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)]
 Seed = Annotated[int, option("--seed", "Seed of all random numbers.", STATISTICS, metavar="N")]
 
-Table = Annotated[
-    str, choice("--table", "Format of the output", choices.words(choices.TableFormat), OUTPUT, metavar="FORMAT")
-]
+Table = Annotated[str, choice("--table", "Format of the output", choices.TableFormat, OUTPUT, metavar="FORMAT")]
 AsJson = Annotated[bool, option("--json", "Print one JSON document and nothing else.", OUTPUT)]
 FailOn = Annotated[
     str | None,
     choice(
         "--fail-on",
         "Exit with status 1 if a finding has at least this severity",
-        choices.words(choices.Severity),
+        choices.Severity,
         OUTPUT,
         metavar="SEVERITY",
     ),

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from recassay.cli import _common
+from recassay.errors import UsageError
+
 if TYPE_CHECKING:
     from recassay.data.run import Run
+    from recassay.results.scores import Scores
+    from recassay.stats.intervals import Uncertainty
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TREC = ".trec"
 SUFFIXES = (".parquet", *SEPARATORS, TREC)
+# options of recassay score that apply to generated sequences
+OF_SCORE = {
+    "truth", "runs", "metric", "items", "columns", "input_format", "baseline", "test", "correction", "interval",
+    "level", "resamples", "seed", "output", "table", "as_json", "fail_on", "threads", "quiet",
+}  # fmt: skip
 
 
 def refuse_unwritable(output: Path) -> None:
     """Raise U111 if the suffix of the output file is not one of those that can be written."""
     if output.suffix not in SUFFIXES:
-        from recassay.errors import UsageError
-
         what = f"cannot write a run to '{output.name}': its file type is not supported"
         raise UsageError("U111", what, where="-o", hint=f"use a name that ends in {', '.join(SUFFIXES[:-1])} or {TREC}")
 
@@ -42,8 +53,6 @@ def trec_text(run: Run, output: Path) -> str:
     error.
     """
     import polars as pl
-
-    from recassay.errors import UsageError
 
     frame = run.frame()
     rank = pl.col("rank") if "rank" in frame.columns else pl.int_range(1, pl.len() + 1).over("user_id")
@@ -77,3 +86,50 @@ def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
     if not is_fold(truth):
         return truth, train
     return str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)
+
+
+def sequence_fold_of(truth: str) -> Path | None:
+    """Return the folder of a file with the truth, if it holds a fold of sequences, else None."""
+    from recassay.data.sequence_files import TRUTH, is_sequence_fold
+
+    folder = Path(truth).parent
+    return folder if Path(truth).name == TRUTH and is_sequence_fold(folder) else None
+
+
+def score_generated(
+    context: typer.Context,
+    folder: Path,
+    files: Mapping[str, Path],
+    shared: str | None,
+    own: Mapping[str, str],
+    uncertainty: Uncertainty,
+) -> Scores:
+    """Return the scores of generated sequences in ``files``, by name, against the test sequences of a fold.
+
+    ``shared`` are the column names of all files, and ``own`` those of single ones. Further options are those of the
+    command line in ``context``. Raise U102 for one that only ranked lists have.
+    """
+    for name in sorted(context.params.keys() - OF_SCORE):
+        if _common.is_given(context, name):
+            option = f"--{name.replace('_', '-')}"
+            what = f"{option} is for ranked lists, and the fold has sequences"
+            raise UsageError("U102", what, where=option, hint="leave it out")
+    from recassay.data.sequence_files import read_generated, read_sequence_fold
+    from recassay.engine.sequences.score import score_sequences
+
+    given, fold = context.params, read_sequence_fold(folder)
+    generated = {
+        name: read_generated(path, name, fold, columns=own.get(name, shared), format=given["input_format"])
+        for name, path in files.items()
+    }
+    return score_sequences(
+        fold,
+        generated,
+        given["metric"],
+        items=given["items"],
+        interval=uncertainty.method,
+        level=uncertainty.level,
+        resamples=uncertainty.resamples,
+        seed=uncertainty.seed,
+        threads=given["threads"],
+    )

@@ -1,9 +1,10 @@
-"""A console that shows control characters in names from files as text."""
+"""A console that shows control characters in names from files as text, and bars of progress on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich import progress
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
@@ -26,3 +27,13 @@ class Screen(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text, keep=PARTS_OF_TEXT), segment.style)
+
+
+def progress_bars(screen: Screen) -> progress.Progress:
+    """Return bars with counts, a rate (the field ``rate`` of a task) and times, which disappear at the end."""
+    columns = (
+        progress.TextColumn("{task.description}", markup=False), progress.BarColumn(), progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[rate]}", style="dim"), progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )  # fmt: skip
+    return progress.Progress(*columns, console=screen, transient=True)

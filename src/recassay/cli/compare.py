@@ -10,11 +10,10 @@ import typer
 
 from recassay.cli import _common, _completion, _options
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
+from recassay.errors import UsageError
 from recassay.naming import choices
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from recassay.engine.decisions.decide import Decision
     from recassay.report.folder.read import ResultFolder
     from recassay.results.group_scores import GroupScores
@@ -98,7 +97,7 @@ def compare(
     correction: _options.Correction = "holm",
     effect: Annotated[
         choices.Effect,
-        choice("--effect", "Effect size", choices.words(choices.Effect), STATISTICS),
+        choice("--effect", "Effect size", choices.Effect, STATISTICS),
     ] = "d_z",
     level: _options.Level = 0.95,
     resamples: Annotated[
@@ -143,17 +142,17 @@ def compare(
         ),
     ] = None,
     ties: Annotated[
-        str, choice("--ties", "A user won by several", choices.words(choices.SuddenDeathTies), DEATH, metavar="RULE")
+        str, choice("--ties", "A user won by several", choices.SuddenDeathTies, DEATH, metavar="RULE")
     ] = "share",
     users: Annotated[
-        str, choice("--users", "Users to count", choices.words(choices.SuddenDeathUsers), DEATH, metavar="USERS")
+        str, choice("--users", "Users to count", choices.SuddenDeathUsers, DEATH, metavar="USERS")
     ] = "with_relevant",
     loop: Annotated[
         str,
         choice(
             "--loop",
             "Ranks that count",
-            choices.words(choices.SuddenDeathLoop),
+            choices.SuddenDeathLoop,
             DEATH,
             note="printed: one less, as in the published listing.",
             metavar="RANKS",
@@ -189,31 +188,30 @@ def compare(
     Example: recassay compare results --baseline popular --power
     """
     _common.announce_compilation(quiet or as_json)
-    from recassay.cli.finished import compare_finished, refuse_options
     from recassay.comparison.rules import SuddenDeathOptions
     from recassay.engine.decisions.decide import decide
     from recassay.engine.finished.read import is_finished
     from recassay.engine.lists.score_sets import read_all
 
     if len(scores) == 1 and is_finished(scores[0]):
-        refuse_options(scores[0], baseline=baseline, power=power or wanted, sudden_death=sudden_death, by=by)
-        compare_finished(
-            scores[0], metrics=metric, columns=columns, smaller=smaller, level=level, rope=rope, seed=seed,
-            resamples=resamples, output=output, table=table, as_json=as_json,
-        )  # fmt: skip
+        _refuse(scores[0], baseline=baseline, power=power or wanted, sudden_death=sudden_death, by=by)
+        chance = {"level": level, "rope": rope, "seed": seed} | ({"resamples": resamples} if resamples else {})
+        _conclude(scores[0], {"columns": columns, "smaller": smaller or ()}, metric, chance, output, table, as_json)
         return
     chosen = read_all(scores, columns=columns, metrics=metric or None, smaller=smaller or ())
     chosen = chosen.where(dataset=dataset, split=split, design=design)
-    options = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
+    testing = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
     folder = _results(scores)
-    testing = _testing(context, folder, options)
+    if folder is not None:  # its options hold where the command line has none
+        stored = {name: value for name, value in folder.testing.items() if not _common.is_given(context, name)}
+        testing |= {name: stored[name] for name in testing.keys() & stored.keys()}
     if all_pairs:
         testing["baseline"] = None
     rules: dict[str, Any] = {"ties": ties, "users": users, "loop": loop, "competitors": tuple(competitor or ())}
     with _common.progress(quiet or as_json) as report:
         result = decide(
             chosen,
-            **testing,
+            **testing,  # type: ignore[arg-type]
             effect=effect,
             resamples="auto" if resamples is None else resamples,
             by=by,
@@ -226,10 +224,9 @@ def compare(
         )
     if folder is not None and folder.verdict is not None:
         result = replace(result, verdict=result.verdict.with_rechecks_of(folder.verdict))
-    form = "details" if details and table == "text" else table
-    _show(chosen, result, output, form, as_json, folder, whole=not (dataset or split or design))
-    if fail_on and any(finding.at_least(fail_on) for finding in result.findings):  # type: ignore[arg-type]
-        raise typer.Exit(1)
+    groups = () if folder is None or dataset or split or design else folder.groups  # which are of all results
+    _show(chosen, result, output, table, as_json, folder, groups, details=details)
+    _common.fail_on(fail_on, result.findings)
 
 
 def _results(sources: list[str]) -> ResultFolder | None:
@@ -239,50 +236,87 @@ def _results(sources: list[str]) -> ResultFolder | None:
     return read_results(sources[0]) if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else None
 
 
-def _testing(context: typer.Context, folder: ResultFolder | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the tests: those on the command line, else those of the folder, else the defaults.
-
-    ``options`` are the options by name, with defaults filled in.
-    """
-    if folder is None:
-        return options
-    given = {name for name in options if (source := context.get_parameter_source(name)) and source.name != "DEFAULT"}
-    own = folder.testing
-    return {name: own[name] if name in own and name not in given else value for name, value in options.items()}
-
-
 def _show(
-    scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool, folder: ResultFolder | None, *,
-    whole: bool,
-) -> None:  # fmt: skip
-    """Print a comparison; ``whole`` says that it is of all results of the folder, so that its means by group apply."""
+    scores: ScoreSet,
+    result: Decision,
+    output: Path | None,
+    table: str,
+    as_json: bool,
+    folder: ResultFolder | None,
+    groups: tuple[tuple[str, GroupScores], ...],
+    *,
+    details: bool,
+) -> None:
+    """Print a comparison, with its means by group if ``details``; else with a line saying that the folder has them."""
     from recassay.report.tables import decision
 
-    groups = () if folder is None or not whole else folder.groups
     if output is not None:
         decision.write_decision(result, output)
     if as_json:
         by_group = {"groups": [{"place": place, **one.to_dict()} for place, one in groups]} if groups else {}
         _common.print_json(decision.decision_document(result) | by_group)
-    elif table in ("text", "details"):
+    elif table == "text":
+        from rich.text import Text
+
+        from recassay.report.tables.groups import groups_text
+
         screen = _common.console()
         findings, path = ((), None) if folder is None else (folder.findings, folder.path)
-        screen.print(decision.decision_text(scores, result, findings, folder=path, details=table == "details"))
-        _show_groups(screen, groups, details=table == "details")
+        screen.print(decision.decision_text(scores, result, findings, folder=path, details=details))
+        if groups and not details:
+            columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
+            screen.print(Text(f"The folder has means by group ({columns}): --details"))
+        for place, one in groups if details else ():
+            screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
     else:
         typer.echo(decision.decision_table(scores, result, table), nl=False)
     if output is not None:
         _common.say(f"The comparison is in {output}")
 
 
-def _show_groups(screen: Console, groups: tuple[tuple[str, GroupScores], ...], *, details: bool) -> None:
-    """Print the means by group of users or items if ``details``; else only a line saying that the folder has them."""
-    from rich.text import Text
+def _conclude(
+    source: str,
+    reading: dict[str, Any],
+    metrics: list[str] | None,
+    chance: dict[str, Any],
+    output: Path | None,
+    table: str,
+    as_json: bool,
+) -> None:
+    """Rank the systems of a table of means over its data sets, test their differences, and print the results.
 
-    from recassay.report.tables.groups import groups_text
+    ``source`` is a table with a row per system and data set, ``reading`` says how to read it, and ``chance`` are
+    options of the tests. The results are also written to the folder ``output``, unless it is None.
+    """
+    from recassay.engine.finished.conclude import conclude
+    from recassay.engine.finished.read import read_finished
+    from recassay.report.content.csv_text import csv_text
+    from recassay.report.tables import summaries
 
-    if groups and not details:
-        columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
-        screen.print(Text(f"The folder has means by group ({columns}): --details"))
-    for place, one in groups if details else ():
-        screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
+    result = conclude(read_finished(source, **reading), metrics=metrics, **chance)
+    if output is not None:
+        summaries.write_conclusions(result, output)
+    if as_json:
+        _common.print_json(result.to_dict())
+    elif table == "text":
+        _common.console().print(summaries.conclusions_text(result))
+    elif table == "csv":
+        typer.echo(csv_text(result.frame()), nl=False)
+    else:
+        raise UsageError(
+            "U107", f"finished scores cannot be printed as {table}", hint="use --table csv or --table text"
+        )
+    if output is not None:
+        _common.say(f"The conclusions are in {output}")
+
+
+def _refuse(source: str, **given: object) -> None:
+    """Raise U105 if an option that needs values per user was given for a table of means.
+
+    ``given`` are the values of such options by name; ``source`` is the table.
+    """
+    for name in (name for name, value in given.items() if value):
+        raise UsageError(
+            "U105", f"--{name.replace('_', '-')} needs values per user, and {source} has one mean per system",
+            hint="score the run files: recassay score TRUTH RUNS -m METRIC -o FOLDER",
+        )  # fmt: skip

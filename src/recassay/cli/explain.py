@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from recassay.cli import _common, _completion, _options
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
@@ -29,8 +31,6 @@ def list_names(
 
     Example: recassay list detectors
     """
-    from recassay.errors import UsageError
-    from recassay.naming.grammar import suggest
     from recassay.report import listing
 
     if kind not in KINDS:

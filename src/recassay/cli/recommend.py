@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _generated, _options, _runs
-from recassay.errors import printable
+from recassay.cli import _common, _completion, _options, _runs
+from recassay.errors import UsageError, printable
+from recassay.naming.grammar import Expression
+
+if TYPE_CHECKING:
+    from recassay.data.sequences import SequenceFold, Sequences
 
 SUFFIX = ".npz"  # of files with fitted models
 
@@ -43,7 +48,6 @@ def fit(
     Example: recassay fit "PureSVD(factors=20)" folds/0 -o svd.npz
     """
     from recassay.data.io.archive import NotStorableError, save_archive
-    from recassay.errors import UsageError
 
     if output.suffix != SUFFIX:
         hint = f"use a name that ends in {SUFFIX}"
@@ -92,10 +96,10 @@ def recommend(
     ] = None,
     sequences: Annotated[
         str, typer.Option("--sequences", metavar="RULE", help="With --seeds: what the sequences of the log are.")
-    ] = _generated.RULE,
+    ] = _options.RULE,
     how: Annotated[
         str, typer.Option("--how", metavar="HOW", help="Of sequences: sample, argmax, beam, sample_without_repeats.")
-    ] = _generated.HOW,
+    ] = "sample",
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
@@ -120,9 +124,7 @@ def recommend(
     made = _fold(fold, columns, None if seeds else items)
     if seeds is not None or isinstance(made, SequenceFold):
         sequenced = made if isinstance(made, SequenceFold) else parse_rule(sequences)(made.train)
-        _generated.continue_seeds(
-            model, sequenced, output, seeds=seeds, items=items, length=length, how=how, as_json=as_json
-        )
+        _continue_seeds(model, sequenced, output, seeds=seeds, items=items, length=length, how=how, as_json=as_json)
         return
     fitted = load_fitted(Path(model))[1] if model.endswith(SUFFIX) else _fitted(model, made)[1]
     users = made.test.user_vocabulary.decode(np.unique(made.test.users))
@@ -145,7 +147,6 @@ def _fold(source: str, columns: str | None, items: str | None) -> Any:
 
     ``items`` is the file of item features, if there is one.
     """
-    from dataclasses import replace
 
     from recassay.data.fold import Fold
     from recassay.data.fold_files import read_fold
@@ -166,3 +167,48 @@ def _fitted(text: str, fold: Any) -> tuple[Any, Any]:
 
     model = parse(text)
     return model, fitted_on_fold(model, fold)
+
+
+def _continue_seeds(
+    model: str,
+    sequences: Sequences | SequenceFold,
+    output: Path,
+    *,
+    seeds: str | None,
+    items: str | None,
+    length: int,
+    how: str,
+    as_json: bool,
+) -> None:
+    """Fit a model on sequences, generate continuations of first items, and write them to ``output``.
+
+    ``seeds`` is the file of first items, with columns item_id and optionally user_id and timestamp, or with columns of
+    ``items``, the file of features. By default they are those of the test sequences of a fold. Each continuation has
+    ``length`` items, generated ``how`` the protocol ``sequence`` says, such as ``sample``. Counts are printed, as JSON
+    if ``as_json``.
+    """
+    from recassay.checks.base import format_count
+    from recassay.data.io.write import write_parquet, write_text
+    from recassay.engine.sequences.generate import generate
+    from recassay.models.sequence import parse_any
+    from recassay.protocols import parse as parse_protocol
+
+    if output.suffix == _runs.TREC:
+        hint = "use a name that ends in .parquet, .csv or .tsv"
+        raise UsageError("U111", "a TREC file has no columns for generated sequences", where="-o", hint=hint)
+    protocol = parse_protocol(str(Expression("sequence", {"k": length, "how": how})))
+    name = output.name.partition(".")[0]
+    begun = None if seeds is None else Path(seeds)
+    (made,) = generate(parse_any(model), sequences, protocol, seeds=begun, items=items, name=name)
+    frame = made.frame()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.suffix == ".parquet":
+        write_parquet(frame, output)
+    else:
+        write_text(frame.write_csv(separator=_runs.SEPARATORS[output.suffix]), output)
+    counts = {"output": str(output), "seeds": len(made), "rows": frame.height}
+    if as_json:
+        _common.print_json(counts)
+    else:
+        sizes = f"{format_count(len(made), 'seed')}, {format_count(frame.height, 'item')}"
+        _common.say(printable(f"{sizes}\n  file   {output}", keep="\n"))

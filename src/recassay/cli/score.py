@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _generated, _options, _runs
+from recassay.cli import _common, _completion, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
 from recassay.naming import choices
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recassay.results.scores import Scores
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
+PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
 INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
 
 
@@ -120,12 +121,7 @@ def score(
     missing: Annotated[
         str | None,
         choice(
-            "--missing",
-            "A user without a list",
-            choices.words(choices.Missing),
-            CONVENTIONS,
-            note="[default: zero]",
-            metavar="POLICY",
+            "--missing", "A user without a list", choices.Missing, CONVENTIONS, note="[default: zero]", metavar="POLICY"
         ),
     ] = None,
     no_relevant: Annotated[
@@ -133,7 +129,7 @@ def score(
         choice(
             "--no-relevant",
             "Score of a user without relevant items",
-            choices.words(choices.NoRelevant),
+            choices.NoRelevant,
             CONVENTIONS,
             note="[default: undefined]",
             metavar="POLICY",
@@ -144,7 +140,7 @@ def score(
         choice(
             "--order",
             "Order of a list",
-            choices.words(choices.ListOrder),
+            choices.ListOrder,
             CONVENTIONS,
             note="given: by rank, else by score, else by row.  [default: given]",
         ),
@@ -154,7 +150,7 @@ def score(
         choice(
             "--ties",
             "Order of items with equal scores",
-            choices.words(choices.TieOrder),
+            choices.TieOrder,
             CONVENTIONS,
             note="[default: id]",
             metavar="POLICY",
@@ -162,31 +158,25 @@ def score(
     ] = None,
     precision: Annotated[
         str | None,
-        choice(
-            "--precision",
-            "Precision of scores",
-            choices.words(choices.Precision),
-            CONVENTIONS,
-            note="[default: double]",
-        ),
+        choice("--precision", "Precision of scores", choices.Precision, CONVENTIONS, note="[default: double]"),
     ] = None,
     duplicates: Annotated[
         str | None,
         choice(
             "--duplicates",
             "An item that occurs twice in a list",
-            choices.words(choices.Duplicates),
+            choices.Duplicates,
             CONVENTIONS,
             note="[default: first]",
             metavar="POLICY",
         ),
     ] = None,
     nan: Annotated[
-        choices.Nan, choice("--nan", "A score that is NaN", choices.words(choices.Nan), CONVENTIONS, metavar="POLICY")
+        choices.Nan, choice("--nan", "A score that is NaN", choices.Nan, CONVENTIONS, metavar="POLICY")
     ] = "error",
     negative: Annotated[
         choices.Negative,
-        choice("--negative", "A negative gain", choices.words(choices.Negative), CONVENTIONS, metavar="POLICY"),
+        choice("--negative", "A negative gain", choices.Negative, CONVENTIONS, metavar="POLICY"),
     ] = "error",
     baseline: Annotated[
         str | None,
@@ -247,9 +237,7 @@ def score(
             metavar="SIZE",
         ),
     ] = None,
-    engine: Annotated[
-        str, choice("--engine", "Where the work is done", choices.words(choices.Engine), INPUT)
-    ] = "local",
+    engine: Annotated[str, choice("--engine", "Where the work is done", choices.Engine, INPUT)] = "local",
     work: Annotated[
         str | None,
         option(
@@ -283,7 +271,7 @@ def score(
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
-    from recassay.cli._columns import columns_by_run
+    from recassay.cli._pairs import columns_by_run
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
     from recassay.engine.lists.until import Until
@@ -295,12 +283,12 @@ def score(
     _common.refuse_unknown_baseline(baseline, systems)
     shared, own = columns_by_run(columns or (), systems)
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
-    sequences = _generated.sequence_fold_of(truth)
+    sequences = _runs.sequence_fold_of(truth)
     if output is not None:
         require_own_folder(output)
     with _common.progress(quiet) as report:
         if sequences is not None:
-            scores = _generated.score_generated(context, sequences, systems, shared, own, uncertainty)
+            scores = _runs.score_generated(context, sequences, systems, shared, own, uncertainty)
         else:
             scores = score_runs(
                 systems,
@@ -331,10 +319,9 @@ def score(
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
             )  # fmt: skip
-    where = {**identity_of(truth), **({} if sequences is None else _generated.PLACE)}
+    where = {**identity_of(truth), **({} if sequences is None else PLACE)}
     _show(scores, comparison, where, output, table, as_json)
-    if fail_on and any(finding.at_least(fail_on) for finding in scores.findings):  # type: ignore[arg-type]
-        raise typer.Exit(1)
+    _common.fail_on(fail_on, scores.findings)
 
 
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +14,11 @@ import typer
 
 from recassay.cli import _common, _completion, _options, _pairs
 from recassay.cli._options import OUTPUT, STATISTICS, option
+from recassay.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from recassay.live.loop import Loop
     from recassay.live.server import Server
     from recassay.live.watcher import Watcher
 
@@ -122,10 +127,7 @@ def watch(
     user_window: Annotated[
         str,
         option(
-            "--user-window",
-            "Count a user's exposures within this time after the first.",
-            STATISTICS,
-            metavar="TIME",
+            "--user-window", "Count a user's exposures within this time after the first.", STATISTICS, metavar="TIME"
         ),
     ] = "1d",
     every: Annotated[
@@ -244,7 +246,6 @@ def _check(
     sources: list[str] | None, simulation: Any, to: str | None, output: Path | None, journal: Path | None, replay: bool
 ) -> None:
     """Raise U254 for options of the command that contradict each other."""
-    from recassay.errors import UsageError
 
     if bool(sources) == (simulation is not None):
         what = "sources and --simulate were both given" if sources else "no source of events was named"
@@ -266,12 +267,12 @@ def _run(
 
     The results are shown in a live table, or by a web server at the address ``http``.
     """
-    import signal
-    import sys
-
     from recassay.live.loop import Loop
+    from recassay.live.notify import Notifier
     from recassay.live.opening import open_sources
+    from recassay.live.results import Watched
     from recassay.live.sources import BatchSource
+    from recassay.live.table import live_table
 
     opened: list[Any] = (
         [BatchSource("simulation", simulation.batches, rate)]
@@ -280,91 +281,52 @@ def _run(
     )
     if watcher.journal is not None:
         watcher.count_deliveries(open_sources(sources, follow=False))
-    shown = _Shown(watcher, notify, http, table=not quiet and not once and sys.stdout.isatty() and http is None)
-    finish = replay or simulation is not None
-    loop = Loop(watcher, opened, shown.update, once=once, finish=finish, say=_common.say)
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: loop.stop())
-    with shown:
-        loop.run()
-        if not once:
-            shown.linger(loop)
+    notifier = Notifier(notify, watcher, _common.say) if notify else None
+    server: Server | None = None
+    live: Live | None = None
+    last_shown = 0.0
 
+    def update(watcher: Watcher) -> bool:
+        """Show the results after a commit; return whether a rule was decided, which ends a watch without a server."""
+        nonlocal last_shown
+        if notifier is not None:
+            notifier.send()
+        decided = bool(watcher.tally.evidence.decisions)
+        if time.monotonic() - last_shown >= SHOW_EVERY or decided or watcher.finished:
+            last_shown, results = time.monotonic(), Watched(watcher)
+            if live is not None:
+                live.update(live_table(results), refresh=True)
+            if server is not None:
+                server.publish(results)
+        return decided and server is None
 
-class _Shown:
-    """The outputs of a live evaluation while it runs: the table, the web server, and the webhook for decisions."""
-
-    def __init__(self, watcher: Watcher, notify: str | None, http: str | None, *, table: bool) -> None:
-        self.watcher, self.table = watcher, table
-        self.server: Server | None = None
-        self.live: Live | None = None
-        self.shown = 0.0
-        self.notify = None
-        if notify:
-            from recassay.live.notify import Notifier
-
-            self.notify = Notifier(notify, watcher, _common.say)
+    with ExitStack() as outputs:
         if http is not None:
             from recassay.live.server import Server
 
-            self.server = Server(http, self.notify)
-
-    def __enter__(self) -> _Shown:
-        if self.server is not None:
-            self.server.start()
-            _common.say(f"Watching at {self.server.url} (Ctrl-C ends)")
-        if self.table:
+            server = Server(http, notifier)
+            server.start()
+            outputs.callback(server.stop)
+            _common.say(f"Watching at {server.url} (Ctrl-C ends)")
+        if notifier is not None:
+            outputs.callback(notifier.finish)
+        if not quiet and not once and http is None and sys.stdout.isatty():
             from rich.live import Live
 
-            self.live = Live(console=_common.console(), auto_refresh=False, transient=True)
-            self.live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.live is not None:
-            self.live.stop()
-        if self.notify is not None:
-            self.notify.finish()
-        if self.server is not None:
-            self.server.stop()
-
-    def update(self, watcher: Watcher) -> bool:
-        """Show the results after a commit; return whether the evaluation should end, because a rule was decided.
-
-        With a web server the evaluation goes on.
-        """
-        import time
-
-        from recassay.live.results import Watched
-
-        if self.notify is not None:
-            self.notify.send()
-        decided = bool(watcher.tally.evidence.decisions)
-        if time.monotonic() - self.shown >= SHOW_EVERY or decided or watcher.finished:
-            self.shown = time.monotonic()
-            found = Watched(watcher)
-            if self.live is not None:
-                from recassay.live.table import live_table
-
-                self.live.update(live_table(found), refresh=True)
-            if self.server is not None:
-                self.server.publish(found)
-        return decided and self.server is None
-
-    def linger(self, loop: Loop) -> None:
-        """Keep the web server running with the last results until the user stops it."""
-        import time
-
-        while self.server is not None and not loop.stopped:
-            if self.notify is not None:
-                self.notify.send()
+            live = outputs.enter_context(Live(console=_common.console(), auto_refresh=False, transient=True))
+        finish = replay or simulation is not None
+        loop = Loop(watcher, opened, update, once=once, finish=finish, say=_common.say)
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, lambda *_: loop.stop())
+        loop.run()
+        while server is not None and not once and not loop.stopped:  # with the last results, until the user stops it
+            if notifier is not None:
+                notifier.send()
             time.sleep(0.2)
 
 
 def _command() -> str:
     """Return the command line without secrets: the webhook's URL, and passwords in the URLs of sources."""
-    import re
-
     line = re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())
     return re.sub(r"(://)[^\s/@]*@", r"\1", line)
 
@@ -387,6 +349,6 @@ def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | No
         _common.console().print(live_table(found))
         if output is not None:
             _common.say(f"State and results are in {output}")
-    harmed = any(one["harm"] for one in found.decisions)
-    if harmed or (fail_on and any(finding.at_least(fail_on) for finding in found.findings)):  # type: ignore[arg-type]
+    if any(decision["harm"] for decision in found.decisions):
         raise typer.Exit(1)
+    _common.fail_on(fail_on, found.findings)

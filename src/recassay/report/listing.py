@@ -21,13 +21,11 @@ from recassay.metrics.base import Metric
 from recassay.metrics.registry import METRICS, Description, describe, metrics, names
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
-from recassay.naming.named import parameter_kinds
+from recassay.naming.named import Departure, parameter_kinds
 from recassay.naming.registry import OWN, Registry
 from recassay.optional import install_command
 from recassay.profiles import Profile, profiles
 from recassay.profiles.base import PROFILES
-from recassay.report.departures import Declared, declared, departures_of
-from recassay.report.departures import section as departures_section
 from recassay.report.tables.model import Cell, Column, ResultTable
 from recassay.report.tables.terminal import Terminal, words
 from recassay.shown import Displayable
@@ -99,6 +97,8 @@ def _types_of(kind: Any) -> Mapping[str, Any]:
     return {name: one.annotation for name, one in inspect.signature(kind).parameters.items()}
 
 
+PUBLIC = "recassay"  # module of the public functions, which may have departures
+DEPARTS = "Departs from the paper"  # heading of a section
 READS_RATINGS = {
     True: "the model learns from their values",
     False: "the model does not read their values: every row of the log is one event",
@@ -223,14 +223,14 @@ def _named_page(named: Listed, name: str) -> Explanation:
     if library := getattr(kind, "library", ""):
         facts["needs"] = install_command(library)
     sections = {"What": _reflowed(rest)} if rest else {}
-    sections |= departures_section(departures_of(kind))
+    sections |= _departures_section(departures_of(kind))
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
 
 
 def _design_page(name: str) -> Explanation:
     written = grammar.parameters_of(name)
     sections = {"Written": f"{name}({written})" if written else name, "Parts": grammar.PARTS}
-    sections |= departures_section(grammar.DEPARTURES.get(name, ()))
+    sections |= _departures_section(grammar.DEPARTURES.get(name, ()))
     return Explanation(name, "design", grammar.TITLES[name], sections)
 
 
@@ -286,13 +286,41 @@ def _metric_page(kind: type[Metric]) -> Explanation:
             ("generated sequences" if metric.family == "sequence" else "lists and truth", *metric.needs)
         ),
     }
-    sections = metric.sections | departures_section(departures_of(kind))
+    sections = metric.sections | _departures_section(departures_of(kind))
     return Explanation(_heading(metric), "metric", metric.title, sections, parameters, facts)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A documented way in which something deviates from a paper, with its name and kind (metric, split, ...)."""
+
+    name: str
+    kind: str
+    departure: Departure
+
+
+def departures_of(named: Any) -> tuple[Departure, ...]:
+    """Return the deviations from papers that a class or function declares itself, without those of base classes."""
+    return tuple(vars(named).get("departures", ()))
 
 
 def departures() -> list[Declared]:
     """Return every documented deviation from a paper that a class, a design or a public function declares."""
-    return list(declared({one.registry.noun: one.registry for one in NAMED.values()}))
+    registries = [home.registry for home in NAMED.values()]
+    home = importlib.import_module(PUBLIC)
+    public = {f"ra.{name}": getattr(home, name) for name in home.__all__}
+    functions = {name: one for name, one in public.items() if callable(one) and not isinstance(one, type)}
+    several: list[tuple[str, Mapping[str, Any]]] = [(registry.noun, registry.kinds) for registry in registries]
+    named = {(name, kind): one for kind, kinds in several for name, one in kinds.items()}
+    named |= {(name, "metric"): one for name, one in metrics().items()}
+    named |= {(name, "function"): one for name, one in functions.items()}
+    declared = {key: departures_of(one) for key, one in named.items()}
+    declared |= {(name, "design"): found for name, found in grammar.DEPARTURES.items()}
+    return [Declared(*key, departure) for key, found in declared.items() for departure in found]
+
+
+def _departures_section(several: tuple[Departure, ...]) -> dict[str, str]:
+    return {DEPARTS: "\n".join(map(str, several))} if several else {}
 
 
 GROUP_WIDTH = 32  # of the second column, whose longer texts wrap

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from recassay.comparison.compare import Comparison, compare
 from recassay.data.io import write_text
 from recassay.errors import UsageError, printable
 from recassay.naming.grammar import suggest
+from recassay.report.content.grids import LISTS, grids_of
 from recassay.report.figures import panels
 from recassay.report.figures.export import png_writer, standalone
 from recassay.report.listing import Explanation, explanation_text
 from recassay.report.nouns import tables_of
+from recassay.report.page.figures import means
 from recassay.report.tables.formats import html_text, to_html
 from recassay.report.tables.terminal import Terminal, printed
 from recassay.results.exhibit import Exhibit
@@ -64,14 +63,9 @@ def plot(scores: Scores, *, metric: str | None = None) -> Picture:
     if metric is not None and metric not in known:
         raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, known))
     chosen = metric or known[0]
-    rows = [row for row in scores.rows if row.metric == chosen and not math.isnan(row.mean)]
-    best_first = sorted(rows, key=lambda row: row.mean, reverse=bool(rows and rows[0].higher_is_better is not False))
-    table = pl.DataFrame(
-        [{"system": row.system, chosen: row.mean, "low": row.low, "high": row.high} for row in best_first],
-        schema={"system": pl.String, **dict.fromkeys((chosen, "low", "high"), pl.Float64)},
-    )
-    title = f"{chosen} by system"
-    figures = panels(Exhibit("means", title, "", table, chosen, "system", low="low", high="high", kind="dot"))
+    grid = next(grid for results in grids_of(scores, None) for grid in results.grids if grid.metric == chosen)
+    means_of = means(grid, LISTS)
+    figures = panels(replace(means_of, table=means_of.table.rename({"mean": chosen}), x=chosen))
     if not figures:
         raise UsageError("U113", f"{chosen} is undefined for every system", hint="plot another metric")
     return Picture(standalone(figures[0].svg))

@@ -19,7 +19,7 @@ from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.io.manifest import recording, require_own_folder
 from recassay.errors import InputError, UsageError
 from recassay.report.content.csv_text import csv_text
-from recassay.report.figures.draw import panels
+from recassay.report.figures import panels
 from recassay.report.figures.export import standalone
 from recassay.reproduction.paper import ClaimVerdict, Figure, PaperFile, verdict_on
 from recassay.reproduction.sources import Sources

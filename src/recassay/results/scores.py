@@ -189,14 +189,16 @@ class Scores(Displayable):
 
     def plot(self, metric: str | None = None) -> Picture:
         """Return a picture of the means and intervals of all systems under one metric, by default the first."""
-        return renderer().plot(self, metric=metric)
+        picture: Picture = renderer().plot(self, metric=metric)
+        return picture
 
     def report(self, path: str | Path, comparison: object = None) -> Path:
         """Write a page about these scores, as one HTML file, and return its path.
 
         ``comparison`` is a result of :func:`~recassay.compare`; by default all pairs of systems are tested.
         """
-        return renderer().report(self, comparison, path=Path(path))
+        page: Path = renderer().report(self, comparison, path=Path(path))
+        return page
 
     def with_findings(self, *findings: Finding) -> Scores:
         """Return a copy of these scores to which findings are added."""

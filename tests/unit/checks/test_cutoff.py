@@ -107,7 +107,7 @@ def test_a_study_with_lists_and_designs_reports_it_on_its_page(tmp_path):
 def test_tables_of_designs_report_it(capsys):
     from rich.console import Console
 
-    from recassay.report.tables.designs import designs_table
+    from recassay.report.tables.study import designs_table
 
     fold = ra.split.random(test=0.2, seed=7)(log(users=60, items=40, events=900, seed=2))[0]
     run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())

@@ -8,11 +8,18 @@ programs, and are written unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from recassay.data.io import write_json, write_text
+from recassay.data.io.file_names import file_name
 from recassay.errors import printable
+from recassay.results.exhibit import Exhibit
+
+EXHIBITS = "exhibits"  # folder with a CSV and a JSON file for each
 
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # all but tabs and line ends
 FORMULA = r"^[=+\-@\t\r]"
@@ -41,3 +48,16 @@ def cell(value: Any) -> Any:
         return value
     text = re.sub(CONTROL, lambda found: printable(found[0]), value)
     return f"'{text}" if re.match(FORMULA, text) and not re.match(NUMBER, text) else text
+
+
+def write_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
+    """Write exhibits (tables to draw) into the subfolder ``exhibits``, from which ``recassay report`` draws them.
+
+    Each is written as CSV, and its title, caption and axes as JSON.
+    """
+    home = folder / EXHIBITS
+    for exhibit in exhibits:
+        home.mkdir(exist_ok=True)
+        name = file_name(exhibit.name, (other.name for other in exhibits))
+        write_json(exhibit.to_dict(), home / f"{name}.json")
+        write_text(csv_text(exhibit.table), home / f"{name}.csv")

@@ -19,14 +19,19 @@ from recassay.report.content.grids import Grid, ResultGrids, real
 from recassay.report.content.verdict import DIGITS, listed
 
 FAMILIES = {"ranking": "accuracy", "debiased": "accuracy without popularity bias", "rating": "rating error"}
-SUBJECTS = {  # by the module of a metric
-    "alpha_ndcg": "diversity of topics",
-    "err_ia": "diversity of topics",
-    "precision_ia": "diversity of topics",
-    "subtopics": "diversity of topics",
-    "entropy": "exposure",
-    "gini": "exposure",
-}
+SUBJECTS = {
+    "accuracy": "seq_mrr seq_ndcg seq_precision seq_recall",
+    "calibration": "calibration",
+    "certainty": "seq_confidence seq_perplexity seq_surprise",
+    "diversity": "eild epd ild seq_diversity",
+    "diversity of topics": "alpha_ndcg err_ia precision_ia subtopic_recall",
+    "exposure": "entropy gini gini_simpson",
+    "novelty": "efd epc seq_novelty seq_serendipity",
+    "order": "seq_kendall seq_lcs seq_ndpm",
+    "popularity": "aclt aplt arp",
+    "surprise": "serendipity unexpectedness",
+}  # and the metrics that measure them
+SUBJECT_OF = {name: subject for subject, names in SUBJECTS.items() for name in names.split()}
 
 
 def family_of(metric: str) -> str:
@@ -42,7 +47,7 @@ def family_of(metric: str) -> str:
     if "coverage" in kind.name:
         return "coverage"
     module = kind.__module__.rsplit(".", 1)[-1]
-    return FAMILIES.get(kind.family) or SUBJECTS.get(module, module)
+    return FAMILIES.get(kind.family) or SUBJECT_OF.get(kind.name, module)
 
 
 @dataclass(frozen=True)

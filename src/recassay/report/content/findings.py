@@ -12,6 +12,7 @@ from typing import Any
 
 from recassay.comparison.rechecks import TIES, Recheck
 from recassay.comparison.verdict import Lead, Verdict
+from recassay.report.content import wording
 from recassay.results.finding import SEVERITIES, Finding
 from recassay.results.named_users import CODES
 from recassay.results.score_set import GIVEN
@@ -109,7 +110,7 @@ def verdict_without(groups: Iterable[FindingGroup], verdict: Verdict) -> str:
     unknown = [group.code for group in groups if group.open and group.weight < 2]
     same = [group.code for group in groups if group.same]
     parts = [f"Without what {_names(turned)} the verdict is another."] if turned else []
-    parts += [f"{_series(could)} could change the verdict."] if could else []
+    parts += [f"{wording.series(sorted(could))} could change the verdict."] if could else []
     parts += [f"The verdict was not computed without what {_names(unknown)}."] if unknown else []
     if not parts:
         return f"No finding could change the verdict{f': without what {_names(same)} it is the same' if same else ''}."
@@ -117,12 +118,7 @@ def verdict_without(groups: Iterable[FindingGroup], verdict: Verdict) -> str:
 
 
 def _names(codes: list[str]) -> str:
-    return f"{_series(codes)} {'name' if len(codes) > 1 else 'names'}"
-
-
-def _series(codes: list[str]) -> str:
-    codes = sorted(codes)
-    return f"{', '.join(codes[:-1])} and {codes[-1]}" if len(codes) > 1 else codes[0]
+    return f"{wording.series(sorted(codes))} {'name' if len(codes) > 1 else 'names'}"
 
 
 def _rechecks(row: Row, verdict: Verdict) -> list[tuple[Lead, Recheck | None]]:

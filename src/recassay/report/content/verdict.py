@@ -13,7 +13,7 @@ from typing import Any
 from recassay.comparison.rechecks import Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
-from recassay.report.content.places import place_names
+from recassay.report.content.wording import place_names
 from recassay.results.score_set import GIVEN, Place
 
 DIGITS = 4
@@ -153,7 +153,7 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
     if len(winners) > 1:
         by_wins = sorted(winners.items(), key=lambda one: -len(one[1]))
         parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(by_wins)]
-        return f"No system is best by {metric} on all {places}: {_series(parts, '; ')}."
+        return f"No system is best by {metric} on all {places}: {wording.series(parts, '; ')}."
     leader, sure = leads[0].leader, [lead for lead in leads if lead.established]
     lead_range = f"by {_range_of_leads(leads)} over {_runner_up(leads)}"
     if not any(lead.tested for lead in leads):
@@ -193,7 +193,7 @@ def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p:
     settings = [f"{names[_bare(lead)]} ({_why_unsure(lead)})" if with_p else names[_bare(lead)] for lead in leads]
     if len(settings) > MAX_NAMED:
         return f"{len(settings)} settings, such as {settings[0]}"
-    return _series(settings, "; " if any("," in one for one in settings) else ", ")
+    return wording.series(settings, "; " if any("," in one for one in settings) else ", ")
 
 
 def _why_unsure(lead: Lead) -> str:
@@ -351,8 +351,4 @@ def listed(names: Sequence[str]) -> str:
     """
     if len(names) > MAX_NAMED:
         return f"{', '.join(names[:MAX_NAMED])} and {len(names) - MAX_NAMED} more"
-    return _series(names)
-
-
-def _series(parts: Sequence[str], separator: str = ", ") -> str:
-    return f"{separator.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return wording.series(names)

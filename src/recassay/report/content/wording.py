@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
+from recassay.results.score_set import AXES, GIVEN, Place
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
 from recassay.results.settings import population
 from recassay.stats.intervals import LARGE
@@ -117,6 +118,15 @@ def joined(chosen: Iterable[str]) -> str:
     return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
 
 
+def series(parts: Sequence[str], separator: str = ", ", last: str = " and ") -> str:
+    """Return words as a list in a sentence.
+
+    >>> series(["a"]), series(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return f"{separator.join(parts[:-1])}{last}{parts[-1]}" if len(parts) > 1 else parts[0]
+
+
 def conventions(scores: Scores) -> str:
     """Return a sentence on conventions that differ from the defaults, and on renamed metrics; "" if there are none."""
     defaults = asdict(Conventions())
@@ -146,7 +156,7 @@ def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
     depths = {system: depth for _, system, depth in known}
     if not known:
         return ""
-    which = f"{', '.join(metrics[:-1])} and {metrics[-1]} are" if len(metrics) > 1 else f"{metrics[0]} is"
+    which = f"{series(metrics)} {'are' if len(metrics) > 1 else 'is'}"
     if len(set(depths.values())) == 1:
         depth = next(iter(depths.values()))
         return f"{which} computed over the first {depth:,} ranks, the longest list of the run{'s' * (len(depths) > 1)}."
@@ -244,3 +254,26 @@ def test_phrase(comparison: Comparison | None) -> str:
     if row.correction == "none":
         return f"{name}, p uncorrected for {over}"
     return f"{name}, {CORRECTIONS.get(row.correction, row.correction)} over {over}"
+
+
+def place_names(places: Iterable[Place]) -> dict[Place, str]:
+    """Return a short name for each place: only the coordinates in which places differ, such as data set and seed.
+
+    A single place is named by all its stated coordinates.
+
+    >>> list(place_names([Place("ml-1m", design="P1R", seed=3)]).values())
+    ['ml-1m, P1R, seed 3']
+    >>> list(place_names([Place("ml-1m", seed=3), Place("steam", seed=3)]).values())
+    ['ml-1m', 'steam']
+    """
+    places = list(places)
+    constant = {axis for axis in AXES if len({getattr(place, axis) for place in places}) == 1}
+    hidden = constant if len(places) > 1 else set[str]()
+    return {
+        place: ", ".join(
+            f"seed {value}" if axis == "seed" else printable(str(value))
+            for axis, value in place._asdict().items()
+            if value not in (None, GIVEN) and axis not in hidden
+        )
+        for place in places
+    }

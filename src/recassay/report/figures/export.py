@@ -11,7 +11,7 @@ from pathlib import Path
 from recassay.data.io import write_bytes, write_text
 from recassay.optional import need
 from recassay.report.content.csv_text import csv_text
-from recassay.report.figures.draw import panels
+from recassay.report.figures import panels
 from recassay.results.exhibit import Exhibit
 
 ZOOM = 3  # pixels of a PNG per unit of a figure

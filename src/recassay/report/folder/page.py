@@ -13,7 +13,7 @@ from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import result_grids
 from recassay.report.folder.read import PAGE, ResultFolder
 from recassay.report.page.figures import means, ranks
-from recassay.report.page.html import Distributions, Provenance, page
+from recassay.report.page.html import NO_VERDICT, Distributions, Provenance, page
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN
 from recassay.threads import StageProgress
@@ -41,7 +41,7 @@ def write_page(
         exhibits=[*folder.exhibits, *more],
         provenance=Provenance(folder.lock, folder.settings, folder.command, folder.failures),
         distributions=distributions_of(folder, progress),
-        verdict=folder.verdict,
+        verdict=folder.verdict or NO_VERDICT,
         groups=folder.groups,
     )
     with recording(folder.path) if to is None else nullcontext():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from recassay.data.io.manifest import files_of, manifest_of
 from recassay.data.io.yaml_text import parse_yaml
 from recassay.errors import InputError
 from recassay.naming.grammar import suggest
-from recassay.report.content.exhibits import EXHIBITS
+from recassay.report.content.csv_text import EXHIBITS
 from recassay.results.exhibit import Exhibit
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, GIVEN
@@ -76,7 +76,8 @@ def read_results(folder: str | Path) -> ResultFolder:
     comparisons = _rows(summary, "comparisons", home)
     if any(REQUIRED - row.keys() for row in rows):
         raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
-    lock = _lock(home / LOCK) if (home / LOCK).is_file() else {}
+    lock = _document(home / LOCK, lambda text: parse_yaml(text)[0]) if (home / LOCK).is_file() else {}
+    verdict, groups = _judged(summary, home)
     return ResultFolder(
         home,
         rows,
@@ -87,19 +88,10 @@ def read_results(folder: str | Path) -> ResultFolder:
         lock,
         summary.get("settings") or {},
         summary.get("command") or "",
-        _verdict(summary, home),
-        _groups(summary, home),
+        verdict,
+        groups,
         summary.get("compare") or {},
     )
-
-
-def _verdict(summary: Mapping[str, Any], home: Path) -> Verdict | None:
-    if not summary.get("verdict"):
-        return None
-    try:
-        return Verdict.from_dict(summary["verdict"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(home / SUMMARY, f"its verdict cannot be read: {error}") from None
 
 
 def files_read(home: Path) -> list[Path]:
@@ -113,23 +105,14 @@ def files_read(home: Path) -> list[Path]:
     ]
 
 
-def _lock(path: Path) -> dict[str, Any]:
+def _judged(summary: Mapping[str, Any], home: Path) -> tuple[Verdict | None, tuple[tuple[str, GroupScores], ...]]:
+    """Return the verdict, None if there is none, and the means by group, each with its data set and so on as text."""
+    rows = _rows(summary, "groups", home)
     try:
-        lock, _ = parse_yaml(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise _malformed(path, str(error)) from None
-    if not isinstance(lock, dict):
-        raise _malformed(path, "it does not hold a mapping of settings")
-    return lock
-
-
-def _groups(summary: Mapping[str, Any], home: Path) -> tuple[tuple[str, GroupScores], ...]:
-    """Return the means by group, each with its data set, split, protocol, design and seed as text."""
-    try:
-        rows = _rows(summary, "groups", home)
-        return tuple((_place_text(row), GroupScores.from_dict(row)) for row in rows)
+        verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
+        return verdict, tuple((_place_text(row), GroupScores.from_dict(row)) for row in rows)
     except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(home / SUMMARY, f"its groups cannot be read: {error}") from None
+        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
 
 
 def _place_text(row: Mapping[str, Any]) -> str:
@@ -171,13 +154,15 @@ def _rows(summary: Mapping[str, Any], part: str, home: Path) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path, parse: Callable[[str], Any] | None = None) -> dict[str, Any]:
+    """Return the mapping in a file: JSON, or what ``parse`` makes of its text."""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"), str(path))
+        text = path.read_text(encoding="utf-8")
+        content = parse_json(text, str(path)) if parse is None else parse(text)
     except ValueError as error:
         raise _malformed(path, str(error)) from None
     if not isinstance(content, dict):
-        raise _malformed(path, "it does not hold a JSON object")
+        raise _malformed(path, "it does not hold an object of names and values")
     return content
 
 

@@ -24,8 +24,8 @@ def tables(folder: ResultFolder, form: str) -> str:
     """
     if form == "csv":
         return csv_rows(folder.rows, [*PLACE, "design", "fold", *CSV_HEADINGS])
-    settings = [part for part in parts(folder) if part.scores.rows]
-    several = len(list(parts(folder))) > 1
+    every = list(parts(folder))
+    settings, several = [part for part in every if part.scores.rows], len(every) > 1
     return paper(
         form, [(part.heading if several else "", paper_tables(part.scores, part.comparison)) for part in settings]
     )

@@ -5,20 +5,25 @@ Every file is complete or absent, because it is written under another name and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+import polars.selectors as cs
+
 from recassay._version import __version__
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
-from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io import make_folder, write_json, write_parquet, write_text
 from recassay.data.io.folder_lock import locked
-from recassay.data.io.manifest import Checksum, files_of, recording
+from recassay.data.io.manifest import Checksum, files_of, manifest_of, recording
 from recassay.data.io.write import json_text
 from recassay.errors import UsageError
+from recassay.report.content.csv_text import csv_text
 from recassay.report.content.verdict import verdict_document
-from recassay.report.folder.groups import write_groups
 from recassay.report.folder.read import FINDINGS, LOCK, SCORES, SUMMARY, read_results
 from recassay.results.first_hits import FIRST_HITS
+from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores
 
@@ -104,3 +109,26 @@ def _testing(comparison: Comparison) -> dict[str, Any]:
     row = comparison.rows[0]
     tested = {"baseline": comparison.baseline, "test": row.test, "correction": row.correction}
     return {**tested, "level": comparison.level, "seed": comparison.seed}
+
+
+def write_groups(groups: Sequence[GroupScores], target: Path, **identity: Sequence[Any]) -> None:
+    """Write means by group and their gaps as Parquet and CSV; without groups, remove files of earlier scores.
+
+    ``identity`` are columns to put in front, such as ``dataset``, with a value for each of ``groups``.
+    """
+    for name, frames in (
+        ("groups", [one.frame() for one in groups]),
+        ("group-gaps", [one.gaps_frame() for one in groups]),
+    ):
+        parquet, text = target / f"{name}.parquet", target / f"{name}.csv"
+        if not frames:
+            manifest_of(target).remove(parquet)
+            manifest_of(target).remove(text)
+            continue
+        stamped = [
+            frame.select(*(pl.lit(values[at]).alias(column) for column, values in identity.items()), pl.all())
+            for at, frame in enumerate(frames)
+        ]
+        table = pl.concat(stamped, how="vertical_relaxed")
+        write_parquet(table, parquet)
+        write_text(csv_text(table.with_columns(cs.float().fill_nan(None))), text)

@@ -14,18 +14,19 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from recassay._version import __version__
 from recassay.comparison.verdict import Verdict
 from recassay.errors import printable
+from recassay.report.content import wording
 from recassay.report.content.findings import FindingGroup, finding_groups, verdict_without, where_of
 from recassay.report.content.grids import ResultGrids, Row, result_grids
-from recassay.report.page.card import card
 from recassay.report.page.figures import SizeBudget, figure, means, ranks
-from recassay.report.page.groups import groups_content
-from recassay.report.page.tables import results_content
-from recassay.report.page.verdict import picture, verdict_content, verdict_from_rows
+from recassay.report.page.tables import FILTERS, groups_content, results_content
+from recassay.report.page.verdict import picture, verdict_content
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores
+from recassay.results.settings import population
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,6 +35,7 @@ AXES = (
     ("data", "Data"), ("split", "Split"), ("protocol", "Protocol"), ("seed", "Seed"), ("metric", "Metric"),
     ("cut", "Cut-off"), ("design", "Design"),
 )  # fmt: skip
+DESCRIPTIONS = {"lists": "ranked lists as given", "sequences": "generated sequences", "stream": "events of a stream"}
 MAX_VIEWS = 60  # tables of a page that are laid out when it opens; a larger page unpacks those that are selected
 Distributions = Mapping[tuple[tuple[Any, ...], str], Sequence[Exhibit]]  # by place with design, and metric
 
@@ -51,7 +53,7 @@ class Provenance:
     failures: Iterable[Row] = ()
 
 
-NO_PROVENANCE = Provenance()
+NO_PROVENANCE, NO_VERDICT = Provenance(), Verdict(())
 
 
 def page(
@@ -64,19 +66,19 @@ def page(
     exhibits: Iterable[Exhibit] = (),
     provenance: Provenance = NO_PROVENANCE,
     distributions: Distributions | None = None,
-    verdict: Verdict | None = None,
+    verdict: Verdict = NO_VERDICT,
     groups: Sequence[tuple[str, GroupScores]] = (),
 ) -> str:
     """Return a study as one HTML file: verdict, findings, summary card, results, figures, failures and settings.
 
     ``rows``, ``comparisons`` and ``findings`` come from ``summary.json``. ``distributions`` are charts of the
     distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input
-    gives equal bytes. Without ``verdict``, a verdict is derived from the rows. Rows of single folds follow those over
+    gives equal bytes. Rows of single folds follow those over
     all folds; undefined numbers say "undefined".
 
     >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
     >>> text = page("First", "Is the popular good enough?", [row])
-    >>> "Popular has 0.2500 by ndcg@10; there is no other system" in text
+    >>> "0.2500" in text
     True
     """
     lock, settings = provenance.lock, provenance.settings
@@ -84,7 +86,6 @@ def page(
     level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
     grids, budget = result_grids(rows, comparisons), SizeBudget()
     several = len(grids) > 1
-    verdict = verdict if verdict is not None else verdict_from_rows(grids, level)
     systems = picture(verdict, grids)
     first = None if systems is None else figure(systems, "systems")
     contents = [results_content(group, at, several=several) for at, group in enumerate(grids, start=1)]
@@ -104,7 +105,7 @@ def page(
         alpha=f"{_alpha(comparisons, level):.4g}",
         verdict=verdict_content(verdict, grids),
         picture=first,
-        facts=card(grids, lock, settings),
+        facts=_card(grids, lock, settings),
         by_groups=groups_content(groups),
         command=provenance.command,
         findings=[one for one in found if one["weight"] == 2],
@@ -143,7 +144,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals["source"] = source
-    environment.filters["drawn"] = Markup  # figures escape their text when they are drawn
+    environment.filters |= {**FILTERS, "drawn": Markup}  # figures escape their text when they are drawn
     return environment
 
 
@@ -211,3 +212,79 @@ def _failure(row: Row) -> dict[str, Any]:
         where += [f"{key} {row[key]}" for key in ("fold", "seed") if row.get(key) is not None]
     texts = {key: str(row.get(key) or "") for key in ("system", "code", "message", "traceback")}
     return {**texts, "where": " · ".join(where)}
+
+
+def _card(
+    results: Sequence[ResultGrids], lock: Mapping[str, Any], settings: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return the lines of the summary card of a study as (name, text) pairs; what is unknown is left out.
+
+    ``lock`` is the content of the study's lock file, and ``settings`` are those of a scoring without a study.
+    """
+    grids = [grid for group in results for grid in group.grids]
+    systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
+    designs = list(dict.fromkeys(design for grid in grids for design in grid.designs))
+    facts = [
+        ("Data", ", ".join(_data(lock) or _distinct(results, 0))),
+        ("Split", ", ".join(_distinct(results, 1))),
+        ("Protocol", ", ".join(_distinct(results, 2))),
+        ("Systems", ", ".join(_system(name, lock) for name in systems)),
+        ("Designs", ", ".join(DESCRIPTIONS.get(design, design) if len(designs) == 1 else design for design in designs)),
+        ("Users", population(settings)),
+        ("Metrics", ", ".join(dict.fromkeys(grid.metric for grid in grids))),
+        ("Settings", _tuning(lock)),
+        ("Seeds", ", ".join(map(str, lock.get("seeds") or _distinct(results, 3)))),
+        ("Uncertainty", _uncertainty(results, lock.get("judge") or settings.get("interval") or {})),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in _versions(lock).items())),
+    ]
+    return [(name, text) for name, text in facts if text and systems]
+
+
+def _data(lock: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{data['name']} ({data['events']:,} events, {data['users']:,} users, {data['items']:,} items)"
+        for data in lock.get("data") or []
+    ]
+
+
+def _system(name: str, lock: Mapping[str, Any]) -> str:
+    """Return the name of a system, with its model unless that is the name."""
+    about = (lock.get("models") or {}).get(name)
+    model = about.get("model") if isinstance(about, Mapping) else None
+    return name if not model or model == name else f"{name}: {model}"
+
+
+def _tuning(lock: Mapping[str, Any]) -> str:
+    """Return how the settings of models were chosen on a stream, as text; empty without tuning."""
+    tune = lock.get("tune")
+    if not isinstance(tune, Mapping):
+        return ""
+    tried = ", ".join(f"{len(models)} of {name}" for name, models in (tune.get("tried") or {}).items())
+    return f"selected by {tune['metric']} on the first {tune['share']:.0%}, which is not scored; tried {tried}"
+
+
+def _uncertainty(results: Sequence[ResultGrids], judge: Mapping[str, Any]) -> str:
+    parts = []
+    if judge.get("method") or judge.get("interval"):
+        method = judge.get("method") or judge.get("interval")
+        level = wording.percent(float(judge.get("level") or 0.95))
+        parts.append(f"{level} {wording.INTERVALS.get(str(method), f'{method} interval')}")
+    pairs = [row for group in results for row in group.comparisons]
+    kinds = dict.fromkeys((row.get("test"), row.get("correction")) for row in pairs)
+    for test, correction in kinds:
+        name, correction_name = (
+            wording.TESTS.get(str(test), str(test)),
+            wording.CORRECTIONS.get(str(correction), str(correction)),
+        )
+        parts.append(f"{name}, {'p uncorrected' if correction == 'none' else correction_name}")
+    return "; ".join(parts)
+
+
+def _versions(lock: Mapping[str, Any]) -> Mapping[str, Any]:
+    return lock.get("versions") or {"recassay": __version__}
+
+
+def _distinct(results: Sequence[ResultGrids], part: int) -> list[str]:
+    """Return the distinct values of one part of where results belong: 0 data set, 1 split, 2 protocol, 3 seed."""
+    values = (group.place[part] for group in results)
+    return list(dict.fromkeys(str(value) for value in values if value not in (None, "given")))

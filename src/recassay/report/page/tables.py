@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recassay.report.content import wording
 from recassay.report.content.grids import Grid, ResultGrids, Row, design_of, notes, real
-from recassay.report.page.designs import design_sentences
+from recassay.report.content.groups import groups_counts, groups_method, groups_title
+from recassay.report.content.verdict import MAX_NAMED, listed
+from recassay.results.group_scores import GroupRow, GroupScores
 
-DIGITS = 4
 MAX_PAIRS = 2000  # rows of a table of comparisons
 
 # columns next to every mean: field, heading, whether it is a count, and its meaning
@@ -47,11 +48,17 @@ def results_content(results: ResultGrids, at: int, *, several: bool) -> dict[str
         "about": heading,
         "place": {"data": str(dataset), "split": str(split), "protocol": str(protocol), "seed": str(seed)},
         "grids": [_grid_content(grid, f"{at}-{number}") for number, grid in enumerate(results.grids, start=1)],
-        "pairs": [_pair(row) for row in results.comparisons[:MAX_PAIRS]],
+        "pairs": results.comparisons[:MAX_PAIRS],
+        "tests": "; ".join(dict.fromkeys(map(_test, results.comparisons[:MAX_PAIRS]))),
         "n_pairs": len(results.comparisons),
         "several_designs": len({row.get("design") for row in results.comparisons}) > 1,
-        "folds": [_fold(row) for row in results.folds],
+        "folds": results.folds,
     }
+
+
+def _test(row: Row) -> str:
+    """Return the name of the test and of the correction of a comparison."""
+    return ", ".join([wording.TESTS.get(row["test"], str(row["test"])), wording.CORRECTIONS.get(row["correction"], "")])
 
 
 def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
@@ -136,7 +143,7 @@ def _difference_to_best(grid: Grid, design: str, system: str) -> tuple[str, str]
     if not best or system in best or math.isnan(grid.value(system, design)):
         return wording.NOTHING, ""
     difference = grid.value(system, design) - grid.value(best[0], design)
-    return wording.difference(difference, DIGITS), repr(difference)
+    return wording.difference(difference), repr(difference)
 
 
 def _is_reordered(grid: Grid, design: str) -> bool:
@@ -159,9 +166,9 @@ def _cell(grid: Grid, system: str, design: str, limits: tuple[float, float]) -> 
     if (system, design) not in grid.rows:
         return {"mean": wording.NOTHING, "exact": "", "interval": "", "best": False, "close": False, "strip": None}
     return {
-        "mean": wording.number(mean, DIGITS),
+        "mean": wording.number(mean),
         "exact": "" if math.isnan(mean) else repr(mean),
-        "interval": "" if math.isnan(low) or math.isnan(high) else wording.interval(low, high, DIGITS),
+        "interval": "" if math.isnan(low) or math.isnan(high) else wording.interval(low, high),
         "best": system in grid.best(design),
         "close": grid.close_to_best(system, design),
         "strip": _strip(mean, low, high, limits),
@@ -182,25 +189,14 @@ def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) ->
 
 
 def _all_numbers(grid: Grid) -> dict[str, Any]:
-    """Return the full table of a metric as values for the template: each system and design with all its numbers.
-
-    Columns without information in any row are left out.
-    """
+    """Return the full table of a metric as values for the template: its rows, and the columns with information."""
     rows = [
         grid.rows[system, design] for design in grid.designs for system in grid.systems if (system, design) in grid.rows
     ]
-    columns = [column for column in COLUMNS if any(_is_informative(row, column[0]) for row in rows)]
-    lines = [
-        {
-            "system": row["system"],
-            "design": design_of(row),
-            "mean": wording.number(real(row.get("mean")), DIGITS),
-            "interval": wording.interval(real(row.get("low")), real(row.get("high")), DIGITS),
-            "values": [_count(row.get(name)) if count else _number(row.get(name)) for name, _, count, _ in columns],
-        }
-        for row in rows
-    ]
-    return {"columns": [(heading, meaning) for _, heading, _, meaning in columns], "lines": lines}
+    return {
+        "columns": [column for column in COLUMNS if any(_is_informative(row, column[0]) for row in rows)],
+        "rows": rows,
+    }
 
 
 def _is_informative(row: Row, name: str) -> bool:
@@ -208,33 +204,118 @@ def _is_informative(row: Row, name: str) -> bool:
     return value is not None and (name in ALWAYS or value != 0)
 
 
-def _pair(row: Row) -> dict[str, Any]:
-    return {
-        "metric": row["metric"],
-        "design": design_of(row),
-        "a": row["a"],
-        "b": row["b"],
-        "difference": wording.difference(real(row["difference"]), DIGITS),
-        "interval": wording.interval(real(row["low"]), real(row["high"]), DIGITS),
-        "p": wording.p_value(real(row["p_adjusted"])),
-        "effect": _number(row.get("effect"), 2),
-        "n": _count(row.get("n")),
-        "significant": bool(row["significant"]),
-        "test": ", ".join(
-            [wording.TESTS.get(row["test"], str(row["test"])), wording.CORRECTIONS.get(row["correction"], "")]
-        ),
-    }
-
-
-def _fold(row: Row) -> dict[str, Any]:
-    bounds = wording.interval(real(row.get("low")), real(row.get("high")), DIGITS)
-    shown = {"mean": wording.number(real(row.get("mean")), DIGITS), "interval": bounds, "n": _count(row.get("n"))}
-    return {**{name: row.get(name) for name in ("fold", "design", "system", "metric")}, **shown}
-
-
-def _number(value: Any, digits: int = DIGITS) -> str:
-    return wording.NOTHING if value is None else wording.number(float(value), digits)
-
-
 def _count(value: Any) -> str:
     return wording.NOTHING if value is None else f"{int(value):,}"
+
+
+FILTERS = {  # of the template
+    "number": lambda value, digits=4: wording.number(real(value), digits),
+    "difference": lambda value: wording.difference(real(value)),
+    "interval": lambda low, high: wording.interval(real(low), real(high)),
+    "p": lambda value: wording.p_value(real(value)),
+    "count": _count,
+    "design": design_of,
+}
+
+
+def groups_content(found: Sequence[tuple[str, GroupScores]]) -> list[dict[str, Any]]:
+    """Return means by group as values for the page's template.
+
+    Each comes with its data set, split and so on as text, which is shown if there are several.
+    """
+    several = len({where for where, _ in found}) > 1
+    return [
+        {
+            "id": f"groups-{number}",
+            "title": groups_title(groups),
+            "where": where if several else "",
+            "counts": groups_counts(groups),
+            "method": groups_method(groups),
+            "level": wording.percent(groups.level),
+            "groups": groups,
+            "metrics": [(metric, _group_lines(groups, metric)) for metric in groups.metrics],
+        }
+        for number, (where, groups) in enumerate(found, start=1)
+    ]
+
+
+def _group_lines(groups: GroupScores, metric: str) -> list[tuple[str, int, list[dict[str, Any]]]]:
+    """Return, for each group with a mean by a metric, its name, size, and the mean of each system."""
+    lines = []
+    for group in groups.groups:
+        rows = [groups.row(system, metric, group) for system in groups.systems]
+        if known := [row.n for row in rows if row is not None]:
+            lines.append((group, max(known), [{} if row is None else _group_cell(groups, row) for row in rows]))
+    return lines
+
+
+def _group_cell(groups: GroupScores, row: GroupRow) -> dict[str, Any]:
+    gap = groups.gap(row.system, row.metric)
+    extremes = {gap.worst: "worst", gap.best: "best"} if gap is not None and gap.significant else {}
+    bounds = wording.interval(row.low, row.high)
+    interval = "" if bounds == wording.NOTHING else bounds
+    return {"mean": row.mean, "interval": interval, "noise": not row.significant, "badge": extremes.get(row.group, "")}
+
+
+def design_sentences(grid: Grid) -> list[str]:
+    """Return sentences on whether leader and order are the same under all designs; none for a single design.
+
+    A design says which items are ranked as candidates.
+    """
+    if len(grid.designs) < 2 or grid.higher_is_better is None or len(grid.ranked(grid.designs[0])) < 2:
+        return []
+    return _designs(grid)
+
+
+def _designs(grid: Grid) -> list[str]:
+    first, total = grid.designs[0], len(grid.designs)
+    other_leaders = {
+        design: grid.best(design)
+        for design in grid.designs
+        if grid.best(design) and not set(grid.best(first)) & set(grid.best(design))
+    }
+    moved = [design for design in grid.designs if not grid.same_order(design)]
+    if not moved:
+        return [
+            f"All {total} designs rank the systems in the same order."
+            if total > 2
+            else "Both designs rank the systems in the same order."
+        ]
+    sentences = []
+    if other_leaders:
+        named = list(other_leaders.items())[:MAX_NAMED]
+        leaders = "; ".join(_other_leader(grid, design, best) for design, best in named)
+        more = len(other_leaders) - len(named)
+        rest = f"; {more} more {'design has' if more == 1 else 'designs have'} another leader" if more > 0 else ""
+        sentences.append(f"The leader depends on the design: {leaders}{rest}.")
+    else:
+        scope = f"all {total} designs" if total > 2 else "both designs"
+        sentences.append(f"The leader is the same under {scope}.")
+    taus = {design: grid.agreement(design) for design in moved if not math.isnan(grid.agreement(design))}
+    least = min(taus, key=taus.__getitem__, default=None)
+    change = ""
+    if least is not None:
+        change = f"; the largest change is under {least} (Kendall's tau {wording.number(taus[least], 2)})"
+    sentences.append(f"{_how_many(len(moved), total - 1)} the systems differently than {first}{change}.")
+    return sentences
+
+
+def _other_leader(grid: Grid, design: str, best: Sequence[str]) -> str:
+    """Return a phrase that names the leaders (``best``) under a design other than the first.
+
+    It adds whether the lead of the first of them over the leader under the first design is significant, if that was
+    tested.
+    """
+    leads = f"under {design} {listed(best)} {'leads' if len(best) == 1 else 'lead'}"
+    pair = grid.versus(design, best[0], grid.best(grid.designs[0])[0])
+    if pair is None:
+        return leads
+    return f"{leads} ({'significant' if pair['significant'] else 'not significant'})"
+
+
+def _how_many(moved: int, others: int) -> str:
+    if others == 1:
+        return "The other design ranks"
+    if moved == others:
+        return f"All {others} other designs rank"
+    return f"{moved} of the {others} other designs {'ranks' if moved == 1 else 'rank'}"

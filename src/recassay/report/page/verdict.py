@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from markupsafe import Markup
+
 from recassay.comparison.pairs import judges
-from recassay.comparison.verdict import Lead, Verdict, verdict_of
+from recassay.comparison.verdict import Lead, Verdict
+from recassay.errors import printable
+from recassay.naming.grammar import split
 from recassay.report.content import wording
 from recassay.report.content.families import family_sentences
-from recassay.report.content.grids import Grid, ResultGrids, real
+from recassay.report.content.grids import Grid, ResultGrids
 from recassay.report.content.verdict import lead_names, listed, verdict_text
-from recassay.report.page.names import short_names, with_short_names
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN, Place
 
 DIGITS = 4
+WIDTH = 30  # characters of the longest name that is shown whole
+CALL = re.compile(r"(?P<name>[\w.]+)\((?P<parameters>.+)\)")
 MAX_PICTURES = 12  # places whose systems the first picture shows
 
 
@@ -168,39 +174,50 @@ def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
             yield metric, f"{wording.number(low, DIGITS)} ({lowest}) to {wording.number(high, DIGITS)} ({highest})"
 
 
-def verdict_from_rows(groups: Sequence[ResultGrids], level: float) -> Verdict:
-    """Return the verdict that follows from the rows of a folder without a stored one.
+def short_names(systems: Iterable[str]) -> dict[str, str]:
+    """Return a short form of each long name: of its parameters only those that tell it from the other systems.
 
-    Leads (best systems by a metric) count as tested if all pairs of systems were compared.
+    Other long names lose their middle. A name stays whole if its short form could be another system's.
+
+    >>> names = [f"BPR(factors={number}, regularization=0.01)" for number in (16, 32)]
+    >>> short_names(["Popular", *names])[names[0]]
+    'BPR(factors=16, …)'
     """
-    leads = []
-    for group in groups:
-        for grid in group.grids:
-            if grid.higher_is_better is not None and judges(grid.metric):
-                leads += [lead for design in grid.designs if (lead := _lead(group, grid, design)) is not None]
-    return verdict_of(leads, level=level)
+    every = list(dict.fromkeys(systems))
+    forms = {name: _forms(name, every) for name in every if len(name) > WIDTH}
+    depth = max(map(len, forms.values()), default=0)
+    for at in range(depth):
+        found = {name: own[min(at, len(own) - 1)] for name, own in forms.items()}
+        shown = [found.get(name, name) for name in every]
+        if len(set(shown)) == len(shown):
+            return {name: short for name, short in found.items() if len(short) < len(name)}
+    return {}
 
 
-def _lead(group: ResultGrids, grid: Grid, design: str) -> Lead | None:
-    ranked = grid.ranked(design)
-    if not ranked:
-        return None
-    first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
-    mean, low, high = (grid.value(first, design, name) for name in ("mean", "low", "high"))
-    place = _place(group)._replace(design=design)
-    ahead = mean - grid.value(second, design) if second else math.nan
-    untested = Lead(
-        place, grid.metric, tuple(grid.systems), first, mean, low, high, second, ahead,
-        higher_is_better=bool(grid.higher_is_better),
-    )  # fmt: skip
-    pairs = [pair for pair in grid.pairs if pair[0] == design]
-    row: Mapping[str, Any] | None = grid.versus(design, first, second) if second else None
-    if row is None or len(pairs) != len(ranked) * (len(ranked) - 1) // 2:
-        return untested
-    return Lead(
-        place, grid.metric, tuple(grid.systems), first, mean, low, high, second, real(row["difference"]),
-        difference_low=real(row["low"]), difference_high=real(row["high"]), p=real(row["p_adjusted"]),
-        pairs=len(pairs), n=int(row.get("n") or 0), test=str(row["test"]), correction=str(row["correction"]),
-        significant=grid.beats(design, first, str(second)), higher_is_better=bool(grid.higher_is_better),
-        beaten=tuple(other for other in ranked[1:] if grid.beats(design, first, other)),
-    )  # fmt: skip
+def _forms(name: str, every: list[str]) -> list[str]:
+    """Return possible short forms of a model's name, the shortest first; ``every`` are the names of all systems.
+
+    They have more and more of the parameters that tell it from other systems. Any other name has one form, without its
+    middle.
+    """
+    call = CALL.fullmatch(name)
+    if call is None:
+        return [wording.shorten(name, WIDTH)]
+    others = [match for other in every if other != name and (match := CALL.fullmatch(other))]
+    alike = [set(split(other["parameters"])) for other in others if other["name"] == call["name"]]
+    parts = split(call["parameters"])
+    own = [part for part in parts if not all(part in other for other in alike)] if alike else []
+    return [f"{call['name']}({', '.join([*own[:size], '…'])})" for size in range(min(1, len(own)), len(own) + 1)]
+
+
+def with_short_names(text: str, short: Mapping[str, str]) -> Markup:
+    """Return a sentence as markup in which every name of ``short`` has its short form; the full name is its title."""
+    if not short:
+        return Markup.escape(printable(text))
+    longest_first = sorted(short, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+    abbreviated = Markup('<abbr title="{}">{}</abbr>')
+    return Markup().join(
+        abbreviated.format(printable(piece), printable(short[piece])) if piece in short else printable(piece)
+        for piece in pieces
+    )

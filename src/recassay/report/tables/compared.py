@@ -18,7 +18,7 @@ from recassay.comparison.power import Power
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.comparison.verdict import Verdict
 from recassay.report.content import wording
-from recassay.report.content.places import place_names
+from recassay.report.content.wording import place_names
 from recassay.report.tables.model import (
     DIFFERENCE,
     SYSTEM_WIDTH,

@@ -14,10 +14,9 @@ from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io import write_json, write_text
 from recassay.data.io.manifest import recording
 from recassay.engine.decisions.decide import Decision
-from recassay.report.content.csv_text import csv_text
-from recassay.report.content.exhibits import write_exhibits
-from recassay.report.content.places import place_names
+from recassay.report.content.csv_text import csv_text, write_exhibits
 from recassay.report.content.verdict import verdict_document
+from recassay.report.content.wording import place_names
 from recassay.report.tables.compared import (
     MAX_ROWS,
     across_summary,

@@ -7,6 +7,7 @@ their own, below, with the names repeated.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ class Terminal:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table, width = self.table, options.max_width
-        parts = self._parts(table, width)
+        parts = self._parts(width)
         if table.title:
             yield words(table.title, "bold")
         if table.narrow and len(parts) > 1:
@@ -60,24 +61,22 @@ class Terminal:
         for note in table.notes:
             yield words(note, "dim")
 
-    def _widths(self, table: ResultTable) -> list[int]:
+    def _widths(self) -> list[int]:
         """Return the width that each column needs to be shown whole."""
         return [
-            min(column.most, max(1, cell_len(column.heading), *(_width(row[at]) for row in table.rows if row)))
-            for at, column in enumerate(table.columns)
+            min(column.most, max(1, cell_len(column.heading), *(_width(row[at]) for row in self.table.rows if row)))
+            for at, column in enumerate(self.table.columns)
         ]
 
     def _room(self, width: int, part: Sequence[int]) -> int:
         """Return the width that the gaps between columns leave."""
         return width - self.table.gap * (len(part) - 1)
 
-    def _parts(self, table: ResultTable, width: int) -> list[list[int]]:
+    def _parts(self, width: int) -> list[list[int]]:
         """Return the columns of each of the tables that fit the width; all begin with the first columns of names."""
-        needed = [
-            wide if column.kind == "number" else min(wide, LEAST)
-            for wide, column in zip(self._widths(table), table.columns, strict=True)
-        ]
-        first = next((at for at, column in enumerate(table.columns) if column.kind == "number"), len(needed))
+        number = [column.kind == "number" for column in self.table.columns]
+        needed = [wide if right else min(wide, LEAST) for wide, right in zip(self._widths(), number, strict=True)]
+        first = number.index(True) if any(number) else len(number)
         names, parts = list(range(first)), [list(range(first))]
         for at in range(first, len(needed)):
             part = [*parts[-1], at]
@@ -87,7 +86,7 @@ class Terminal:
 
     def _drawn(self, part: Sequence[int], width: int) -> RichTable:
         """Return some columns as a table: the widest columns of names are made narrower until all fit."""
-        table, widths = self.table, self._widths(self.table)
+        table, widths = self.table, self._widths()
         names = [at for at in part if table.columns[at].kind != "number"]
         while sum(widths[at] for at in part) > self._room(width, part) and any(widths[at] > 1 for at in names):
             widths[max(names, key=widths.__getitem__)] -= 1
@@ -110,8 +109,25 @@ def _width(cell: Cell) -> int:
 
 def _text(cell: Cell, column: Column, width: int) -> Text:
     shown = printable(cell.text)
-    shown = shorten(shown, width) if column.kind == "system" else shown
+    if column.kind == "system":
+        shown = shorten(shown, width)
+    elif column.kind == "name" and " " not in shown:
+        shown = _wrapped(shown, width)
     return Text.assemble((printable(cell.head), "bold"), shown, style=STYLES.get(cell.style, cell.style))
+
+
+def _wrapped(name: str, width: int) -> str:
+    """Return a name such as that of a metric in lines of at most ``width`` if it can be broken at brackets and commas.
+
+    >>> _wrapped("ndcg(gain='exp2',discount='jk')@10", 20)
+    "ndcg(gain='exp2',\\ndiscount='jk')@10"
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[,(])", name):
+        if lines[-1] and cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def lines_table(lines: Iterable[tuple[str, str]], title: str = "", gap: int = 3) -> ResultTable:

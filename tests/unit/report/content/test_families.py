@@ -5,7 +5,8 @@ import pytest
 from recassay.comparison.verdict import verdict_of
 from recassay.report.content.families import family_of, family_sentences
 from recassay.report.content.grids import result_grids
-from recassay.report.page.verdict import verdict_from_rows
+
+from ..verdicts import verdict_from_rows
 
 
 def row(system, metric, mean, dataset="ml"):

@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 
 from recassay.report.content.grids import result_grids
-from recassay.report.page.designs import design_sentences
 from recassay.report.page.figures import SizeBudget
-from recassay.report.page.html import Provenance, page
+from recassay.report.page.html import Provenance
+from recassay.report.page.tables import design_sentences
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
+
+from ..verdicts import page
 
 NASTY = "<script>alert('x')</script>&\"\x1b"
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -295,20 +297,6 @@ def test_a_metric_that_describes_lists_has_no_leader():
     read = Reader(page("t", "", rows))
     assert "1 metric describes the lists, and no system is best by it" in read.text
     assert "0.1000 (a) to 0.9000 (b)" in read.text
-
-
-def test_an_old_folder_without_a_verdict_gets_the_one_that_its_rows_allow():
-    rows = [row("pop", 0.2), row("svd", 0.3)]
-    tested = Reader(page("t", "", rows, comparisons=[pair("pop", "svd", -0.1, significant=True)])).text
-    assert "svd is best by ndcg@10 on ml, random(test=0.2): 0.3000, 0.1000 above pop" in tested
-    assert "0.0800–0.1200; p = 0.0200" in tested  # the pair in the other direction
-    assert "its lead over pop was not tested" in Reader(page("t", "", rows)).text
-
-
-def test_a_lead_over_a_runner_up_that_only_met_the_baseline_counts_as_untested():
-    rows = [row("a", 0.3), row("b", 0.295), row("pop", 0.1)]
-    pairs = [pair("a", "pop", 0.2, significant=True), pair("b", "pop", 0.195, significant=True)]
-    assert "its lead over b was not tested" in page("t", "", rows, comparisons=pairs)
 
 
 def test_findings_that_could_change_the_verdict_come_first_and_others_are_folded(full):

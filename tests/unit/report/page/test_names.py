@@ -2,7 +2,7 @@
 
 import pytest
 
-from recassay.report.page.names import short_names, with_short_names
+from recassay.report.page.verdict import short_names, with_short_names
 
 LONG = "regularization=0.01, iterations=200"
 

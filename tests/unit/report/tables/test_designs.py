@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from recassay.errors import UsageError
-from recassay.report.tables.designs import designs_table
+from recassay.report.tables.study import designs_table
 from recassay.results.design_scores import DesignScores
 
 NAN = float("nan")

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from recassay.data.interactions import Interactions
 from recassay.data.stats import sequence_stats, stats
-from recassay.report.tables.stats import stats_table
+from recassay.report.tables.summaries import stats_table
 from recassay.split.sessions import Sessions
 
 

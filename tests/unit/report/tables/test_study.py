@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from recassay.report.tables.designs import study_table
+from recassay.report.tables.study import study_table
 from recassay.report.tables.verdict import findings_block
 
 

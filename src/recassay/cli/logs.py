@@ -1,4 +1,4 @@
-"""``recassay split``: divide a log into folds as files."""
+"""``recassay split`` and ``recassay stats``: a log divided into folds as files, and its statistics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _generated, _options
-from recassay.errors import printable
+from recassay.cli import _common, _completion, _options
+from recassay.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from recassay.data.fold import Fold
@@ -99,7 +99,6 @@ def split(
 
 def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fold | SequenceFold, ...]]:
     """Return a function from a log to its folds; ``rule`` makes the sequences that a split of sequences divides."""
-    from recassay.errors import UsageError
     from recassay.naming.grammar import parse as parse_expression
     from recassay.split import parse
     from recassay.split import sequences as of_sequences
@@ -109,7 +108,7 @@ def _splitter(text: str, rule: str | None) -> Callable[[Interactions], tuple[Fol
             what, hint = f"{text} divides events, not sequences", "such as --split 'latest_sequences(test=0.2)'"
             raise UsageError("U102", what, where=f"--sequences {rule}", hint=hint)
         return lambda log: tuple(parse(text)(log))
-    split, sequencer = of_sequences.parse_split(text), of_sequences.parse_rule(rule or _generated.RULE)
+    split, sequencer = of_sequences.parse_split(text), of_sequences.parse_rule(rule or _options.RULE)
 
     def divide(log: Interactions) -> tuple[SequenceFold, ...]:
         made = sequencer(log)
@@ -125,3 +124,39 @@ def _described(fold: Fold | SequenceFold, folder: Path) -> dict[str, Any]:
     parts = {"train": fold.train, "validation": getattr(fold, "validation", None), "test": fold.test}
     sizes = {name: len(part) for name, part in parts.items() if part is not None}
     return {"folder": str(folder), "number": fold.number, **sizes, "leakage": fold.leakage, "how": dict(fold.how)}
+
+
+def stats(
+    log: _options.Log,
+    columns: _options.Columns = None,
+    input_format: _options.InputFormat = None,
+    times: _options.Times = None,
+    sequences: Annotated[
+        str | None,
+        typer.Option(
+            "--sequences", metavar="RULE", help="Also describe the sequences that a rule makes: sessions(gap=28800)."
+        ),
+    ] = None,
+    as_json: _options.AsJson = False,
+) -> None:
+    """Print statistics of a log: counts, density, concentration, time range, duplicates, sequences.
+
+    Example: recassay stats ratings.csv --columns user=uid,item=iid
+    """
+    from recassay.data.read import read_interactions
+    from recassay.data.stats import stats as compute
+
+    read = read_interactions(log, columns=columns, format=input_format, times=times)
+    _common.say_remarks(read)
+    result = compute(read)
+    if sequences is not None:
+        from recassay.data.stats import sequence_stats
+        from recassay.split.sequences import parse_rule
+
+        result = replace(result, sequences=sequence_stats(parse_rule(sequences)(read)))
+    if as_json:
+        _common.print_json(result.to_dict())
+        return
+    from recassay.report.tables.summaries import stats_table
+
+    _common.console().print(stats_table(result))
