@@ -20,14 +20,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TOLERANCE = 1e-9
-METRICS = "ndcg@10 ndcg(gain='exp2')@10 recall@10 precision@5 hit@1 map mrr auc(targets=1000) rprec err@10 rbp bpref"
+METRICS = "ndcg@10 ndcg(gain='exp2')@10 recall@10 precision@5 hit@1 map mrr auc(targets=1000) rprec err@10 rbp"
 TRAIN, TRUTH = "demo/train.parquet", "demo/truth.parquet"
+ITEMS = ["--items", "demo/items.parquet"]
 SCORE = ["score", TRUTH, "demo/runs", "--json"]
 COMMANDS: dict[str, list[str]] = {
     "demo": ["demo", "-o", "demo", "--json"],
     "stats": ["stats", "demo/log.csv", "--json"],
     "score": [*SCORE, "-m", METRICS],
-    "score-beyond": [*SCORE, "-m", "epc@10 epd@10 efd@10 coverage@10 gini@10 arp@10 aplt@10", "--train", TRAIN],
+    "score-beyond": [*SCORE, "-m", "epc@10 epd@10 efd@10 coverage@10 gini@10 arp@10 aplt@10", "--train", TRAIN, *ITEMS],
     "score-ties": [*SCORE, "-m", "ndcg@10 mrr hit@3", "--ties", "expected", "--interval", "normal"],
     "score-known": [*SCORE, "-m", "ndcg@10", "--users", "known", "--train", TRAIN],
     "score-memory": [*SCORE, "-m", METRICS, "--memory", "8GB"],
