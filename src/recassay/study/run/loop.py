@@ -156,11 +156,10 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         self.report(f"reading {name}", 0, 1)
         with self.plan.locating_data(name):
             log = load_log(data, folder, self.data)
-        check_log(self.plan, name, log)
-        with self.plan.locating_data(name):
             if found := filter_log(log, self.plan.filters_of(name), data, folder, self.data):
                 self.filtered[name] = (len(log), found.removed)
                 log = found.log
+        check_log(self.plan, name, log)  # a filter may count events as ratings
         self.report(f"reading {name}", 1, 1)
         return log
 
