@@ -21,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from tools import help_if_asked, write_section
 
 AT_ONCE = 10

@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.designs import Design, expect
 from recassay.designs.random_order import RandomOrders
 from recassay.engine.ranks.sampling import sample

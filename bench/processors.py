@@ -34,7 +34,7 @@ METRIC = "ndcg@10"
 def found() -> dict[str, Any]:
     """Return the lists and the mean of every model on this machine as it is."""
     import recassay as ra
-    from recassay.data.synthetic.tastes import log
+    from recassay.data.synthetic import log
 
     fold = ra.split.last(n=1)(log(**LOG))[0]
     ask = ra.protocols.next_item()

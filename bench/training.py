@@ -35,7 +35,7 @@ import polars as pl
 
 import recassay as ra
 from recassay.data.histories import Histories
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.base.capabilities import Training, fitted_on_fold
 from recassay.models.neural.base import Neural
 from tools import write_section

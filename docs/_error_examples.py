@@ -109,13 +109,13 @@ EXAMPLES: dict[str, str] = {
         ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         """,
     "I311": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         one, other = ra.split.k_folds(k=2)(log(users=50, items=40, events=600))
         runs = [ra.play(ra.models.Random(seed), part, ra.protocols.ranking()) for seed, part in enumerate((one, other))]
         ra.judge(runs, "TI-AR-AN", "ndcg@10")
         """,
     "I372": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         mine = ra.models.RecommendFunction(lambda user, k: ["the", "best"], name="mine")
         ra.play(mine, fold, ra.protocols.ranking())
@@ -148,12 +148,12 @@ EXAMPLES: dict[str, str] = {
         ra.models.GRU().fit(log.take(log.users == 0))
         """,
     "I322": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fitted = ra.models.GRU(epochs=1).fit(log(users=20, items=30, events=100))
         fitted.with_log(log(users=20, items=40, events=100))
         """,
     "I341": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.last(n=2)(log(users=50, items=40, events=600))[0]
         ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
         """,
@@ -170,7 +170,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "I354": """
         from types import SimpleNamespace
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         import numpy as np
 
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
@@ -178,7 +178,7 @@ EXAMPLES: dict[str, str] = {
         ra.sequences.generate(mine, fold, name="mine")
         """,
     "I361": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
         ra.sequences.generate(ra.models.sequence.NGram(), made, seeds=["unheard of"])
         """,
@@ -345,17 +345,17 @@ EXAMPLES: dict[str, str] = {
         ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
         """,
     "U171": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
         ra.models.sequence.CRF(most_items=20).fit(made)
         """,
     "U172": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.sequences.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
         """,
     "U173": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.sequences.generate(ra.models.Popular(), fold)
         """,
@@ -367,13 +367,13 @@ EXAMPLES: dict[str, str] = {
         designs.parse("TI-1R-NN")
         """,
     "U122": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         ra.judge(run, "U1R", "precision@10")
         """,
     "U120": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         ra.judge(run, "TI-1R-NN(99)", "precision@10")
@@ -405,7 +405,7 @@ EXAMPLES: dict[str, str] = {
         ra.run_study("study.yaml", "out")
         """,
     "U141": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         from recassay.models.base.capabilities import Training
 
         made, training = log(users=20, items=30, events=100), Training(checkpoint=Path("gru.checkpoint"))
@@ -413,11 +413,11 @@ EXAMPLES: dict[str, str] = {
         ra.models.GRU(dim=16, epochs=1).fit(made, training=training)
         """,
     "U142": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         ra.models.SASRec(rate=1e30).fit(log(users=20, items=30, events=100))
         """,
     "U143": """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
         ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
     "U191": """

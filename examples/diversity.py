@@ -10,7 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import item_features, log
 
 pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True)
 pl.Config(tbl_width_chars=120, fmt_str_lengths=40, float_precision=4)

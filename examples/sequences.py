@@ -8,7 +8,7 @@
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 
 pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4)
 

@@ -7,7 +7,7 @@
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic.drifting import change_points, drifting
+from recassay.data.synthetic import change_points, drifting
 
 pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4)
 

@@ -57,7 +57,7 @@ class Example:
 
 
 JUDGED = """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events={events}, seed=2))[0]
         runs = [ra.play(one, fold, ra.protocols.ranking()) for one in (ra.models.Popular(), ra.models.Random())]
@@ -467,7 +467,7 @@ EXAMPLES = {
         "Sample fewer items, or use all of them. Users with few candidates have easier target sets, and the mean "
         "is over sets of different sizes.",
         """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events=7_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
@@ -478,7 +478,7 @@ EXAMPLES = {
         "Give runs whose systems can score again, and at most 2,000 candidates; or draw samples: `ra.judge(runs, "
         "\"AI-1R-NN(100, by='popularity', replace=False)\", metrics, method='sample')`.",
         """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
 
         fold = ra.split.last(n=1)(log(users=200, items=90, events=5_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
@@ -515,7 +515,7 @@ EXAMPLES = {
         "Let the system compute finer scores, or break ties at random where the scores are made. Do not compare "
         "such a mean with one from another program, which uses a single order of ties.",
         """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=30, items=90, events=200, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
@@ -569,7 +569,7 @@ EXAMPLES = {
         "Give systems whose scores do not tie, or draw the target sets: `ra.judge(runs, designs, metrics, "
         "method='sample')`. Fewer draws, or a larger catalogue, have a smaller error.",
         """
-        from recassay.data.synthetic.tastes import log
+        from recassay.data.synthetic import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=40, events=4_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())

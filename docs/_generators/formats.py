@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from recassay.data.io.columns import ALIASES, LAST_TIER, SHORT_NAMES
+from recassay.data.io.columns import ALIASES, LAST_TIER, ROLES, SHORT_NAMES
 from recassay.data.io.formats import formats
-from recassay.data.io.roles import ROLES
 from recassay.data.io.sources import TABLE_SUFFIXES
 
 PAGE = """\

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.sequence import NGram
 
 LOG = log(users=60, items=40, events=1200, seed=1)

@@ -10,7 +10,7 @@ import pytest
 
 import recassay as ra
 from recassay import designs
-from recassay.data.synthetic import tastes
+from recassay.data.synthetic import log as made_up
 from recassay.metrics.registry import parse_metric
 from recassay.naming.named import PAPERS, Departure, departs
 from recassay.report.listing import DEPARTS, NAMED, Declared, departures, departures_of, explanation
@@ -54,14 +54,14 @@ def runs_and_truth() -> dict[str, object]:
 
 
 def played_runs() -> dict[str, object]:
-    log = tastes.log(users=30, items=20, events=300, seed=1)
+    log = made_up(users=30, items=20, events=300, seed=1)
     fold = ra.split.random(test=0.2)(log)[0]
     runs = [ra.play(model, fold, ra.protocols.ranking(k=20)) for model in (ra.models.Popular(), ra.models.Random())]
     return {"runs": runs, "designs": "TI-1R-NN(5)", "metrics": "hit@10"}
 
 
 def played_streams() -> dict[str, object]:
-    fold = ra.split.random(test=0.9)(tastes.log(users=30, items=20, events=300, seed=1))[0]
+    fold = ra.split.random(test=0.9)(made_up(users=30, items=20, events=300, seed=1))[0]
     models = (ra.models.parse("StreamPopular"), ra.models.parse("Recent"))
     streams = [ra.play(model, fold, ra.protocols.prequential(at=5)) for model in models]
     return {"a": streams, "metric": "recall@5", "window": 20}

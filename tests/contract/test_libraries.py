@@ -8,7 +8,7 @@ import importlib.util
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.testing import check_recommender
 

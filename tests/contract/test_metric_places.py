@@ -12,7 +12,7 @@ import recassay as ra
 from recassay import designs
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.sequences.score import score_sequences
 from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 import recassay as ra
 from recassay import models
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.base.capabilities import fitted as fitted_on
 from recassay.models.base.model import user_item_matrix
 from recassay.models.neural.base import Neural

@@ -16,7 +16,7 @@ from recassay import split
 from recassay.columnar.order import float_from_key, ordered_keys, positions_in_groups
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log as made_up
+from recassay.data.synthetic import log as made_up
 from recassay.errors import UsageError
 from recassay.split import debiased as debiased_splits
 from recassay.split import filters

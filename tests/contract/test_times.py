@@ -9,11 +9,11 @@ import pytest
 import recassay as ra
 from recassay.checks.leaks import fold_findings
 from recassay.columnar.time_kind import STRENGTH
-from recassay.data.holdout import hold_out
-from recassay.data.leaks import LeakReport
+from recassay.data.fold import LeakReport
 from recassay.data.sequences import Sequences
 from recassay.data.stats import stats
-from recassay.data.synthetic.tastes import log as synthetic
+from recassay.data.synthetic import log as synthetic
+from recassay.demo import hold_out
 from recassay.models.incremental import StreamPopular
 from recassay.protocols import prequential
 

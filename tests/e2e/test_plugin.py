@@ -107,7 +107,7 @@ def test_a_study_uses_the_new_split_model_and_metric_under_a_design(installed, t
 def test_the_new_metric_works_on_a_stream(installed):
     code = (
         "import recassay as ra\n"
-        "from recassay.data.synthetic.tastes import log\n"
+        "from recassay.data.synthetic import log\n"
         "made = log(users=40, items=30, events=500, seed=1)\n"
         "model, protocol = ra.models.incremental.StreamPopular(), ra.protocols.prequential()\n"
         "stream = ra.play(model, made, protocol, metrics='root_gain@10')\n"

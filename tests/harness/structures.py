@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log as make_log
+from recassay.data.synthetic import log as make_log
 
 Call = tuple[str, list[Any], dict[str, Any]]  # name, arguments by position and by name
 

@@ -60,7 +60,7 @@ def tables() -> dict[str, Any]:
 
     import recassay as ra
     from recassay.columnar.identity import mix
-    from recassay.data.synthetic.tastes import item_features, log
+    from recassay.data.synthetic import item_features, log
 
     made = log(users=2_000, items=800, events=60_000, seed=11)
     fold = ra.split.random(test=0.2, seed=7)(made)[0]
@@ -173,9 +173,7 @@ def other_statistics() -> Iterator[Any]:
 
 @section
 def generated_logs() -> Iterator[Any]:
-    from recassay.data.synthetic.drifting import drifting
-    from recassay.data.synthetic.power_law import power_law
-    from recassay.data.synthetic.tastes import log
+    from recassay.data.synthetic import drifting, log, power_law
 
     made = [
         tables()["log"],
@@ -212,7 +210,7 @@ def splits() -> Iterator[Any]:
 @section
 def samples_and_designs() -> Iterator[Any]:
     import recassay as ra
-    from recassay.data.synthetic.tastes import log
+    from recassay.data.synthetic import log
 
     fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=150, events=4_000, seed=12))[0]
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in (ra.models.Popular(), ra.models.Random(seed=3))]

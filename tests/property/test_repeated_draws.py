@@ -19,7 +19,7 @@ from recassay import designs
 from recassay.checks import diagnose
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.designs import random_order
 from recassay.metrics.registry import parse_metrics
 

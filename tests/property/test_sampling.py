@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.columnar.identity import mix
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.ranks import _draws
 from recassay.engine.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics

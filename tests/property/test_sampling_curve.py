@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 import recassay as ra
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.designs.expect import expect
 from recassay.designs.grammar import parse
 from recassay.metrics.registry import parse_metrics

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import item_features, log
 
 from ..refusals import refused
 

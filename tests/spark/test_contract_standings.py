@@ -7,7 +7,7 @@ import pytest
 import recassay as ra
 from recassay.backends.spark import designs as on_spark_judge
 from recassay.backends.spark import play as on_spark_play
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import InputError, UsageError
 
 from ..refusals import refused

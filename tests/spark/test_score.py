@@ -13,7 +13,7 @@ import recassay as ra
 from recassay.backends.spark import score as spark_score
 from recassay.backends.spark.scoring import ScoringTask
 from recassay.cli import build_app
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import InputError, UsageError
 
 from ..refusals import refused

@@ -44,7 +44,7 @@ def test_wrong_arguments_of_other_functions_have_codes(tmp_path):
 
 @pytest.mark.parametrize("wrong", [3, None, "no-file.csv", [1], {"a": 1}], ids=str)
 def test_values_of_another_kind_have_codes(wrong):
-    from recassay.data.synthetic.tastes import log
+    from recassay.data.synthetic import log
 
     lists = ra.split.ready_made()(log(users=9, items=20, events=60))
     (fold,) = ra.split.latest_sequences(test=0.3)(lists)

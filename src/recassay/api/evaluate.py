@@ -25,8 +25,7 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.choices import Population
 from recassay.naming.system_names import system_names
 from recassay.protocols.ranking import Ranking
-from recassay.results.scores import Scores
-from recassay.results.settings import population
+from recassay.results.scores import Scores, population
 from recassay.shown import Displayable
 from recassay.split import REGISTRY as SPLITS
 from recassay.split import Split
@@ -90,7 +89,7 @@ def evaluate(
     Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark them as references.
     ``items`` are item features. ``users="known"`` takes means over the test users with training events alone.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> made = log(users=80, items=60, events=2_000, seed=1)
     >>> found = evaluate(made, "PureSVD(factors=4)", "ndcg@10", references=False)
     >>> found.scores.systems, found.stated["split"]

@@ -79,7 +79,7 @@ def judge(
     users, drawn by their ids.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
     >>> protocol = ra.protocols.ranking()
     >>> runs = [ra.play(model, fold, protocol) for model in (ra.models.Popular(), ra.models.Random())]

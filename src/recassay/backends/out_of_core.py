@@ -18,10 +18,10 @@ from typing import Any
 import polars as pl
 
 from recassay.data.chunks import TableChunks, chunk_boundaries, require_one_type
-from recassay.data.distances import validated_distances
+from recassay.data.features import validated_distances
+from recassay.data.fold import of_known_users
 from recassay.data.interactions import Interactions
 from recassay.data.io import RowRange, open_row_ranges, run_sources
-from recassay.data.population import of_known_users
 from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -32,8 +32,7 @@ from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
 from recassay.engine.tally import TallyFiles
 from recassay.errors import UsageError
-from recassay.results.scores import Scores
-from recassay.results.settings import POPULATION
+from recassay.results.scores import POPULATION, Scores
 from recassay.threads import Progress
 
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)

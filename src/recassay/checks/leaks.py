@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recassay.checks.base import check, diagnose, format_share
-from recassay.data.fold import Fold
-from recassay.data.leaks import LeakReport, leaks
+from recassay.data.fold import Fold, LeakReport, leaks
 from recassay.errors import InputError
 from recassay.results.finding import Finding
 

@@ -15,14 +15,13 @@ from recassay.checks.ids import count_ids
 from recassay.checks.reading import count_reading
 from recassay.columnar.layout import is_one_number, row_groups
 from recassay.columnar.vocabulary import UNKNOWN, count_codes
+from recassay.data.fold import known_users, profile_rows
 from recassay.data.interactions import Interactions
-from recassay.data.population import known_users, profile_rows
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.metrics.align import Alignment, Conventions
 from recassay.results.finding import Severity
-from recassay.results.named_users import Marks, bit
-from recassay.results.scores import Summary
+from recassay.results.scores import Marks, Summary, bit
 
 LARGE = 100  # relevant or training items; with fewer, a share means little
 MANY = 1_000  # rows; with fewer, a share means little

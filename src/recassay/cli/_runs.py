@@ -90,7 +90,7 @@ def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
 
 def sequence_fold_of(truth: str) -> Path | None:
     """Return the folder of a file with the truth, if it holds a fold of sequences, else None."""
-    from recassay.data.sequence_files import TRUTH, is_sequence_fold
+    from recassay.data.fold_files import TRUTH, is_sequence_fold
 
     folder = Path(truth).parent
     return folder if Path(truth).name == TRUTH and is_sequence_fold(folder) else None
@@ -114,7 +114,7 @@ def score_generated(
             option = f"--{name.replace('_', '-')}"
             what = f"{option} is for ranked lists, and the fold has sequences"
             raise UsageError("U102", what, where=option, hint="leave it out")
-    from recassay.data.sequence_files import read_generated, read_sequence_fold
+    from recassay.data.fold_files import read_generated, read_sequence_fold
     from recassay.engine.sequences.score import score_sequences
 
     given, fold = context.params, read_sequence_fold(folder)

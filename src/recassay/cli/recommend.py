@@ -115,7 +115,7 @@ def recommend(
     _common.announce_compilation(quiet or as_json)
     import numpy as np
 
-    from recassay.data.population import known_users
+    from recassay.data.fold import known_users
     from recassay.data.sequences import SequenceFold
     from recassay.models.base.model import recommend as listed
     from recassay.models.base.registry import load_fitted

@@ -120,7 +120,7 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         from recassay.report.tables.study import calls_table, study_table, times_table
         from recassay.report.tables.verdict import findings_block, verdict_block
         from recassay.results.group_scores import GroupScores
-        from recassay.results.settings import population
+        from recassay.results.scores import population
 
         screen = _common.console()
         screen.print(verdict_block(results.verdict, result_grids(results.rows, results.comparisons)))

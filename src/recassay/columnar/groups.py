@@ -18,9 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar._kernels import count_groups, scatter
-from recassay.columnar.columns import LazyColumns
+from recassay.columnar.columns import HashedTexts, LazyColumns
 from recassay.columnar.layout import compare_neighbours, narrowed, readonly, starts_in_parts, take_rows
-from recassay.columnar.texts import HashedTexts
 from recassay.columnar.vocabulary import SPARSE, Ids, Vocabulary
 from recassay.threads import blocks, each_block
 

@@ -1,4 +1,7 @@
-"""One train/test split of a log: what a system may learn from, and what it must predict."""
+"""One train/test split of a log: what a system may learn from, and what it must predict.
+
+Here is also which users of a truth have training events: the difference between the populations ``known`` and ``all``.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,66 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.population import nobody_is_known
+from recassay.data.times import row_times
+from recassay.data.truth import Truth
+from recassay.errors import InputError
 from recassay.shown import Displayable
+
+
+def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
+    """Return the user code of each query in the training log, or a negative number for a user without events there."""
+    assert train.user_vocabulary.ids is not None
+    vocabulary, codes = Vocabulary.encode(queries)
+    rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
+    offsets, _ = train.by_user
+    if offsets.size < 2:  # a partition of a log can be empty
+        return np.full(queries.len(), -1)
+    known: NDArray[np.integer] = np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1)
+    return known
+
+
+def known_users(train: Interactions, queries: pl.Series) -> NDArray[np.bool_]:
+    """Return a mask of the users of ``queries`` that have at least one training event.
+
+    >>> train = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "bob"], "item_id": ["x", "y"]}))
+    >>> known_users(train, pl.Series(["ann", "eve"])).tolist()
+    [True, False]
+    """
+    return profile_rows(train, queries) >= 0
+
+
+def of_known_users(truth: Truth, train: Interactions) -> tuple[Truth, dict[str, int]]:
+    """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
+
+    Raise I409 if there is no such user.
+
+    >>> train = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "bob"], "item_id": ["x", "y"]}))
+    >>> truth = Truth.from_frame(pl.DataFrame({"user_id": ["ann", "eve"], "item_id": ["y", "y"]}))
+    >>> of_known_users(truth, train)[1]
+    {'users': 1, 'of': 2}
+    """
+    known = np.flatnonzero(known_users(train, truth.queries))
+    if not known.size:
+        raise nobody_is_known(truth.queries.len(), truth.origin)
+    return truth.take(known), {"users": known.size, "of": truth.queries.len()}
+
+
+def nobody_is_known(users: int, where: str) -> InputError:
+    """Return the error I409: none of the ``users`` of a truth, which is read from ``where``, has a training event."""
+    return InputError(
+        "I409",
+        f"none of the {users:,} users of the truth has a training event, so there are no known users",
+        where=where,
+        hint="check that both files use the same ids, or score all users",
+    )
+
 
 Leakage = Literal["none", "per user", "global"]
 
@@ -71,3 +128,37 @@ class Fold(Displayable):
         features = [] if self.items is None else [self.items.fingerprint]
         text = "\n".join([*digests, self.leakage, repr(sorted(self.how.items())), *features])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class LeakReport:
+    """Numbers of training events: all (``train``), and those later than test events.
+
+    ``later`` counts those later than the earliest test event of any user, and ``later_of_user`` those later than the
+    earliest test event of the same user. ``later`` is None if the times order events only within each user, since users
+    cannot be compared then.
+    """
+
+    train: int
+    later: int | None
+    later_of_user: int
+
+
+def leaks(fold: Fold) -> LeakReport:
+    """Return how many training events of a fold are later than the earliest test event, of all users and per user.
+
+    Events at the same time are not later. A log without timestamps raises an error. Validation events are not counted.
+
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> frame = pl.DataFrame({"user_id": [*"aabb"], "item_id": [*range(4)], "timestamp": [1, 2, 3, 4]})
+    >>> log = Interactions.from_frame(frame)
+    >>> leaks(Fold(log.take(np.array([0, 2])), log.take(np.array([1, 3])), "per user", {}))
+    LeakReport(train=2, later=1, later_of_user=0)
+    """
+    past, future = row_times(fold.train), row_times(fold.test)
+    earliest = np.full(fold.train.n_users, np.inf)
+    np.minimum.at(earliest, fold.test.users, future)
+    later = past > future.min() if future.size else np.zeros(past.size, np.bool_)
+    of_user = int(np.count_nonzero(past > earliest[fold.train.users]))
+    return LeakReport(len(fold.train), None if fold.train.times == "user" else int(np.count_nonzero(later)), of_user)

@@ -6,7 +6,7 @@ Every fold has a folder of its own, named by its number. The truth has the ratin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,15 +14,157 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from recassay.columnar.layout import ranges
+from recassay.columnar.vocabulary import Vocabulary, rows_in_table
 from recassay.data.fold import Fold
+from recassay.data.generated import NOTHING, Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, read_table, write_json, write_parquet
+from recassay.data.io.columns import ITEM, POSITION, PROBABILITY, SEQUENCE, SURPRISE
 from recassay.data.read import read_interactions, read_truth
-from recassay.data.sequence_files import is_sequence_fold, read_sequence_fold, write_sequence_fold
-from recassay.data.sequences import SequenceFold
+from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import InputError
 from recassay.naming.arguments import checks_types
+
+TRAIN, SEEDS, TRUTH, ITEMS, ABOUT = "train.parquet", "seeds.parquet", "truth.parquet", "items.parquet", "fold.json"
+ROLE = "sequences"
+
+
+def write_sequence_fold(fold: SequenceFold, folder: Path) -> Path:
+    """Write the parts of a fold, its items, and how it was made, to files in a folder; return the folder."""
+    target, test = make_folder(folder), _rows(fold.test)
+    write_parquet(_rows(fold.train), target / TRAIN)
+    write_parquet(test.filter(pl.col(POSITION) == 0), target / SEEDS)
+    write_parquet(test.filter(pl.col(POSITION) > 0), target / TRUTH)
+    write_parquet(pl.DataFrame({ITEM: fold.train.item_vocabulary.ids}), target / ITEMS)
+    about = {"times": fold.train.kind, "dates": fold.train.dates, "number": fold.number}
+    write_json({**about, "how": dict(fold.how), "removed": dict(fold.removed)}, target / ABOUT)
+    return target
+
+
+def _rows(sequences: Sequences) -> pl.DataFrame:
+    """Return a row per event, with its position in its sequence, from 0."""
+    return sequences.frame().with_columns(pl.Series(POSITION, ranges(0, sequences.lengths)))
+
+
+def is_sequence_fold(folder: str | Path) -> bool:
+    """Return whether a folder holds a fold of sequences."""
+    return all((Path(folder) / name).is_file() for name in (TRAIN, SEEDS, TRUTH))
+
+
+def read_sequence_fold(folder: str | Path) -> SequenceFold:
+    """Return the fold of sequences in a folder; raise I351 if its files contradict each other.
+
+    >>> import tempfile
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babca"]}))
+    >>> fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])), {"split": "by hand"})
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     again = read_sequence_fold(write_sequence_fold(fold, Path(name)))
+    >>> again.fingerprint == fold.fingerprint, again.n_items
+    (True, 3)
+    """
+    source = Path(folder)
+    about: dict[str, Any] = json.loads((source / ABOUT).read_text("utf-8")) if (source / ABOUT).is_file() else {}
+    train, seeds, truth = (read_table(source / name, ROLE) for name in (TRAIN, SEEDS, TRUTH))
+    n_train, n_test = train[SEQUENCE].n_unique(), seeds.height
+    numbers = pl.int_range(n_test, eager=True)
+    if not all(part[SEQUENCE].unique().sort().cast(pl.Int64).equals(numbers) for part in (seeds, truth)):
+        what = f"the {n_test:,} test sequences are not numbered 0 to {n_test - 1:,}, each with items in {TRUTH}"
+        raise InputError("I351", what, where=str(source), hint="recassay split LOG -o DIR --split SPLIT writes a fold")
+    parts = [train.with_columns(pl.col(SEQUENCE).rank("dense").cast(pl.Int64) - 1)]
+    parts += [part.with_columns(pl.col(SEQUENCE).cast(pl.Int64) + n_train) for part in (seeds, truth)]
+    whole = Sequences.from_frame(pl.concat(parts, how="diagonal_relaxed"), origin=str(source), kind=about.get("times"))
+    if len(whole) != n_train + n_test:
+        what = f"{n_train + n_test - len(whole):,} training sequences have a single row"
+        raise InputError("I351", what, where=str(source), hint="remove them: a sequence has two rows or more")
+    if (source / ITEMS).is_file():
+        whole = _over_items(whole, read_table(source / ITEMS, "items")[ITEM])
+    whole = replace(whole, dates=about.get("dates", False))
+    of_train = np.arange(len(whole)) < n_train
+    how = about.get("how", {"split": "given"})
+    return SequenceFold(
+        whole.take(of_train), whole.take(~of_train), how, about.get("removed", {}), about.get("number", 0)
+    )
+
+
+def _over_items(sequences: Sequences, ids: pl.Series) -> Sequences:
+    """Return the sequences over a catalogue of items, some of which occur in none of them."""
+    vocabulary, _ = Vocabulary.dense(ids)
+    codes = _codes(sequences.item_vocabulary.decode(np.arange(sequences.n_items, dtype=np.int32)), vocabulary)
+    if (codes < 0).any():
+        what = f"{int((codes < 0).sum()):,} items of the sequences are not in {ITEMS}"
+        raise InputError("I351", what, where=sequences.origin, hint="it lists every item that may be generated")
+    return replace(sequences, items=codes[sequences.items], item_vocabulary=vocabulary)
+
+
+def _codes(ids: pl.Series, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    assert vocabulary.ids is not None, "ids of sequences are dense"
+    return np.asarray(rows_in_table(ids, vocabulary.ids), np.int32)
+
+
+def read_generated(
+    source: object,
+    name: str,
+    fold: SequenceFold,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    format: str | None = None,
+) -> Generated:
+    """Return generated sequences from a table with a row per item: sequence_id, position, item_id.
+
+    The number of a sequence is its position among the test sequences of the fold, from 0. Rows may be in any order,
+    because positions order them. ``probability`` is optional. So is ``surprise``, the same in all rows of a sequence:
+    the sum of -log2 P over the items of the true sequence. Sequences without a row are empty. Raise I361 for rows that
+    do not fit the fold.
+
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babca"]}))
+    >>> rows = {"sequence_id": [1, 0, 1], "position": [2, 1, 1], "item_id": [*"cba"]}
+    >>> read_generated(rows, "mine", SequenceFold(made, made)).items.tolist()
+    [[1, -1], [0, 2]]
+    """
+    frame, n = read_table(source, ROLE, columns=columns, format=format), len(fold.test)
+    frame = frame.sort(SEQUENCE, POSITION)
+    item_codes = _codes(frame[ITEM], fold.test.item_vocabulary)
+    if misfit := _misfit(frame, item_codes, fold):
+        what = f"the generated sequences of '{name}' do not fit the fold: {misfit[0]}"
+        raise InputError("I361", what, where=str(source) if isinstance(source, str | Path) else "", hint=misfit[1])
+    row = frame[SEQUENCE].to_numpy()
+    place = ranges(0, np.bincount(row, minlength=n))
+    shape = n, int(place.max()) + 1
+    items, chances, surprise = np.full(shape, NOTHING, np.int32), np.full(shape, np.nan), np.full(n, np.nan)
+    items[row, place] = item_codes
+    if PROBABILITY in frame.columns:
+        chances[row, place] = frame[PROBABILITY].to_numpy()
+    if SURPRISE in frame.columns:
+        surprise[row] = frame[SURPRISE].to_numpy()
+    return Generated(name, items, chances, surprise, 0, begun=fold.test)
+
+
+def _misfit(frame: pl.DataFrame, item_codes: NDArray[np.int32], fold: SequenceFold) -> tuple[str, str] | None:
+    """Return why rows of generated items do not fit a fold, and what to do; None if they fit.
+
+    ``item_codes`` are the codes of the items of the rows, -1 for one that the fold does not have.
+    """
+    numbers, n = frame[SEQUENCE], len(fold.test)
+    outside = frame.filter(numbers.is_null() | ~numbers.is_between(0, n - 1))
+    if outside.height:
+        what = f"{outside.height:,} of {frame.height:,} rows have a sequence_id, such as {outside[SEQUENCE][0]}, "
+        return f"{what}that is not among 0 to {n - 1:,}", "number the sequences as in seeds.parquet"
+    repeated = frame.filter(frame[POSITION].is_null() | frame.select(SEQUENCE, POSITION).is_duplicated())
+    if repeated.height:
+        what = f"sequence {repeated[SEQUENCE][0]} has a position that is missing or twice there"
+        return what, "number the generated items of a sequence 1, 2, 3, ..."
+    unknown, known = frame.filter(pl.Series(item_codes < 0)), fold.test.item_vocabulary.ids
+    if unknown.height:
+        assert known is not None, "ids of sequences are dense"
+        what = f"{unknown.height:,} of {frame.height:,} rows have an item that is in no sequence: {unknown[ITEM][0]!r}"
+        return what, f"generate items of items.parquet, with ids of the same type, such as {known[0]!r}"
+    if SURPRISE in frame.columns and frame.select(SEQUENCE, SURPRISE).n_unique() > numbers.n_unique():
+        return "surprise differs between rows of one sequence", "it is a number of the whole true sequence"
+    return None
+
 
 TRAIN, TRUTH, VALIDATION, ABOUT = "train.parquet", "truth.parquet", "validation.parquet", "fold.json"
 

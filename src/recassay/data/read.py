@@ -15,7 +15,7 @@ from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
-from recassay.data.io.roles import TIMESTAMP, role_named
+from recassay.data.io.columns import TIMESTAMP, role_named
 from recassay.data.memberships import Memberships
 from recassay.data.nouns import require_noun
 from recassay.data.run import Nan, Order, Run

@@ -59,7 +59,7 @@ def precision_bounds(
     ``short="all"``, users with fewer candidates than the design draws get all of them.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
     >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
     >>> bounds = precision_bounds(run.standings, ra.designs.parse("TI-1R-NN(20)"), 10)

@@ -110,7 +110,7 @@ def trial(
     """Return a :class:`Trial`: models fitted on a fold, with their runs under the protocol ``ask``.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
     >>> ready = trial([ra.models.Popular(), ra.models.Random()], fold, ra.protocols.ranking(bins=4))
     >>> exhibit = ra.experiments.percentiles(bins=4, metric="precision@5")(ready)[0]

@@ -15,7 +15,7 @@ from recassay.api.judge import judge
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.synthetic.power_law import fit_power_law, power_law
+from recassay.data.synthetic import fit_power_law, power_law
 from recassay.designs import parse
 from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metrics

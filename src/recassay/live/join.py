@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.texts import text_hashes
+from recassay.columnar.columns import text_hashes
 from recassay.live.clock import BEGINNING
 from recassay.live.events import EXPOSURE, INTERACTION, columns
 from recassay.live.keys import ABSENT, KeyMap

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.run import Run
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.engine.lists.job import Job
 from recassay.errors import UsageError
 from recassay.live.join import Closed

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
-from recassay.columnar.texts import text_hashes
+from recassay.columnar.columns import text_hashes
 
 Keys = NDArray[np.uint64]
 Whole = NDArray[np.int64]

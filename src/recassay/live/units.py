@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
-from recassay.columnar.texts import text_hashes
+from recassay.columnar.columns import text_hashes
 from recassay.live.keys import KeyMap, add_to_units
 
 

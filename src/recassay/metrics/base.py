@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.data.interactions import whole_log_needed
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import TruthStatistics
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.credit import Credit, NoFormula, RankFormula
 from recassay.naming.grammar import Expression, Value

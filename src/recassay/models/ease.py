@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.data.io.memory import available_memory
+from recassay.data.io.edge import available_memory
 from recassay.errors import UsageError, out_of_memory
 from recassay.models.base.model import COUNT, POSITIVE, BuiltIn, FittedProduct, Ranges, user_item_matrix
 from recassay.threads import blocks, one_library_thread

@@ -31,7 +31,7 @@ from recassay.report.tables.model import DIFFERENCE, Cell, Column, Field, P, Res
 from recassay.report.tables.scores import ScoreTables
 from recassay.report.tables.terminal import lines_table
 from recassay.report.tables.verdict import findings_in_full
-from recassay.results.settings import population
+from recassay.results.scores import population
 
 NAMES = 5  # of systems, metrics or features, before "and n more"
 LEAKAGE = {

@@ -1,10 +1,10 @@
-"""Scores: a value per system, metric and unit, and means with their counts and intervals."""
+"""Scores: a value per system, metric and unit, means with counts and intervals, and which users findings name."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,87 @@ from recassay.naming.grammar import Value, suggest
 from recassay.results.finding import Finding, Findings
 from recassay.results.first_hits import FirstHits
 from recassay.results.group_scores import GroupScores
-from recassay.results.named_users import Marks
 from recassay.shown import Displayable, Picture, renderer
+
+Marks = NDArray[np.uint8]  # one per user
+CODES = ("C010", "C001", "C002", "L001", "L003")
+OF_SOME_SYSTEMS = ("C002",)  # a list that is as short in every system favours none
+
+
+def bit(code: str) -> int:
+    """Return the bit of a finding in the marks of users.
+
+    >>> bit("C010"), bit("C001")
+    (1, 2)
+    """
+    return 1 << CODES.index(code)
+
+
+def users_without(code: str, marks: Iterable[Marks]) -> NDArray[np.bool_] | None:
+    """Return a mask of the users whom a finding does not name, given the marks of every system; None if it names none.
+
+    Users with a short list (C002) in all systems are left in.
+
+    >>> short = np.array([4, 4, 0], np.uint8), np.array([4, 0, 0], np.uint8)
+    >>> users_without("C002", short).tolist(), users_without("C001", short)
+    ([True, False, True], None)
+    """
+    named = np.array([(one & bit(code)) > 0 for one in marks])
+    if not named.any():
+        return None
+    none, every = ~np.asarray(named.any(axis=0)), np.asarray(named.all(axis=0))
+    return none | every if code in OF_SOME_SYSTEMS else none
+
+
+POPULATION = "population"  # key of the settings: the numbers of users with training events, and ``of`` all users
+
+
+def population(settings: Mapping[str, Any]) -> str:
+    """Return which users the numbers are over, if only users with training events were scored; else "".
+
+    >>> population({"population": {"users": 9400, "of": 13712}})
+    'users with training events: 9,400 of 13,712'
+    """
+    counts = settings.get(POPULATION)
+    return f"users with training events: {counts['users']:,} of {counts['of']:,}" if counts else ""
+
+
+class DeferredSettings(Mapping[str, Any]):
+    """Settings with one more value, which ``compute`` returns when it is first read.
+
+    >>> settings = DeferredSettings({"level": 0.95}, "truth", lambda: print("computed") or {"users": 3})
+    >>> list(settings)
+    ['level', 'truth']
+    >>> settings["truth"], settings == {"level": 0.95, "truth": {"users": 3}}
+    computed
+    ({'users': 3}, True)
+    """
+
+    def __init__(self, known: Mapping[str, Any], name: str, compute: Callable[[], Any]) -> None:
+        self._values = {**known, name: None}
+        self._name = name
+        self._compute: Callable[[], Any] | None = compute
+
+    def __getitem__(self, name: str) -> Any:
+        compute = self._compute
+        if compute is not None and name == self._name:
+            self._values[name] = compute()
+            self._compute = None  # what it refers to need not stay in memory
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        """Return the settings as a plain dict for pickle."""
+        return dict, (dict(self),)
+
 
 Values = NDArray[np.float64]
 WEIGHT = "weight"  # the column of weights that all metrics share

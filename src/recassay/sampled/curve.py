@@ -65,7 +65,7 @@ def sampling_curve(
     unknown, the values are approximate, and finding S004 reports it.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fold = ra.split.last(n=1, validation=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> runs = [ra.play(model, fold, ra.protocols.next_item()) for model in (ra.models.Popular(), ra.models.Random())]
     >>> curve = sampling_curve(runs, [5, 20], metric="hit@5")

@@ -146,7 +146,7 @@ def measure_system(
     sample larger than the pool has all candidates. Raise U122 for draws by popularity if the standings have no weights.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings

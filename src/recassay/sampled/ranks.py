@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from recassay.data.io import read_table, run_sources
-from recassay.data.io.roles import POOL, RANK, USER
+from recassay.data.io.columns import POOL, RANK, USER
 from recassay.data.run import Run
 from recassay.engine.ranks.judge import named
 from recassay.engine.ranks.sampled_ranks import sampled_ranks

@@ -2,7 +2,7 @@
 
 >>> import polars as pl
 >>> from recassay import split
->>> from recassay.data.synthetic.tastes import log
+>>> from recassay.data.synthetic import log
 >>> fold = split.random(test=0.2, seed=7)(log(users=50, items=40, events=600))[0]
 >>> len(fold.train), len(fold.test), split.parse(fold.how["split"])
 (482, 118, random(test=0.2, seed=7))
@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from recassay.data.leaks import LeakReport, leaks
+from recassay.data.fold import LeakReport, leaks
 from recassay.naming.registry import Registry
 from recassay.split import filters
 from recassay.split.base import RowAssignment, Split

@@ -11,7 +11,7 @@ With sequences_since(at=3), Carol's sequence and Ann's begin before 3 and are fo
 Of n sequences ceil(n * (1 - test)) are for training if a split takes a share. The items of both parts together are the
 catalogue: what occurs in test alone can be recommended, although no system has learned it.
 
->>> from recassay.data.synthetic.tastes import log
+>>> from recassay.data.synthetic import log
 >>> from recassay.split.sessions import Sessions
 >>> made = Sessions(gap=1e6)(log(users=50, items=40, events=600))
 >>> fold = RandomSequences(test=0.2, seed=7)(made)[0]

@@ -142,7 +142,7 @@ class OneIn(Filter):
     With ``ready_made`` sequences, where a user is a playlist, users are sequences. The draw of a user depends on the
     seed and the user's id, so a sample of one in 20 is part of that of one in 10. Rows are drawn by user and item.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> made = log(users=1000, items=50, events=5000)
     >>> [OneIn(n=n)(made).log.n_users for n in (1, 10, 20)]
     [1000, 93, 43]

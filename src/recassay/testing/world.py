@@ -13,7 +13,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
 from recassay.data.run import Run
-from recassay.data.synthetic.tastes import log as generated_log
+from recassay.data.synthetic import log as generated_log
 from recassay.models.factors import PureSVD
 from recassay.protocols.ranking import Ranking
 from recassay.split.chance import RandomSplit

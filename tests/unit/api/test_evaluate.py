@@ -6,7 +6,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.io import formats
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 
 LOG = log(users=80, items=60, events=2000, seed=1)

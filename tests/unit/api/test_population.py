@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.population import known_users
-from recassay.data.synthetic.tastes import log
+from recassay.data.fold import known_users
+from recassay.data.synthetic import log
 from recassay.errors import InputError, UsageError
 
 METRICS = "ndcg@10 recall@10 coverage@10"

@@ -17,7 +17,7 @@ from recassay.checks.designs import (
     value_is_sparsity,
 )
 from recassay.data.standings import TEST
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 
 ASK = ra.protocols.ranking()
 

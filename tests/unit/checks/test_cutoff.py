@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.report.tables.scores import to_markdown
 
 USERS = [f"u{n}" for n in range(12)]

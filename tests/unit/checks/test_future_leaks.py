@@ -6,7 +6,7 @@ from recassay import split
 from recassay.checks.base import load
 from recassay.checks.leaks import fold_findings
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log as made_up
+from recassay.data.synthetic import log as made_up
 
 
 @pytest.fixture(scope="module")

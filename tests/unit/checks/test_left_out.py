@@ -5,7 +5,7 @@ import pytest
 
 import recassay as ra
 from recassay.checks import diagnose
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.incremental import StreamPopular
 from recassay.report.folder.checks import findings_in
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.columnar import groups
-from recassay.columnar.columns import LazyColumns
+from recassay.columnar.columns import HashedTexts, LazyColumns, text_hashes
 from recassay.columnar.groups import GroupedRows
-from recassay.columnar.texts import HashedTexts, text_hashes
 from recassay.data.io import open_table
 from recassay.data.read import read_run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from recassay.data.fold import known_users
 from recassay.data.interactions import Interactions
-from recassay.data.population import known_users
 
 LOG = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 5], "item_id": ["a", "b", "c"]}))
 

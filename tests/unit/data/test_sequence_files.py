@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.sequence_files import read_generated, write_sequence_fold
+from recassay.data.fold_files import read_generated, write_sequence_fold
 from recassay.data.sequences import SequenceFold
 
 ROWS = [

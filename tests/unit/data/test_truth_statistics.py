@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics.base import truth_statistics_for
 from recassay.metrics.context import Context

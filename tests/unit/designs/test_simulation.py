@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.power_law import fit_power_law, item_counts, power_law
+from recassay.data.synthetic import fit_power_law, item_counts, power_law
 
 PROTOCOL = ra.protocols.ranking(relevant_from=5, bins=10)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.driver import drive
 from recassay.models.incremental import StreamPopular
 from recassay.protocols import next_item, prequential, ranking

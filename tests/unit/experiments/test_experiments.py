@@ -10,7 +10,7 @@ import pytest
 import recassay as ra
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.experiments.base import fits
 from recassay.experiments.popularity import whole_log

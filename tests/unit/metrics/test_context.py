@@ -6,8 +6,7 @@ import pytest
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions, align
 from recassay.metrics.base import CatalogueMetric

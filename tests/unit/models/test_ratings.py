@@ -6,7 +6,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models import BiasedMF, RatingKNN
 from recassay.rng import derive
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.naming.system_names import system_name, system_names
 
 LOG = log(users=60, items=60, events=1500, seed=1)

@@ -8,7 +8,7 @@ import recassay as ra
 from recassay.data.fold import Fold
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.ranks.play import ranking_task
 from recassay.errors import InputError
 from recassay.protocols import next_item, ranking

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import item_features, log
 
 LOG = log(users=80, items=60, events=1500, seed=1)
 FOLD = ra.split.global_time(quantile=0.8)(LOG)[0]

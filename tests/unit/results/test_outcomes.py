@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from recassay.errors import InputError, UsageError
-from recassay.results.outcomes import Outcomes
-from recassay.results.timing import CallTimes, Timing
+from recassay.results.outcomes import CallTimes, Outcomes, Timing
 
 from ...refusals import refused
 

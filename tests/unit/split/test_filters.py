@@ -8,7 +8,7 @@ import pytest
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log as made_up
+from recassay.data.synthetic import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
 from recassay.split.subsets import Distinct

@@ -9,7 +9,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.sequences import SINGLE_ROW, Sequences
-from recassay.data.synthetic.tastes import log as made_up
+from recassay.data.synthetic import log as made_up
 from recassay.errors import UsageError
 from recassay.split import sequences as of_sequences
 from recassay.split.sequences import n_training

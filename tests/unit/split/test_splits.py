@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from recassay import split
-from recassay.data.fold import Fold
+from recassay.data.fold import Fold, LeakReport
 from recassay.data.interactions import Interactions
-from recassay.data.leaks import LeakReport
-from recassay.data.synthetic.tastes import log as made_up
+from recassay.data.synthetic import log as made_up
 from recassay.errors import InputError, UsageError
 
 from ...refusals import refused

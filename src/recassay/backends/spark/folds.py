@@ -16,7 +16,7 @@ from recassay.backends.spark.tables import SparkTable
 from recassay.backends.spark.times import LogTimes
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.io.roles import USER
+from recassay.data.io.columns import USER
 from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION, CutSummary, Split, empty_part_error
 
 if TYPE_CHECKING:

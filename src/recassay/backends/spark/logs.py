@@ -22,7 +22,7 @@ from recassay.backends.spark.times import LogTimes
 from recassay.columnar.time_kind import TimeKind, validated_kind
 from recassay.columnar.time_scale import TimeScale
 from recassay.data.interactions import Interactions
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, TableSource
 from recassay.naming.arguments import checks_types
 from recassay.split.filters import Filter, add_counts

@@ -33,10 +33,9 @@ from recassay.backends.spark.standings import (
     standings_from_rows,
 )
 from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
-from recassay.columnar.item_counts import ItemCounts
 from recassay.data.fold import Fold, Leakage
-from recassay.data.interactions import Interactions
-from recassay.data.io.roles import ITEM, RANK, SCORE, USER
+from recassay.data.interactions import Interactions, ItemCounts
+from recassay.data.io.columns import ITEM, RANK, SCORE, USER
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task

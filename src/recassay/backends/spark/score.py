@@ -20,15 +20,13 @@ from recassay.backends.spark.progress import report_stages
 from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
 from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, map_users, spark_table
-from recassay.columnar.item_counts import ItemCounts
-from recassay.data.distances import validated_distances
-from recassay.data.interactions import Interactions
+from recassay.data.features import validated_distances
+from recassay.data.fold import nobody_is_known
+from recassay.data.interactions import Interactions, ItemCounts
 from recassay.data.io import run_sources
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER
-from recassay.data.population import nobody_is_known
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, read_training, read_with_shared_names
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.engine.finish import assemble
 from recassay.engine.lists.job import Job
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest
@@ -36,8 +34,7 @@ from recassay.engine.lists.sources import TableOrigin
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
 from recassay.metrics.context import Context
-from recassay.results.scores import Scores
-from recassay.results.settings import POPULATION
+from recassay.results.scores import POPULATION, Scores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

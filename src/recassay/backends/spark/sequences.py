@@ -14,7 +14,7 @@ from recassay.backends.spark.session import translate_errors
 from recassay.backends.spark.tables import WHOLE
 from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import TimeKind
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.sequences import Sequences
 from recassay.split.filters import add_counts
 from recassay.split.sessions import Sequencer

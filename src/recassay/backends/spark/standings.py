@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import id_keys, pair_keys
 from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Vocabulary
-from recassay.data.io.roles import ITEM, USER
+from recassay.data.io.columns import ITEM, USER
 from recassay.data.run import Run
 from recassay.data.standings import ALL, RATED, TEST, BinnedStandings, Standings
 from recassay.designs._places import WIDTH

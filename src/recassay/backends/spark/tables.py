@@ -18,8 +18,7 @@ from recassay.backends.spark.session import carry_errors, spark_path, translate_
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.io.clean import clean
-from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.roles import ITEM, RANK, SCORE, TIMESTAMP, USER, Role, role_named
+from recassay.data.io.columns import ITEM, RANK, SCORE, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
 from recassay.data.io.table import SAMPLE_ROWS, Table
 from recassay.data.io.unread import (
     Remarks,

@@ -12,8 +12,8 @@ import polars as pl
 from recassay.backends.spark.session import is_local, session_of
 from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
 from recassay.columnar.vocabulary import concat_ids
+from recassay.data.io.columns import USER
 from recassay.data.io.parquet import read_parquet, scan_parquet
-from recassay.data.io.roles import USER
 from recassay.engine.tally import TallyFiles, UserTally
 
 PART = "part"  # the column of packed tallies

@@ -17,7 +17,7 @@ from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_use
 from recassay.columnar.time_kind import Positions, TimeKind, is_calendar_time, kind_of_positions
 from recassay.columnar.time_scale import EDGES, TimeScale
 from recassay.data.interactions import Interactions
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

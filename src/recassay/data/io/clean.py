@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from recassay.data.io.roles import (
+from recassay.data.io.columns import (
     GAIN,
     ITEM,
     POOL,

@@ -1,31 +1,94 @@
-"""The meaning of columns: the column names that libraries and data sets use, and names that the user gives."""
+"""The columns of each kind of table, and the names that libraries, data sets and users give them."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from recassay.columnar.columns import normalised_name
-from recassay.data.io.roles import (
-    GAIN,
-    ITEM,
-    POOL,
-    POSITION,
-    PROBABILITY,
-    RANK,
-    RATING,
-    SCORE,
-    SEQUENCE,
-    SURPRISE,
-    SYSTEM,
-    TIMESTAMP,
-    USER,
-    Role,
-)
 from recassay.errors import InputError, UsageError
+from recassay.naming.grammar import suggest
+
+USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM, SEQUENCE, POSITION, PROBABILITY, SURPRISE = (
+    "user_id",
+    "item_id",
+    "timestamp",
+    "rating",
+    "score",
+    "rank",
+    "gain",
+    "pool",
+    "system",
+    "sequence_id",
+    "position",
+    "probability",
+    "surprise",
+)
+
+
+@dataclass(frozen=True)
+class Role:
+    """A kind of table: the canonical names of required and optional columns.
+
+    ``positions`` are the columns of a file without a header, in order.
+    """
+
+    name: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    positions: tuple[str, ...]
+    value: str
+    """The column that the number in ``{user: {item: number}}`` becomes."""
+    whole_ranks: bool = True
+    """Whether the reader rejects fractional ranks; if False, the caller does, with a better message."""
+    others: bool = False
+    """Whether all other columns are read too, unchanged."""
+    describes: bool = False
+    """Whether a row describes an item or a user; text columns of numbers are then numbers."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the required and the optional columns."""
+        return (*self.required, *self.optional)
+
+
+ROLES = {
+    role.name: role
+    for role in (
+        Role("run", (USER, ITEM), (RANK, SCORE), (USER, ITEM, SCORE), SCORE),
+        Role("truth", (USER, ITEM), (GAIN,), (USER, ITEM, GAIN), GAIN),
+        Role("log", (USER, ITEM), (TIMESTAMP, RATING), (USER, ITEM, RATING, TIMESTAMP), RATING),
+        Role("items", (ITEM,), (), (ITEM,), "", others=True, describes=True),
+        Role("users", (USER,), (), (USER,), "", others=True, describes=True),
+        Role("ranks", (USER, RANK), (POOL,), (USER, RANK, POOL), RANK, whole_ranks=False),
+        Role("scores", (USER,), (SYSTEM,), (), "", others=True),
+        Role("finished", (SYSTEM,), (USER,), (), "", others=True),
+        Role("seeds", (), (SEQUENCE, USER, TIMESTAMP, POSITION), (), "", others=True, describes=True),
+        Role(
+            "sequences",
+            (SEQUENCE, POSITION, ITEM),
+            (USER, TIMESTAMP, PROBABILITY, SURPRISE),
+            (SEQUENCE, POSITION, ITEM, PROBABILITY),
+            PROBABILITY,
+        ),
+    )
+}
+
+
+def role_named(name: str) -> Role:
+    """Return the role of that name; raise U107 if it is unknown.
+
+    >>> role_named("truth").optional
+    ('gain',)
+    """
+    if name not in ROLES:
+        raise UsageError("U107", f"there is no table role {name!r}", hint=suggest(name, ROLES))
+    return ROLES[name]
+
 
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are equal.
 # Each meaning has tiers of names: a later tier counts only if no name of an earlier one is present. So `session` is the
@@ -145,7 +208,7 @@ def resolve(
     those of some columns that hold numbers, and ``time_columns`` those that hold times; ``by_position`` says that names
     are made up, so columns are taken by position.
 
-    >>> from recassay.data.io.roles import ROLES
+    >>> from recassay.data.io.columns import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
     {'user_id': 'userId', 'item_id': 'movieId', 'gain': 'rating'}
     """
@@ -181,7 +244,7 @@ def resolve(
 def could_be_named(names: Iterable[str], role: Role, chosen: Mapping[str, str]) -> list[str]:
     """Return those of the names that :func:`resolve` can find a meaning for; among thousands it takes long itself.
 
-    >>> from recassay.data.io.roles import ROLES
+    >>> from recassay.data.io.columns import ROLES
     >>> could_be_named(["ann", "userId", "score"], ROLES["run"], {})
     ['userId', 'score']
     """

@@ -10,17 +10,15 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.columnar.texts import HashedTexts
+from recassay.columnar.columns import HashedTexts
 from recassay.data.io.clean import infer_type
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role
+from recassay.data.io.documents import parse_json
 from recassay.data.io.edge import guarded, reading
-from recassay.data.io.head import Head, open_unpacked
-from recassay.data.io.json_text import parse_json
-from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
-from recassay.data.io.lists import explode_lists, lines, table_of_lists, user_lines
+from recassay.data.io.layouts import explode_lists, lines, sniff, table_of_lists, user_lines
+from recassay.data.io.lines import BLANKS, UTF16_MARKS, Head, Layout, broken_line, check_encoding, open_unpacked, walk
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
-from recassay.data.io.sniff import sniff
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
 from recassay.data.io.text import sample_rows, text_table
 from recassay.errors import InputError

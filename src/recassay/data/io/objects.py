@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import groups_per_block, ranges
 from recassay.data.io.clean import integers_or_text
-from recassay.data.io.columns import could_be_named, parse_columns, resolve
-from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
+from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
 from recassay.errors import InputError, RecassayError
 from recassay.threads import blocks

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.columnar.vocabulary import as_unsigned
-from recassay.data.io.roles import ITEM, USER
+from recassay.data.io.columns import ITEM, USER
 from recassay.data.io.sources import PARQUET_SUFFIXES
 from recassay.errors import InputError
 

@@ -9,19 +9,16 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.columnar.columns import LazyColumns
-from recassay.columnar.texts import HashedTexts
+from recassay.columnar.columns import HashedTexts, LazyColumns
 from recassay.columnar.time_kind import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
-from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.edge import reading, require_utf8_name
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
+from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
-from recassay.data.io.head import read_head
-from recassay.data.io.memory import refuse_too_large_text, refuse_too_many_values
+from recassay.data.io.lines import read_head
 from recassay.data.io.objects import object_table
 from recassay.data.io.parts import ids_without_sign, require_equal_columns, with_equal_ids
-from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
 from recassay.data.io.table import Table
 from recassay.data.io.unread import (

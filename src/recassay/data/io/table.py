@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.columnar.texts import HashedTexts
+from recassay.columnar.columns import HashedTexts
 
 SAMPLE_ROWS = 1000  # enough to see what a column holds
 

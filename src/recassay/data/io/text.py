@@ -8,24 +8,29 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from recassay.data.io.clean import PLAIN_WHOLE, as_number, exceeds_exact, infer_type
-from recassay.data.io.head import BOM, Head, is_archive, open_unpacked
+from recassay.data.io.columns import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.lines import (
     BLANKS,
+    BOM,
+    Head,
     Layout,
     blank_lines,
     broken_file,
     check_encoding,
+    is_archive,
+    open_unpacked,
     remark_on_cut_file,
     walk,
 )
-from recassay.data.io.padded import may_have_padded
 from recassay.data.io.parquet import DAMAGE, scan_parquet
-from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import UsageError
+from recassay.threads import each_block
 
 # Replaces a separator of several characters, since Polars accepts single bytes only.
 UNIT_SEPARATOR = "\x1f"
@@ -333,3 +338,42 @@ def _select(frame: pl.DataFrame, wanted: Wanted, role: Role) -> pl.DataFrame:
         return frame
     features = [name for meaning, name in wanted.items() if meaning not in role.required]
     return frame.with_columns([infer_type(frame[name]) for name in features])
+
+
+AT_ONCE = 1 << 22  # bytes scanned at a time, most of them still in the processor's cache
+
+
+def may_have_padded(source: Path | bytes, separator: str) -> bool:
+    """Return whether some field of any column begins with a zero and another digit, with ``+``, or with a blank.
+
+    >>> may_have_padded(b"user,item\\n1,7\\n1,10\\n", ","), may_have_padded(b"user,item\\n1,7\\n1,007\\n", ",")
+    (False, True)
+    """
+    from recassay.columnar._kernels import has_padded  # numba is slow to import, and Parquet files do not need it
+
+    def has_match(data: NDArray[np.uint8]) -> bool:
+        return bool(has_padded(data, ord(separator)))
+
+    if isinstance(source, Path) and is_archive(source):
+        return any(has_match(data) for data in _unpacked(source))
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+
+    def scan(begin: int, end: int) -> bool:
+        """Scan a block with the byte before it and the byte behind it."""
+        begin, end = max(begin - 1, 0), min(end + 1, size)
+        if isinstance(source, bytes):
+            return has_match(np.frombuffer(source, np.uint8, end - begin, begin))
+        data = np.fromfile(source, np.uint8, end - begin, offset=begin)
+        data.flags.writeable = False  # as of the other arrays, so that only one kernel is compiled
+        return has_match(data)
+
+    return any(each_block(scan, size, size=AT_ONCE))
+
+
+def _unpacked(path: Path) -> Iterator[NDArray[np.uint8]]:
+    """Yield the bytes in an archive in chunks, each of which begins with the last two bytes of the chunk before."""
+    before = b""
+    with open_unpacked(path) as unpacked:
+        while chunk := unpacked.read(AT_ONCE):
+            yield np.frombuffer(before + chunk, np.uint8)
+            before = (before + chunk)[-2:]

@@ -9,8 +9,7 @@ import polars as pl
 
 from recassay.columnar.columns import normalised_name
 from recassay.data.io.clean import as_time
-from recassay.data.io.columns import SHORT_NAMES, known_meanings
-from recassay.data.io.roles import RANK, SCORE, USER, Role
+from recassay.data.io.columns import RANK, SCORE, SHORT_NAMES, USER, Role, known_meanings
 from recassay.data.io.table import Table
 from recassay.errors import InputError
 
@@ -154,7 +153,7 @@ def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Rol
 
     The rows then probably come from several tables. ``user`` is the column of users.
 
-    >>> from recassay.data.io.roles import ROLES
+    >>> from recassay.data.io.columns import ROLES
     >>> rows = pl.DataFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
     >>> remark_on_mixed_tables(rows, "user_id", "model", ROLES["run"])
     {}
@@ -179,7 +178,7 @@ def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role)
 
     ``names`` are all columns of a run or a truth, and ``found`` those that are read, by canonical name.
 
-    >>> from recassay.data.io.roles import ROLES
+    >>> from recassay.data.io.columns import ROLES
     >>> grouping_columns(["user", "item", "Model", "title"], {"user_id": "user", "item_id": "item"}, ROLES["run"])
     ['Model']
     """

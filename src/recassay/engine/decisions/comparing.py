@@ -13,7 +13,7 @@ import polars as pl
 from recassay.checks import diagnose
 from recassay.checks.decisions import BeatenSystem, easy_kind
 from recassay.comparison.compare import PERMUTATION, Comparison, SignificanceOptions, compare
-from recassay.data.io.yaml_text import parse_yaml
+from recassay.data.io.documents import parse_yaml
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import known_metric
 from recassay.naming.grammar import suggest

@@ -22,8 +22,7 @@ from recassay.checks.lists import TieRange, count
 from recassay.columnar.layout import groups_per_block
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.truth import Truth
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.engine.finish import mean_of, row_of, standard_error
 from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
@@ -36,8 +35,7 @@ from recassay.naming.grammar import Value, parse
 from recassay.profiles.base import Exclusion
 from recassay.results.finding import Finding
 from recassay.results.first_hits import SystemHits
-from recassay.results.named_users import Marks
-from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Summary, Values
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Marks, Summary, Values
 from recassay.threads import Progress, StageProgress, each_block
 
 USERS_PER_BLOCK = 32_768

@@ -7,11 +7,10 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recassay.columnar.orders import sharing_orders
-from recassay.data.distances import validated_distances
-from recassay.data.fold import Fold
+from recassay.columnar.vocabulary import sharing_orders
+from recassay.data.features import validated_distances
+from recassay.data.fold import Fold, of_known_users
 from recassay.data.memberships import Memberships
-from recassay.data.population import of_known_users
 from recassay.data.read import (
     Columns,
     each_run,
@@ -41,8 +40,7 @@ from recassay.naming import choices
 from recassay.naming.grammar import Value
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
-from recassay.results.scores import Scores
-from recassay.results.settings import POPULATION, DeferredSettings
+from recassay.results.scores import POPULATION, DeferredSettings, Scores
 from recassay.stats.intervals import Uncertainty
 from recassay.threads import first_ahead
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from recassay.data.io import open_table
+from recassay.data.io.documents import parse_json
 from recassay.data.io.edge import is_folder
-from recassay.data.io.json_text import parse_json
 from recassay.data.io.manifest import files_of, manifest_of
 from recassay.engine.lists.score_joins import join_scorings
 from recassay.errors import InputError, RecassayError

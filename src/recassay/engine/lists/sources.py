@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.columnar.item_counts import ItemCounts
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.chunks import TableChunks, chunk_boundaries, count_up_to
-from recassay.data.interactions import Interactions
+from recassay.data.interactions import Interactions, ItemCounts
 from recassay.data.io import RowRange
-from recassay.data.truth import Negative, Truth, combined_about
-from recassay.data.truth_statistics import TruthStatistics
+from recassay.data.truth import Negative, Truth, TruthStatistics, combined_about
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.threads import Progress
 

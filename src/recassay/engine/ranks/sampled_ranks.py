@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.data.io.roles import ITEM, POOL, RANK, USER
+from recassay.data.io.columns import ITEM, POOL, RANK, USER
 from recassay.data.nouns import wrong_noun
 from recassay.data.run import Run
 from recassay.designs.grammar import parse
@@ -34,7 +34,7 @@ def sampled_ranks(
     items; a ``design`` with one relevant item, such as ``"TI-1R-NN(100, by='mixed')"``, draws in another way.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
     >>> sampled_ranks(run, 20).columns, sampled_ranks(run, 20).height

@@ -71,7 +71,7 @@ def sample(
     ``short="all"`` a user with too few candidates gets all of them.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
     >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())

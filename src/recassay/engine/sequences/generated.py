@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from recassay.data.fold_files import read_generated
 from recassay.data.generated import NOTHING, Generated
 from recassay.data.nouns import wrong_noun
 from recassay.data.read import TableSource
-from recassay.data.sequence_files import read_generated
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError, UsageError
 

@@ -20,8 +20,7 @@ from recassay.data.features import Features
 from recassay.data.histories import Histories
 from recassay.data.io import read_table
 from recassay.data.io.clean import as_ids
-from recassay.data.io.columns import resolve
-from recassay.data.io.roles import ITEM, POSITION, SEQUENCE, TIMESTAMP, USER, role_named
+from recassay.data.io.columns import ITEM, POSITION, SEQUENCE, TIMESTAMP, USER, resolve, role_named
 from recassay.data.read import TableSource, read_memberships
 from recassay.data.sequences import Sequences
 from recassay.engine.sequences.predictors import Float, Int32, RowPredictor

@@ -24,7 +24,7 @@ from recassay.metrics.registry import Metrics
 from recassay.naming.system_names import system_name
 from recassay.protocols.prequential import Prequential
 from recassay.results.outcomes import Outcomes
-from recassay.results.timing import CallTimes, Timing
+from recassay.results.outcomes import CallTimes, Timing
 from recassay.split.partitions import uniform, user_draws
 from recassay.threads import Progress
 

@@ -16,7 +16,7 @@ from recassay.metrics.credit import JudgedCounts, JudgedFormula, PairFormula, Ra
 from recassay.metrics.ranking.incomplete import raise_without_negatives
 
 if TYPE_CHECKING:
-    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.data.truth import TruthStatistics
     from recassay.metrics.context import Context
 
 

@@ -15,7 +15,7 @@ from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
 
 if TYPE_CHECKING:
-    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.data.truth import TruthStatistics
     from recassay.metrics.context import Context
 
 

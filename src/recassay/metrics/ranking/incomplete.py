@@ -15,7 +15,7 @@ from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import JudgedCounts, JudgedFormula, RankFormula
 
 if TYPE_CHECKING:
-    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.data.truth import TruthStatistics
     from recassay.metrics.context import Context
 
 Int64 = NDArray[np.int64]

@@ -18,7 +18,7 @@ from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.naming.named import Departure
 
 if TYPE_CHECKING:
-    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.data.truth import TruthStatistics
     from recassay.metrics.context import Context
 
 

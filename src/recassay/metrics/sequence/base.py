@@ -23,7 +23,7 @@ from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_feat
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recassay.data.truth_statistics import TruthStatistics
+    from recassay.data.truth import TruthStatistics
     from recassay.metrics.context import Context
 
 

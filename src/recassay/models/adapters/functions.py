@@ -35,7 +35,7 @@ class Adapter(NamesFitted):
 class ScoreTable(Adapter):
     """A table of scores, users by items: NumPy, SciPy sparse (missing entries score 0) or a torch tensor.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> made = log(users=30, items=20, events=150)
     >>> fitted = ScoreTable(np.arange(made.n_users * made.n_items).reshape(made.n_users, -1)).fit(made)
     >>> fitted.scores(np.array([1], np.int32))[0, :3].tolist()
@@ -81,7 +81,7 @@ class ScoreFunction(Adapter):
 
     Items missing from a mapping have no score and are never recommended.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fitted = ScoreFunction(lambda user: {1: 0.5, 2: float(user)}).fit(log(users=30, items=20, events=150))
     >>> fitted.scores(np.array([4], np.int32))[0, :3].tolist()
     [0.5, 5.0, -inf]
@@ -140,7 +140,7 @@ class RecommendFunction(Adapter):
     Such a system only has lists, so all items missing from a list tie at its end. Items that the user has in training
     are removed from the lists.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> fitted = RecommendFunction(lambda user, k: [3, 1, 2][:k]).fit(log(users=30, items=20, events=150))
     >>> fitted.recommend(np.array([4], np.int32), 2)[0].tolist()
     [[2, 1]]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.io.clean import as_ids
+from recassay.data.io.columns import role_named
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import read_parquet
-from recassay.data.io.roles import role_named
 from recassay.errors import InputError
 from recassay.models.adapters.functions import Adapter
 from recassay.models.base.model import FittedFactors, ScoringModel, checked_scores
@@ -131,7 +131,7 @@ class FactorTable(Adapter):
     Use it for factors computed by Spark's ALS or any other library. Users and items without a vector have no scores
     and tie at the bottom. On a Spark fold, ``users`` may be a Spark table; ``items`` are sent to every task.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> users = pl.DataFrame({"id": [1, 2], "features": [[1.0, 0.0], [0.5, 2.0]]})
     >>> items = pl.DataFrame({"id": [1, 3], "features": [[1.0, 0.0], [0.5, 2.0]]})
     >>> fitted = FactorTable(users, items).fit(log(users=30, items=20, events=150))
@@ -195,7 +195,7 @@ class ScoreBatches(Adapter):
     Columns are in the order of ``items``, or of the log's items (ascending by id) if ``items`` is None. Items of the
     log that are not among ``items`` have no score and are never recommended.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> double = ScoreBatches(lambda users: np.outer(users, [2.0, 1.0]), items=[3, 1])
     >>> double.fit(log(users=30, items=20, events=150)).scores(np.array([4], np.int32))[0, :3].tolist()
     [5.0, -inf, 10.0]

@@ -290,7 +290,7 @@ def fitted(model: Any, log: Interactions, *, training: Training | None = None, i
     ``training`` is for models that train in epochs. A wrapping model is fitted by fitting the model it wraps;
     ``items`` are the features of items it may use.
 
-    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.data.synthetic import log
     >>> from recassay.models.baselines import Popular
     >>> made = log(users=30, items=20, events=150)
     >>> popular = fitted(Popular(), made)

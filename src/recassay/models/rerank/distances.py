@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
 from recassay.columnar.recoding import Recoding
-from recassay.data.distances import validated_distances
+from recassay.data.features import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels
 from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, Int64, RerankContext, Reranker

@@ -14,8 +14,8 @@ from recassay.comparison.rechecks import TIES, Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
 from recassay.results.finding import SEVERITIES, Finding
-from recassay.results.named_users import CODES
 from recassay.results.score_set import GIVEN
+from recassay.results.scores import CODES
 
 Row = Mapping[str, Any]
 WHERE = ("system", "dataset", "split", "design")

@@ -14,7 +14,7 @@ from recassay.errors import printable as printable  # noqa: PLC0414  tables and 
 from recassay.metrics.align import Conventions
 from recassay.results.score_set import AXES, GIVEN, Place
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
-from recassay.results.settings import population
+from recassay.results.scores import population
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414

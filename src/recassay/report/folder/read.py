@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from recassay.comparison.verdict import Verdict
-from recassay.data.io.json_text import parse_json
+from recassay.data.io.documents import parse_json, parse_yaml
 from recassay.data.io.manifest import files_of, manifest_of
-from recassay.data.io.yaml_text import parse_yaml
 from recassay.errors import InputError
 from recassay.naming.grammar import suggest
 from recassay.report.content.csv_text import EXHIBITS

@@ -26,7 +26,7 @@ from recassay.report.page.verdict import picture, verdict_content
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores
-from recassay.results.settings import population
+from recassay.results.scores import population
 
 if TYPE_CHECKING:
     from jinja2 import Environment

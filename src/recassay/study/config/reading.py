@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from recassay.data.io.yaml_text import LONGEST, YamlError, parse_yaml
+from recassay.data.io.documents import LONGEST, YamlError, parse_yaml
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.naming.grammar import suggest
 

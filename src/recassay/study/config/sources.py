@@ -10,14 +10,13 @@ from typing import TypeVar
 
 import polars as pl
 
+from recassay.data import synthetic
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import table_files
 from recassay.data.memberships import Memberships
 from recassay.data.read import read_interactions, read_items, read_memberships, read_with_shared_names
-from recassay.data.synthetic import tastes as synthetic
-from recassay.data.synthetic.drifting import drifting
-from recassay.data.synthetic.power_law import power_law
+from recassay.data.synthetic import drifting, power_law
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import parse, suggest
 from recassay.naming.system_names import TABLE_SUFFIXES

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from recassay.data.interactions import Interactions
+from recassay.data.io.documents import YamlError, parse_yaml
 from recassay.data.io.manifest import Manifest, require_own_folder
-from recassay.data.io.yaml_text import YamlError, parse_yaml
 from recassay.designs import Design
 from recassay.errors import UsageError
 from recassay.naming.named import Named

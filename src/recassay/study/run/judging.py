@@ -26,8 +26,7 @@ from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.credit import NoFormula
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores
-from recassay.results.settings import POPULATION
+from recassay.results.scores import POPULATION, Scores
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan, StreamFold

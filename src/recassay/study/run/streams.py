@@ -16,8 +16,7 @@ from recassay.errors import UsageError
 from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential
 from recassay.results.finding import Finding
-from recassay.results.outcomes import Outcomes
-from recassay.results.timing import Timing
+from recassay.results.outcomes import Outcomes, Timing
 from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamFold, StreamPlan, WholeStream
 from recassay.study.plan.systems import System

@@ -17,7 +17,7 @@ import recassay as ra
 from recassay import models
 from recassay.data.interactions import Interactions
 from recassay.data.io import archive
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.models.base.model import FittedFactors
 from recassay.models.base.registry import REGISTRY, load_fitted

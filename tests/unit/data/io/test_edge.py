@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.io import edge, memory, require_possible_folder, write_text
+from recassay.data.io import edge, require_possible_folder, write_text
 from recassay.data.io.edge import reading, regular_file
 from recassay.data.io.write import is_full
 from recassay.errors import RecassayError
@@ -119,13 +119,13 @@ def test_times_of_128_bits_are_numbers():
 def test_an_archive_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "run.csv.gz"
     path.write_bytes(gzip.compress(b"user_id,item_id,score\n" + b"1,7,0.5\n" * 500_000))
-    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(edge, "available_memory", lambda: 1 << 20)
     assert code_of(ra.read_run, path) == "U143"
 
 
 def test_a_table_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     pl.DataFrame({"user_id": [1] * 100_000, "item_id": range(100_000)}).write_parquet(tmp_path / "run.parquet")
-    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(edge, "available_memory", lambda: 1 << 20)
     assert code_of(ra.read_run, tmp_path / "run.parquet") == "U143"
 
 

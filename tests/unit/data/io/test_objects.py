@@ -9,8 +9,7 @@ import pytest
 
 from recassay.data.io import objects as objects_module
 from recassay.data.io import read_table
-from recassay.data.io.columns import could_be_named, resolve
-from recassay.data.io.roles import ROLES
+from recassay.data.io.columns import ROLES, could_be_named, resolve
 from recassay.errors import InputError
 
 from ....refusals import refused

@@ -11,7 +11,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.io import open_row_ranges, open_table
-from recassay.data.io.padded import may_have_padded
+from recassay.data.io.text import may_have_padded
 from recassay.data.order_signs import MIN_LENGTH, count_contrary_scores, count_rank_like_scores
 from recassay.errors import InputError, UsageError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recassay.data.io.yaml_text import YamlError, parse_yaml
+from recassay.data.io.documents import YamlError, parse_yaml
 
 LAUGHS = "\n".join(
     [f"a0: &a0 [{', '.join('x' * 9)}]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recassay.data.synthetic.tastes import TOPICS, item_features, log
+from recassay.data.synthetic import TOPICS, item_features, log
 from recassay.errors import UsageError
 
 

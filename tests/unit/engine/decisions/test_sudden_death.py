@@ -6,7 +6,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.io.manifest import recording
-from recassay.data.synthetic.tastes import log as synthetic
+from recassay.data.synthetic import log as synthetic
 from recassay.results.first_hits import FirstHits
 from recassay.results.outcomes import Outcomes
 

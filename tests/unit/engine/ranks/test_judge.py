@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.stats.ranks import kendall
 
@@ -141,7 +141,7 @@ def test_lists_from_a_file_are_judged_as_far_as_they_reach(runs):
 
 def test_drawn_by_popularity_without_replacement_chance_depends_on_the_sizes_of_sets_alone():
     """Ten places of a list for one relevant item among 20 others, though candidates tie for ``Popular``."""
-    from recassay.data.synthetic.tastes import log
+    from recassay.data.synthetic import log
 
     fold = ra.split.last(n=1)(log(users=60, items=60, events=900, seed=3))[0]
     runs = [ra.play(model, fold, ra.protocols.next_item()) for model in (ra.models.Popular(), ra.models.Random())]

@@ -10,7 +10,7 @@ from recassay.api.play import play
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.ranks.blocks import BLOCK_ROWS, query_blocks, row_in_block
 from recassay.engine.ranks.play import RunSource
 from recassay.models.base.model import recommend

@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.data.histories import Histories
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.sequences import beam, predictors
 from recassay.engine.sequences.generate import uniform_draws
 from recassay.models.sequence import MostPopular, NGram, Uniform, Unigram

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.sequence import CRF, MostPopular, NGram
 
 from ....refusals import refused

@@ -10,7 +10,7 @@ import recassay as ra
 from recassay.data.generated import Generated
 from recassay.data.histories import Histories
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.sequences.generate import uniform_draws
 from recassay.errors import InputError, UsageError
 from recassay.models.sequence import NGram, UserNGram

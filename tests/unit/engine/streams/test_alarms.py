@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.drifting import change_points, drifting
+from recassay.data.synthetic import change_points, drifting
 from recassay.engine.streams.run import play_stream
 from recassay.errors import InputError
 from recassay.models.incremental import BPRMF, ISGD, UKNN, Recent, StreamItemKNN, StreamPopular

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log as synthetic
+from recassay.data.synthetic import log as synthetic
 from recassay.engine.streams.result import StreamError
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental import ISGD, StreamBiasedMF, StreamPopular

@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.models import ALS, BPR, PLSA, ItemKNN, PureSVD, UserKNN
 from recassay.models.base.model import user_item_matrix

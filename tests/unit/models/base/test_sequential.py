@@ -13,7 +13,7 @@ from recassay import models, protocols, split
 from recassay.api.play import play
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import InputError
 from recassay.models import Markov, RecentItemKNN, RecentPopular
 from recassay.models.base.model import HistoryModel, user_item_matrix

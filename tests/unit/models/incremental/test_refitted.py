@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.drifting import drifting
+from recassay.data.synthetic import drifting
 from recassay.errors import UsageError
 from recassay.models.incremental import Refitted, StreamPopular
 

@@ -8,7 +8,7 @@ import pytest
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models import GRU, BERT4Rec, SASRec
 from recassay.models.neural.batches import HistoryWindows, NegativeSampler, shuffled_batches
 from recassay.rng import derive

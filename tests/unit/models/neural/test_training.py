@@ -11,7 +11,7 @@ from recassay.api.play import play
 from recassay.api.score import score
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.base.capabilities import Training

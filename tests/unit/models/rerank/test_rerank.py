@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import item_features, log
 from recassay.errors import InputError, UsageError
 from recassay.models.rerank.aspects import popularity_classes
 from recassay.models.rerank.runs import METHODS

@@ -3,7 +3,7 @@
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import RecassayError
 from recassay.study.plan.run_files import RunFiles, expand
 from recassay.study.store.folder import StudyCell

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import item_features, log
 from recassay.experiments.rerankers import held_out
 
 from ....refusals import refused

@@ -13,7 +13,7 @@ from rich.console import Console
 import recassay as ra
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import Generated
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.errors import RecassayError, UsageError
 from recassay.models.sequence import NGram, Uniform, Unigram
 from recassay.report.tables.study import times_table

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 import recassay as ra
-from recassay.data.synthetic.drifting import change_points, drifting
-from recassay.data.synthetic.tastes import item_features, log
+from recassay.data.synthetic import change_points, drifting, item_features, log
 from recassay.engine.streams.checkpoint import CheckpointOptions
 from recassay.engine.streams.run import play_stream
 from recassay.errors import RecassayError, UsageError

@@ -17,7 +17,7 @@ import recassay as ra
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
 from recassay.data.io.manifest import recording
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.engine.decisions.decide import sudden_deaths
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.baselines import Popular, Random

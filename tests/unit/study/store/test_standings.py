@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.study.store.answers import standings_of, standings_tables
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic.tastes import log
+from recassay.data.synthetic import log
 from recassay.models.baselines import Popular
 from recassay.study.store.folder import Stopwatch
 from recassay.study.store.results import times_exhibit
