@@ -126,7 +126,6 @@ def test_chunks_of_a_table_agree_on_the_type_of_wide_ids(tmp_path, monkeypatch, 
     frame = frame.with_columns(pl.Series("item_id", list(map(Decimal, items)), dtype=pl.Decimal(38, 0)))
     frame.write_parquet(tmp_path / "run.parquet", row_group_size=500)
     frame.select("user_id", "item_id").write_csv(tmp_path / "truth.csv")
-    monkeypatch.setattr("recassay.data.io.read.ROWS_PER_CHUNK", 1000)
     monkeypatch.setattr("recassay.data.chunks.MAX_ROWS", 1000)
     monkeypatch.setattr("recassay.data.chunks.MIN_ROWS", 500)
     scores = ra.score(

@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.columnar.identity import SECOND
 
 MIDDLE = np.array([
     (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
@@ -85,33 +83,3 @@ def _ratio(x: float, table: NDArray[np.float64]) -> float:
         top = top * x + table[0, i]
         bottom = bottom * x + table[1, i]
     return top / bottom
-
-
-@njit(nogil=True, cache=True, inline="always")
-def hash_item(key: np.uint64) -> np.uint64:
-    """Return the hash of an item's key, which differs from that of a user with the same key."""
-    return mix(key ^ SECOND)
-
-
-@njit(nogil=True, cache=True)
-def add_list_digests(
-    offsets: NDArray[np.int64], users: NDArray[np.uint64], items: NDArray[np.int32], item_keys: NDArray[np.uint64],
-    values: NDArray[np.uint64], begin: int, end: int, sums: NDArray[np.uint64],
-) -> None:  # fmt: skip
-    """Add to ``sums`` two hashes of each row of the lists ``begin`` to ``end``; the order of rows does not matter.
-
-    List q has the rows ``offsets[q]`` to ``offsets[q + 1]``. ``users`` has a key per list, ``values`` one per row, or a
-    single one that all rows have. ``item_keys`` has a hash per item code; if it is empty, the code itself is hashed.
-    """
-    first, second, alike = np.uint64(0), np.uint64(0), values.size == 1
-    for q in range(begin, end):
-        one = mix(mix(users[q]) ^ np.uint64(1))
-        two = mix(mix(users[q]) ^ np.uint64(2))
-        for row in range(offsets[q], offsets[q + 1]):
-            code = items[row]
-            key = item_keys[code] if item_keys.size else hash_item(np.uint64(np.int64(code)))
-            key += values[0 if alike else row] * np.uint64(0x9E3779B97F4A7C15)
-            first += mix(one + key)
-            second += mix(two + key)
-    sums[0] += first
-    sums[1] += second

@@ -213,5 +213,4 @@ def _codes_of(ids: Ids) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
         if high - low < SPARSE * codes.size:
             return None, codes, low, high - low + 1
     vocabulary, codes = Vocabulary.dense(ids)
-    assert vocabulary.ids is not None
-    return vocabulary.ids, codes, 0, vocabulary.ids.len()
+    return vocabulary.stored_ids, codes, 0, vocabulary.stored_ids.len()

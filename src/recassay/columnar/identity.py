@@ -13,6 +13,7 @@ from recassay.threads import each_block
 ROWS_PER_BLOCK = 1 << 16  # fits the processor's cache
 NOTHING = np.uint64(0x6E756C6C)  # the key of a missing value
 SECOND = np.uint64(0xD1B54A32D192ED03)  # separates an item from the user with the same id
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64
 
 Keys = NDArray[np.uint64]
 
@@ -23,7 +24,7 @@ def mix(values: Keys) -> Keys:
     >>> mix(np.array([0, 1], np.uint64)).tolist()
     [16294208416658607535, 10451216379200822465]
     """
-    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = values + STEP
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

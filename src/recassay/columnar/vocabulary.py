@@ -162,11 +162,16 @@ class Vocabulary:
         return cls(ordered), numbering.spread(code_of)
 
     @property
-    def size(self) -> int:
-        """Return the number of ids; raise ValueError if the ids are their own codes, since they are then not stored."""
+    def stored_ids(self) -> pl.Series:
+        """Return the ids, ascending; raise ValueError if they are their own codes, since they are then not stored."""
         if self.ids is None:
             raise ValueError("a vocabulary of 32-bit integers has no table")
-        return self.ids.len()
+        return self.ids
+
+    @property
+    def size(self) -> int:
+        """Return the number of ids; raise ValueError if the ids are their own codes, since they are then not stored."""
+        return self.stored_ids.len()
 
     @property
     def kind(self) -> str:

@@ -80,9 +80,8 @@ class Features(Displayable):
         pairs = pl.concat([pl.DataFrame(schema=schema), *columns_of_pairs]).unique().sort("item", "feature")
         names, codes = Vocabulary.dense(pairs["feature"])
         offsets = np.searchsorted(pairs["item"].to_numpy(), np.arange(vocabulary.size + 1))
-        assert names.ids is not None
         numbers = frame.select("item_id", *(pl.col(name).cast(pl.Float64) for name in numeric))
-        return cls(vocabulary, offsets, codes, names.ids, chosen, origin, separators, numbers)
+        return cls(vocabulary, offsets, codes, names.stored_ids, chosen, origin, separators, numbers)
 
     def required(self) -> Features:
         """Return the features; raise I201 if the table has numeric columns alone."""
@@ -97,10 +96,14 @@ class Features(Displayable):
         """
         if column not in self.numbers.columns[1:]:
             what = f"the items have no numeric column '{column}' beside their features"
-            hint = (
-                suggest(column, self.numbers.columns[1:]) if self.numbers.width > 1 else "add it to the table of items"
+            raise InputError(
+                "I201",
+                what,
+                where=self.origin,
+                hint=suggest(column, self.numbers.columns[1:])
+                if self.numbers.width > 1
+                else "add it to the table of items",
             )
-            raise InputError("I201", what, where=self.origin, hint=hint)
         pairs = self.numbers.select("item_id", column).drop_nulls().unique(maintain_order=True)
         if (repeated := pairs["item_id"].is_duplicated()).any():
             item = pairs.filter(repeated)["item_id"][0]
@@ -121,8 +124,7 @@ class Features(Displayable):
     @property
     def items(self) -> pl.Series:
         """Return the ids of the items, ascending."""
-        assert self.vocabulary.ids is not None
-        return self.vocabulary.ids
+        return self.vocabulary.stored_ids
 
     @property
     def n_items(self) -> int:

@@ -27,9 +27,8 @@ from recassay.shown import Displayable
 
 def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
     """Return the user code of each query in the training log, or a negative number for a user without events there."""
-    assert train.user_vocabulary.ids is not None
     vocabulary, codes = Vocabulary.encode(queries)
-    rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
+    rows = Recoding.between(vocabulary, train.user_vocabulary.stored_ids, "user")(codes)
     offsets, _ = train.by_user
     if offsets.size < 2:  # a partition of a log can be empty
         return np.full(queries.len(), -1)

@@ -94,14 +94,17 @@ def _over_items(sequences: Sequences, ids: pl.Series) -> Sequences:
     vocabulary, _ = Vocabulary.dense(ids)
     codes = _codes(sequences.item_vocabulary.decode(np.arange(sequences.n_items, dtype=np.int32)), vocabulary)
     if (codes < 0).any():
-        what = f"{int((codes < 0).sum()):,} items of the sequences are not in {ITEMS}"
-        raise InputError("I351", what, where=sequences.origin, hint="it lists every item that may be generated")
+        raise InputError(
+            "I351",
+            f"{int((codes < 0).sum()):,} items of the sequences are not in {ITEMS}",
+            where=sequences.origin,
+            hint="it lists every item that may be generated",
+        )
     return replace(sequences, items=codes[sequences.items], item_vocabulary=vocabulary)
 
 
 def _codes(ids: pl.Series, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    assert vocabulary.ids is not None, "ids of sequences are dense"
-    return np.asarray(rows_in_table(ids, vocabulary.ids), np.int32)
+    return np.asarray(rows_in_table(ids, vocabulary.stored_ids), np.int32)
 
 
 def read_generated(
@@ -128,8 +131,12 @@ def read_generated(
     frame = frame.sort(SEQUENCE, POSITION)
     item_codes = _codes(frame[ITEM], fold.test.item_vocabulary)
     if misfit := _misfit(frame, item_codes, fold):
-        what = f"the generated sequences of '{name}' do not fit the fold: {misfit[0]}"
-        raise InputError("I361", what, where=str(source) if isinstance(source, str | Path) else "", hint=misfit[1])
+        raise InputError(
+            "I361",
+            f"the generated sequences of '{name}' do not fit the fold: {misfit[0]}",
+            where=str(source) if isinstance(source, str | Path) else "",
+            hint=misfit[1],
+        )
     row = frame[SEQUENCE].to_numpy()
     place = ranges(0, np.bincount(row, minlength=n))
     shape = n, int(place.max()) + 1
@@ -156,9 +163,8 @@ def _misfit(frame: pl.DataFrame, item_codes: NDArray[np.int32], fold: SequenceFo
     if repeated.height:
         what = f"sequence {repeated[SEQUENCE][0]} has a position that is missing or twice there"
         return what, "number the generated items of a sequence 1, 2, 3, ..."
-    unknown, known = frame.filter(pl.Series(item_codes < 0)), fold.test.item_vocabulary.ids
+    unknown, known = frame.filter(pl.Series(item_codes < 0)), fold.test.item_vocabulary.stored_ids
     if unknown.height:
-        assert known is not None, "ids of sequences are dense"
         what = f"{unknown.height:,} of {frame.height:,} rows have an item that is in no sequence: {unknown[ITEM][0]!r}"
         return what, f"generate items of items.parquet, with ids of the same type, such as {known[0]!r}"
     if SURPRISE in frame.columns and frame.select(SEQUENCE, SURPRISE).n_unique() > numbers.n_unique():

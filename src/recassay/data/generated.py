@@ -57,9 +57,10 @@ class Generated(Displayable):
         rows of a sequence. Raise U173 if it is not known which sequences were continued.
         """
         if self.begun is None:
-            what = f"{self.name} was not made by ra.sequences.generate, so the ids of its items are unknown"
             raise UsageError(
-                "U173", what, hint="ra.sequences.generate(model, fold), or give Generated(..., begun=fold.test)"
+                "U174",
+                f"{self.name} was not made by ra.sequences.generate, so the ids of its items are unknown",
+                hint="ra.sequences.generate(model, fold), or give Generated(..., begun=fold.test)",
             )
         row, place = np.nonzero(self.items != NOTHING)
         seeds = self.seeds

@@ -48,8 +48,12 @@ class Memberships:
         """
         if by not in frame.columns:
             others = [name for name in frame.columns if name != ids]
-            what = f"there is no column '{by}'; the columns are {', '.join(map(repr, others)) or ids + ' alone'}"
-            raise InputError("I201", what, where=where, hint=suggest(by, others))
+            raise InputError(
+                "I201",
+                f"there is no column '{by}'; the columns are {', '.join(map(repr, others)) or ids + ' alone'}",
+                where=where,
+                hint=suggest(by, others),
+            )
         name = f"{by} (group)" if by == ITEM else by  # the ids have that name in a table of features
         table, note = frame.select(pl.col(ids).alias(ITEM), pl.col(by).alias(name)).unique(maintain_order=True), ""
         if table[name].dtype.is_numeric():
@@ -65,8 +69,12 @@ class Memberships:
         Raise I201 if there is no such column. ``note`` is kept with the groups.
         """
         if by not in features.columns:
-            what = f"the features come from {', '.join(map(repr, features.columns))}, and not from '{by}'"
-            raise InputError("I201", what, where=features.origin, hint=suggest(by, features.columns))
+            raise InputError(
+                "I201",
+                f"the features come from {', '.join(map(repr, features.columns))}, and not from '{by}'",
+                where=features.origin,
+                hint=suggest(by, features.columns),
+            )
         if len(features.columns) > 1:
             features = _features_of_column(features, by)
         names = features.names.to_list()

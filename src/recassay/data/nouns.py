@@ -147,8 +147,11 @@ def require_model(value: Any) -> None:
     require_noun(value, "model", "a fitted model", "a run")
     library = type(value).__module__.partition(".")[0]
     if library in LIBRARIES:
-        hint = f"wrap it: ra.models.{LIBRARIES[library]}(model)"
-        raise UsageError("U124", f"{type(value).__name__} is a model of the library {library}", hint=hint)
+        raise UsageError(
+            "U124",
+            f"{type(value).__name__} is a model of the library {library}",
+            hint=f"wrap it: ra.models.{LIBRARIES[library]}(model)",
+        )
     if isinstance(value, range | slice) or not any(hasattr(value, name) for name in CAPABILITIES):  # these have a start
         raise wrong_noun(value, "model")
 

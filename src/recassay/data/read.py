@@ -239,9 +239,11 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
     elif isinstance(source, list | tuple) and source and not isinstance(source[0], list | tuple | Mapping):
         for one in source:
             require_noun(one, "run")
-        what = f"a list of {type(source[0]).__name__} does not name the systems"
         raise InputError(
-            "I108", what, where="the run", hint="give a dict of name to run: {'first': one, 'second': other}"
+            "I108",
+            f"a list of {type(source[0]).__name__} does not name the systems",
+            where="the run",
+            hint="give a dict of name to run: {'first': one, 'second': other}",
         )
     else:
         yield read_run(source, **options)
@@ -285,8 +287,9 @@ def read_with_shared_names(
         if error.code != "I201":
             raise
         if columns is None:
-            hint = error.hint.replace("--columns ", f"{option} ")
-            raise InputError(error.code, error.what, where=error.where, hint=hint) from None
+            raise InputError(
+                error.code, error.what, where=error.where, hint=error.hint.replace("--columns ", f"{option} ")
+            ) from None
     return read_with_shared_names(read, None, option=option)
 
 

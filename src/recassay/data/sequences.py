@@ -69,8 +69,12 @@ class Sequences(Displayable):
         """
         for column in ("sequence_id", "item_id"):
             if column not in frame.columns:
-                what = f"ready-made sequences have no column {column}: there are {', '.join(frame.columns)}"
-                raise InputError("I201", what, where=origin, hint=f"frame.rename({{'...': '{column}'}})")
+                raise InputError(
+                    "I201",
+                    f"ready-made sequences have no column {column}: there are {', '.join(frame.columns)}",
+                    where=origin,
+                    hint=f"frame.rename({{'...': '{column}'}})",
+                )
         log = Interactions.from_frame(frame.with_columns(user_id="sequence_id"), origin=origin, times=kind)
         time = None if log.timestamps is None else row_times(log)
         place = frame["position"].to_numpy() if "position" in frame.columns else time
@@ -187,10 +191,8 @@ class Sequences(Displayable):
         >>> bool(made.take(np.array([2, 0])).identities[0] == made.identities[2])
         True
         """
-        assert self.item_vocabulary.ids is not None, "ids of sequences are dense"
-        assert self.user_vocabulary.ids is not None, "ids of sequences are dense"
-        item_keys = mix(id_keys(self.item_vocabulary.ids) ^ SECOND)
-        of_user = mix(id_keys(self.user_vocabulary.ids))[self.users]
+        item_keys = mix(id_keys(self.item_vocabulary.stored_ids) ^ SECOND)
+        of_user = mix(id_keys(self.user_vocabulary.stored_ids))[self.users]
         found = np.empty(len(self), np.uint64)
 
         def fill(begin: int, end: int) -> None:

@@ -78,8 +78,12 @@ def parse_instant(at: float | str, where: str, scale: TimeScale) -> float:
     if not isinstance(at, str):
         return at
     if (unit := scale.unit) is None and not scale.dates:
-        what = f"'{at}' is a date, but the times of this log are plain numbers, not times since 1970"
-        raise UsageError("U102", what, where=where, hint="give the instant as a number in the unit of the log")
+        raise UsageError(
+            "U102",
+            f"'{at}' is a date, but the times of this log are plain numbers, not times since 1970",
+            where=where,
+            hint="give the instant as a number in the unit of the log",
+        )
     try:
         read = datetime.fromisoformat(at)
     except ValueError:

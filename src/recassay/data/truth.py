@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar._hashes import add_list_digests
 from recassay.columnar._kernels import sort_by_gain
 from recassay.columnar.groups import GroupedRows, Rows
-from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
+from recassay.columnar.identity import SECOND, STEP, id_keys, mix, value_keys
 from recassay.columnar.layout import (
     chosen_rows,
     different_numbers,
@@ -102,22 +101,24 @@ class Truth(Displayable):
         >>> Truth.from_frame(rows).fingerprint == Truth.from_frame(rows[::-1]).fingerprint
         True
         """
-        users = readonly(id_keys(self.queries))
-        different = different_numbers(self.gains)
-        gains = readonly(value_keys(pl.Series(np.ascontiguousarray(different))))
-        offsets, items, item_keys = readonly(self.offsets), readonly(self.items), readonly(self._item_keys())
+        users, salts = mix(id_keys(self.queries)), np.array([[1], [2]], np.uint64)
+        gains = value_keys(pl.Series(np.ascontiguousarray(different_numbers(self.gains))))
+        table = None if self.vocabulary.ids is None else self._item_keys()
 
-        def digests(begin: int, end: int) -> NDArray[np.uint64]:
-            found = np.zeros(2, np.uint64)
-            add_list_digests(offsets, users, items, item_keys, gains, begin, end, found)
+        def digests(begin: int, end: int) -> list[int]:
+            rows = slice(int(self.offsets[begin]), int(self.offsets[end]))
+            codes, of_user = self.items[rows], np.repeat(users[begin:end], np.diff(self.offsets[begin : end + 1]))
+            keys = mix(codes.astype(np.int64).view(np.uint64) ^ SECOND) if table is None else table[codes]
+            keys = keys + (gains if gains.size == 1 else gains[rows]) * STEP
+            found: list[int] = mix(mix(of_user ^ salts) + keys).sum(axis=1, dtype=np.uint64).tolist()
             return found
 
-        size = groups_per_block(self.queries.len(), items.size)
+        size = groups_per_block(self.queries.len(), self.items.size)
         sums = each_block(digests, self.queries.len(), size=size)
         kinds = "".join(
             "i" if whole else "s" for whole in (self.queries.dtype.is_integer(), self.vocabulary.kind == "integer")
         )
-        return kinds + "".join(f"{sum(int(one[place]) for one in sums) % 2**64:016x}" for place in (0, 1))
+        return kinds + "".join(f"{sum(one[place] for one in sums) % 2**64:016x}" for place in (0, 1))
 
     @functools.cached_property
     def item_counts(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -125,12 +126,9 @@ class Truth(Displayable):
         return count_codes(self.items)
 
     def _item_keys(self) -> NDArray[np.uint64]:
-        """Return a hash for each item code, 0 if the item is not judged; an empty array if ids are their own codes."""
-        ids = self.vocabulary.ids
-        if ids is None:
-            return np.empty(0, np.uint64)
+        """Return a hash for each item code, 0 if the item is not judged."""
         codes, _ = self.item_counts
-        keys = np.zeros(ids.len(), np.uint64)
+        keys = np.zeros(self.vocabulary.size, np.uint64)
         keys[codes] = mix(id_keys(self.vocabulary.decode(codes)) ^ SECOND)
         return keys
 

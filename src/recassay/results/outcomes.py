@@ -188,8 +188,12 @@ class Outcomes(Displayable):
         All columns except event, user_id and timestamp are metrics. ``about`` are other fields of the outcomes.
         """
         if EVENT not in frame.columns:
-            what = f"outcomes of a stream have no column {EVENT}: there are {', '.join(frame.columns)}"
-            raise InputError("I201", what, where=system, hint="event is the number of each row in the stream, from 0")
+            raise InputError(
+                "I201",
+                f"outcomes of a stream have no column {EVENT}: there are {', '.join(frame.columns)}",
+                where=system,
+                hint="event is the number of each row in the stream, from 0",
+            )
         users, times = (frame[name] if name in frame.columns else None for name in (USER, TIME))
         metrics = [name for name in frame.columns if name not in (EVENT, USER, TIME)]
         values = {name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in metrics}
@@ -210,8 +214,12 @@ class Outcomes(Displayable):
             raise InputError("I101", f"there is no file {Path(path).name}", where=str(path), hint="check the path")
         content = parquet_metadata(path).get(ABOUT)
         if content is None:
-            what = f"{Path(path).name} is a table that does not say which system and stream it is about"
-            raise InputError("I381", what, where=str(path), hint="Outcomes.from_frame(table, system, events=...)")
+            raise InputError(
+                "I381",
+                f"{Path(path).name} is a table that does not say which system and stream it is about",
+                where=str(path),
+                hint="Outcomes.from_frame(table, system, events=...)",
+            )
         about = json.loads(content)
         timing = about.pop("timing")
         about["catalogue"] = {

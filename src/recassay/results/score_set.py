@@ -106,10 +106,13 @@ class ScoreSet(Displayable):
             for one in chosen:
                 if one not in known:
                     stated = [str(value) for value in known if value not in (GIVEN, None)]
-                    hint = (
-                        suggest(str(one), stated) if stated else f"leave it out: these scores do not state their {axis}"
+                    raise UsageError(
+                        "U212",
+                        f"there is no {axis} '{one}' in these scores",
+                        hint=suggest(str(one), stated)
+                        if stated
+                        else f"leave it out: these scores do not state their {axis}",
                     )
-                    raise UsageError("U115", f"there is no {axis} '{one}' in these scores", hint=hint)
             kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)

@@ -104,8 +104,8 @@ def spark_table(
 
         chosen = parse_columns(columns)
         found = resolve(names, wanted, chosen, where=where, numeric_columns=lambda some: numeric_columns(sample(some)))
-        opened = Table(names, lambda some: sample(list(some.values())), where)
-        remarks = remarks_on_unread(opened, sample, found, wanted, ordered=ordered)
+        opened = Table(names, lambda some: sample(list(some.values())), where, sample=sample)
+        remarks = remarks_on_unread(opened, found, wanted, ordered=ordered)
         remarks |= _several_tables_remark(frame, names, found, wanted)
         kept = [frame[name].alias(meaning) for meaning, name in found.items()]
         if rows and (place := _row_place(frame, source)) is not None:

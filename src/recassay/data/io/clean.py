@@ -72,12 +72,13 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     elif dtype == pl.Binary:
         series = _text_of_bytes(series, where)
     elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
-        hint = "one row per pair is needed: explode the lists first" if dtype.is_nested() else "make it text or integer"
         raise InputError(
             "I202",
             f"ids are {dtype}, for example {series.drop_nulls().head(1).to_list()}",
             where=_at(series, where),
-            hint=hint,
+            hint="one row per pair is needed: explode the lists first"
+            if dtype.is_nested()
+            else "make it text or integer",
         )
     if series.null_count() or (series.dtype == pl.String and _has_empty(series)):
         missing = series.is_null()
@@ -289,5 +290,9 @@ def require_rows(column: pl.Series, rows: int, name: str, where: str) -> None:
     >>> require_rows(pl.Series([1, 2]), 2, "user_id", "run.parquet")
     """
     if column.len() != rows:
-        what = f"column {name!r} has {column.len():,} rows, and the table {rows:,}: the file is damaged"
-        raise InputError("I104", what, where=where, hint="write or copy the file again")
+        raise InputError(
+            "I104",
+            f"column {name!r} has {column.len():,} rows, and the table {rows:,}: the file is damaged",
+            where=where,
+            hint="write or copy the file again",
+        )

@@ -171,8 +171,9 @@ def parse_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
     elif isinstance(given, Mapping):
         pairs = list(given.items())
     else:
-        wrong = f"columns must be a text or a dict, got {columns!r:.80}"
-        raise UsageError("U102", wrong, hint="columns='user=WHO,item=WHAT'")
+        raise UsageError(
+            "U102", f"columns must be a text or a dict, got {columns!r:.80}", hint="columns='user=WHO,item=WHAT'"
+        )
     chosen: dict[str, str] = {}
     for pair in pairs:
         key = pair[0]
@@ -236,8 +237,13 @@ def resolve(
                 found[meaning] = name
     lacking = [meaning for meaning in role.required if meaning not in found]
     if lacking:
-        choice = _choice(names, role, found, numeric_columns, time_columns)
-        raise _missing(f"no column for {' and '.join(lacking)}", names, where, lacking[0], choice)
+        raise _missing(
+            f"no column for {' and '.join(lacking)}",
+            names,
+            where,
+            lacking[0],
+            _choice(names, role, found, numeric_columns, time_columns),
+        )
     return {meaning: found[meaning] for meaning in (*role.required, *role.optional) if meaning in found}
 
 

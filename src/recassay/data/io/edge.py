@@ -19,17 +19,13 @@ import sys
 import tempfile
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
 
 import polars as pl
 
 from recassay.data.io.lines import is_archive, open_unpacked
-from recassay.data.io.table import Table
 from recassay.data.io.write import is_full, unwritten
 from recassay.errors import InputError, RecassayError, UsageError, out_of_memory
 
@@ -42,8 +38,6 @@ ABOUT_CONTENT = (
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
 MEMORY = ("memory allocation", "out of memory", "cannot allocate", "capacity overflow")
-
-Result = TypeVar("Result")
 
 
 @contextmanager
@@ -93,29 +87,11 @@ def _coded(error: BaseException, where: str) -> RecassayError:
     name = Path(where).name or where
     if isinstance(error, RecursionError):
         return InputError("I117", f"{name} is nested too deeply", where=where, hint="write it as Parquet or CSV")
-    return InputError(
-        "I104",
-        f"{name} cannot be read as a table: {type(error).__name__}: {said}",
-        where=where,
-        hint="write it again, as Parquet or CSV with a row per item",
-    )
-
-
-def guarded(table: Table) -> Table:
-    """Return the table with reading functions that raise only errors with a code."""
-    functions = ("read", "rows", "narrow", "rows_from", "pack", "sample")
-    own = {name: getattr(table, name) for name in functions}
-    safe: dict[str, Any] = {name: _guarded(made, table.where) for name, made in own.items() if made is not None}
-    return replace(table, **safe)
-
-
-def _guarded(function: Callable[..., Result], where: str) -> Callable[..., Result]:
-    @wraps(function)
-    def call(*arguments: Any) -> Result:
-        with reading(where):
-            return function(*arguments)
-
-    return call
+    hint = "write it again, as Parquet or CSV with a row per item"
+    if Path(where).suffix in (".parquet", ".pq"):
+        hint = "write or copy the file again; if it is not Parquet, give it the suffix of what it is"
+    what = f"{name} cannot be read as a table: {type(error).__name__}: {said}"
+    return InputError("I104", what, where=where, hint=hint)
 
 
 def regular_file(path: Path) -> Path | None:
@@ -148,9 +124,12 @@ def require_utf8_name(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        where = os.fsencode(path).decode("utf-8", "backslashreplace")
-        hint = "rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE"
-        raise InputError("I110", "the name of the file is not UTF-8", where=where, hint=hint) from None
+        raise InputError(
+            "I110",
+            "the name of the file is not UTF-8",
+            where=os.fsencode(path).decode("utf-8", "backslashreplace"),
+            hint="rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE",
+        ) from None
 
 
 def is_folder(path: Path) -> bool:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from recassay.columnar.columns import HashedTexts
 from recassay.data.io.clean import infer_type
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.documents import parse_json
-from recassay.data.io.edge import guarded, reading
 from recassay.data.io.layouts import explode_lists, lines, sniff, table_of_lists, user_lines
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Head, Layout, broken_line, check_encoding, open_unpacked, walk
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
-from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
+from recassay.data.io.table import Table, Wanted, table_of_scan
 from recassay.data.io.text import sample_rows, text_table
 from recassay.errors import InputError
 from recassay.naming.registry import Registry
@@ -64,11 +63,9 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
 
     ``role`` says what the table is (run, truth, log, ...). Raise I107 if no format recognises the file.
     """
-    if format is not None:
-        return _opened(FORMATS.find(format), head, role)
-    for known in formats():
-        if known.matches(head):
-            return _opened(known, head, role)
+    known = FORMATS.find(format) if format is not None else next((one for one in formats() if one.matches(head)), None)
+    if known is not None:
+        return known.table(head, role)
     if head.data[:2] in UTF16_MARKS:
         check_encoding(head)
     raise InputError(
@@ -79,96 +76,23 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
     )
 
 
-def _opened(known: Format, head: Head, role: Role) -> Table:
-    with reading(str(head.path)):
-        return guarded(known.table(head, role))
-
-
 def parquet(head: Head, role: Role) -> Table:
-    """Return the table in a Parquet file, of which only the wanted columns are read; raise I104 if it is damaged."""
-    try:
-        scan = scan_parquet(head.path)
-        schema = scan.collect_schema()
-    except DAMAGE as error:
-        raise _damaged_parquet(head, error) from None
-
-    def collected(query: pl.LazyFrame) -> pl.DataFrame:
-        try:
-            return query.collect()
-        except DAMAGE as error:
-            raise _damaged_parquet(head, error) from None
-
-    def read(wanted: Wanted) -> pl.DataFrame:
-        return collected(scan.select(list(wanted.values())))
-
-    def rows_from(wanted: Wanted, begin: int, rows: int) -> pl.DataFrame:
-        return collected(scan.slice(begin, rows).select(list(wanted.values())))
-
-    def rows() -> int:
-        return int(collected(scan.select(pl.len())).item())
-
-    def narrow(name: str) -> pl.Series | HashedTexts | None:
-        kind, column = schema[name], scan.select(name)
-        try:
-            if kind == pl.String:
-                return HashedTexts.read(column)
-            if isinstance(kind, pl.Categorical | pl.Enum):
-                return column.collect().to_series()
-            return column.cast(pl.Int32).collect().to_series() if kind in (pl.Int64, pl.UInt64, pl.UInt32) else None
-        except pl.exceptions.InvalidOperationError:  # an id does not fit 32 bits
-            return None
-        except DAMAGE as error:
-            raise _damaged_parquet(head, error) from None
-
-    def sample(names: Sequence[str]) -> pl.DataFrame:
-        return collected(scan.head(SAMPLE_ROWS).select(names))
-
-    where = str(head.path)
+    """Return the table in a Parquet file, of which only the wanted columns are read."""
+    scan, where = scan_parquet(head.path), str(head.path)
+    schema = scan.collect_schema()
+    table = table_of_scan(scan, list(schema), where, stored=True)
     if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
-        return Table(list(schema), lambda wanted: explode_lists(read(wanted), wanted, where), where)
-    return Table(list(schema), read, where, rows=rows, narrow=narrow, rows_from=rows_from, sample=sample)
+        return Table(table.names, lambda wanted: explode_lists(table.read(wanted), wanted, where), where)
+    return table
 
 
 def parquet_parts(paths: Sequence[Path]) -> Table | None:
     """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
-    try:
+    with suppress(*DAMAGE):
         schema = parquet_schema(paths[0])
-        if any(path.suffix not in (".parquet", ".pq") or parquet_schema(path) != schema for path in paths):
-            return None
-        scan = scan_parquet(*paths)
-        rows = int(scan.select(pl.len()).collect().item())
-    except DAMAGE:
-        return None
-
-    def select(names: Sequence[str], limit: int | None = None) -> pl.DataFrame:
-        try:
-            return (scan if limit is None else scan.head(limit)).select(names).collect()
-        except DAMAGE as error:
-            raise InputError("I104", str(error), where=str(paths[0].parent)) from None
-
-    return Table(
-        list(schema),
-        lambda wanted: select(list(wanted.values())),
-        str(paths[0].parent),
-        rows=lambda: rows,
-        sample=lambda names: select(names, SAMPLE_ROWS),
-    )
-
-
-def delimited(head: Head, role: Role) -> Table:
-    """Return the table in a text file with one separator between columns, with or without a header line.
-
-    Without a header line, its columns are in the order of the format uirt.
-    """
-    return text_table(head, sniff(head), role)
-
-
-def positional(head: Head, role: Role) -> Table:
-    """Return the table in a text file without a header, with columns in fixed order.
-
-    The columns are user and item, then for a log rating and timestamp, for a run the score, for a truth the gain.
-    """
-    return text_table(head, sniff(head, header=False), role)
+        if all(path.suffix in (".parquet", ".pq") and parquet_schema(path) == schema for path in paths):
+            return table_of_scan(scan_parquet(*paths), list(schema), str(paths[0].parent))
+    return None
 
 
 def movielens(head: Head, role: Role) -> Table:
@@ -187,8 +111,12 @@ def trec(head: Head, role: Role) -> Table:
     lines = head.lines(20)
     widths = [len(line.split()) for line in lines]
     if widths and set(widths) == {5}:
-        problem = "has 5 fields, but a line of a TREC run has 6 (qid Q0 docid rank score tag) and of judgements 4"
-        raise broken_line(head, head.lines_above_data(0) + 1, lines[0], problem)
+        raise broken_line(
+            head,
+            head.lines_above_data(0) + 1,
+            lines[0],
+            "has 5 fields, but a line of a TREC run has 6 (qid Q0 docid rank score tag) and of judgements 4",
+        )
     names = QRELS_COLUMNS if widths and widths.count(4) > widths.count(6) else RUN_COLUMNS
     return text_table(head, Layout(names, BLANKS), role)
 
@@ -240,7 +168,7 @@ def json_document(head: Head, role: Role) -> Table:
         frame = table.read(wanted)
         return frame.with_columns([infer_type(frame[name].cast(pl.String)) for name in keys if name in frame.columns])
 
-    return replace(table, read=read, narrow=None)
+    return replace(table, read=read, scan=None)
 
 
 def json_lines(head: Head, role: Role) -> Table:
@@ -283,19 +211,11 @@ def _records(head: Head) -> list[dict[str, object]]:
     return records
 
 
-def _is_parquet(head: Head) -> bool:
-    return head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes))
-
-
 def _is_json_lines(head: Head) -> bool:
     if {".jsonl", ".ndjson"} & set(head.suffixes):
         return True
     lines = head.lines(2)
     return len(lines) == 2 and all(line.startswith("{") for line in lines) and lines[0].rstrip().endswith("}")
-
-
-def _is_json(head: Head) -> bool:
-    return ".json" in head.suffixes or head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def _is_trec(head: Head) -> bool:
@@ -325,43 +245,43 @@ def _has_double_colons(head: Head) -> bool:
     return bool(first := head.lines(1)) and "::" in first[0]
 
 
-def _is_text(head: Head) -> bool:
-    return b"\0" not in head.data
-
-
-def _is_uirt(head: Head) -> bool:
-    return ".uirt" in head.suffixes
-
-
-def _is_never(_head: Head) -> bool:
-    """Return False: the test of a format that cannot be recognised and must be named by the user."""
-    return False
-
-
-def _damaged_parquet(head: Head, error: BaseException) -> InputError:
-    return InputError(
-        "I104",
-        f"{head.path.name} is not a complete Parquet file ({str(error).splitlines()[0]})",
-        where=f"{head.path}, {head.path.stat().st_size:,} bytes",
-        hint="write or copy the file again; if it is not Parquet, give it the suffix of what it is",
-    )
-
-
 BUILT_IN = (
-    Format("parquet", "Parquet files", _is_parquet, parquet),
+    Format(
+        "parquet",
+        "Parquet files",
+        lambda head: head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes)),
+        parquet,
+    ),
     Format("jsonl", "a JSON record per line", _is_json_lines, json_lines),
-    Format("json", "{user: {item: number}}, {user: [items]} or [records]", _is_json, json_document),
+    Format(
+        "json",
+        "{user: {item: number}}, {user: [items]} or [records]",
+        lambda head: ".json" in head.suffixes or head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["),
+        json_document,
+    ),
     Format("recbole", "RecBole .inter and .item files", _is_recbole, recbole),
     Format("trec", "TREC runs and judgements (qrels)", _is_trec, trec),
     Format("movielens", "MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, movielens),
     Format("sasrec", "`user item` per line, in the order of time", _is_sasrec, sasrec),
-    Format("uirt", "user, item, rating, timestamp without a header", _is_uirt, positional),
-    Format("csv", "CSV, TSV and text with any one separator", _is_text, delimited),
-    Format("lines", "a log: the items of one sequence per line, numbered by line; only if named", _is_never, lines),
+    Format(
+        "uirt",
+        "user, item, rating, timestamp without a header",
+        lambda head: ".uirt" in head.suffixes,
+        lambda head, role: text_table(head, sniff(head, header=False), role),
+    ),
+    Format(
+        "csv",
+        "CSV, TSV and text with any one separator",
+        lambda head: b"\0" not in head.data,
+        lambda head, role: text_table(head, sniff(head), role),
+    ),
+    Format(
+        "lines", "a log: the items of one sequence per line, numbered by line; only if named", lambda _: False, lines
+    ),
     Format(
         "user_lines",
         "a log: a user and then the items per line, in the order of time; only if named",
-        _is_never,
+        lambda _: False,
         user_lines,
     ),
 )

@@ -332,8 +332,11 @@ def _decoded(head: Head) -> Iterator[str]:
             try:
                 text = raw.decode()
             except UnicodeDecodeError as error:
-                place = f"byte {offset + error.start:,}, in line {number:,}, is 0x{raw[error.start]:02x}"
-                raise _wrong_encoding(head, "WINDOWS-1252", place) from None
+                raise _wrong_encoding(
+                    head,
+                    "WINDOWS-1252",
+                    f"byte {offset + error.start:,}, in line {number:,}, is 0x{raw[error.start]:02x}",
+                ) from None
             offset += len(raw)
             yield text.removeprefix(BOM.decode()) if number == 1 else text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_man
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
 from recassay.data.io.lines import read_head
 from recassay.data.io.objects import object_table
-from recassay.data.io.parts import ids_without_sign, require_equal_columns, with_equal_ids
+from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
 from recassay.data.io.table import Table
 from recassay.data.io.unread import (
@@ -33,7 +34,6 @@ from recassay.data.io.unread import (
 )
 from recassay.errors import InputError, UsageError
 
-ROWS_PER_CHUNK = 1_000_000  # rows read at a time if a table is not read whole
 SMALL = 1_000_000  # up to this many rows all columns are read together, which is faster
 HEADERS = ("parquet", "csv", "recbole", "trec", "movielens", "uirt")  # formats whose first bytes tell the columns
 
@@ -78,21 +78,15 @@ def open_table(
 
     ``ordered`` states that the rows of a run without ranks and scores are in best-first order.
     """
-    options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
-    with reading(str(source) if isinstance(source, str | Path) else f"the {role} ({type(source).__name__})"):
-        return _opened(source, options, columns)
-
-
-def _opened(source: object, options: _ReadOptions, columns: str | Mapping[str, str] | None) -> LazyColumns:
-    role = options.role.name
-    if not isinstance(source, str | Path):
-        found = _read(object_table(source, options.role, columns=columns), options)
-        where = f"the {role} ({type(source).__name__})"
-    else:
-        found = _read_parts(table_files(source), options)
-        where = str(source)
-    if not found.rows:
-        raise InputError("I102", f"the {role} has no rows", where=where, hint="check the program that wrote it")
+    options, about = _ReadOptions(role_named(role), parse_columns(columns), format, ordered), type(source).__name__
+    where = str(source) if isinstance(source, str | Path) else f"the {role} ({about})"
+    with reading(where):
+        if isinstance(source, str | Path):
+            found = _read_files(table_files(source), options)
+        else:
+            found = _read(object_table(source, options.role, columns=columns), options)
+        if not found.rows:
+            raise InputError("I103", f"the {role} has no rows", where=where, hint="check the program that wrote it")
     return found
 
 
@@ -109,7 +103,7 @@ def read_header(
     if known is None or known.name not in HEADERS:
         return None
     table = known.table(head, wanted)
-    if table.rows is None and table.pack is None:
+    if table.scan is None and table.pack is None:
         return None
     return _resolved(table, _ReadOptions(wanted, parse_columns(columns), format, False))[0]
 
@@ -149,8 +143,8 @@ def open_row_ranges(
     if not ranges:
         raise InputError("I102", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
     first = [part.read(part.columns, 0, 1) for part in ranges]
-    require_equal_columns([(Path(part.where), frame) for part, frame in zip(ranges, first, strict=True)])
-    unsigned = ids_without_sign(first)
+    _require_equal_columns([(Path(part.where), frame) for part, frame in zip(ranges, first, strict=True)])
+    unsigned = _ids_without_sign(first)
     return [replace(part, read=partial(_read_unsigned, part.read, unsigned)) for part in ranges] if unsigned else ranges
 
 
@@ -169,59 +163,52 @@ class _ReadOptions:
 
 
 def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
-    head, role = read_head(path), options.role
-    table = open_path(head, role, options.format)
-    found, remarks = _resolved(table, options)
-    if table.pack is not None:
-        table.pack(found, packed)
-        table = replace(FORMATS.find("parquet").table(read_head(packed), role), where=table.where)
-    if table.rows is None or table.rows_from is None:
-        raise UsageError(
-            "U223",
-            f"{path.name} cannot be read in chunks: it is neither Parquet nor text in columns",
-            where=str(path),
-            hint="write it as Parquet",
-        )
-    rows_from = table.rows_from
+    role = options.role
+    with reading(str(path)):
+        table = open_path(read_head(path), role, options.format)
+        found, remarks = _resolved(table, options)
+        scan = table.scan
+        if table.pack is not None:
+            table.pack(found, packed)
+            scan = scan_parquet(packed)
+        if scan is None:
+            raise UsageError(
+                "U223",
+                f"{path.name} cannot be read in chunks: it is neither Parquet nor text in columns",
+                where=str(path),
+                hint="write it as Parquet",
+            )
+        rows = int(scan.select(pl.len()).collect().item())
+        types = {meaning: _id_type(scan.select(found[meaning])) for meaning in (USER, ITEM) if meaning in found}
+        remarks |= _mixed_table_remarks(scan, grouping_columns(table.names, found, role), found[USER], role)
 
-    rows = table.rows()
-    types = _types_of_wide_ids(table, found, rows)
-
+    @reading(table.where)
     def read(columns: Sequence[str], begin: int, rows: int) -> pl.DataFrame:
-        frame = rows_from({meaning: found[meaning] for meaning in columns}, begin, rows)
-        frame = frame.select(pl.col(found[meaning]).alias(meaning) for meaning in columns)
+        frame = scan.slice(begin, rows).select(pl.col(found[meaning]).alias(meaning) for meaning in columns).collect()
         frame = clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
-        return frame.cast({meaning: dtype for meaning, dtype in types.items() if meaning in columns})
+        return frame.cast({meaning: dtype for meaning, dtype in types.items() if dtype and meaning in columns})
 
-    return RowRange(table.where, rows, tuple(found), read, remarks | _mixed_table_remarks(table, found, role, rows))
-
-
-def _types_of_wide_ids(table: Table, found: Mapping[str, str], rows: int) -> dict[str, pl.DataType]:
-    """Return the type of each id column that is stored in more than 64 bits: integers, or text if a chunk needs it.
-
-    All chunks of the table are scanned, so that they get the same type. ``found`` are the columns by canonical name,
-    and ``rows`` is the number of rows.
-    """
-    types: dict[str, pl.DataType] = {}
-    for meaning in (USER, ITEM):
-        name = found.get(meaning)
-        if name is None or table.rows_from is None:
-            continue
-        dtype = table.rows_from({meaning: name}, 0, 1).schema[name]
-        if not (dtype.is_decimal() or str(dtype) in WIDE):
-            continue
-        chunks = range(0, rows, ROWS_PER_CHUNK)
-        seen = [as_ids(table.rows_from({meaning: name}, at, ROWS_PER_CHUNK)[name], table.where).dtype for at in chunks]
-        types[meaning] = next((kind for kind in (pl.String(), pl.UInt64()) if kind in seen), pl.Int64())
-    return types
+    return RowRange(table.where, rows, tuple(found), read, remarks)
 
 
-def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
+def _id_type(column: pl.LazyFrame) -> type[pl.DataType] | None:
+    """Return the type that ids stored in more than 64 bits get in all chunks; None for a column of other ids."""
+    dtype = column.collect_schema().dtypes()[0]
+    if not (dtype.is_decimal() or str(dtype) in WIDE):
+        return None
+    low, high = column.select(pl.all().min().alias("low"), pl.all().max().alias("high")).collect().row(0)
+    if low is None or (low >= -(2**63) and high < 2**63):
+        return pl.Int64
+    return pl.UInt64 if low >= 0 and high < 2**64 else pl.String
+
+
+def _read_files(paths: list[Path], options: _ReadOptions) -> LazyColumns:
     def read(path: Path) -> LazyColumns:
-        require_utf8_name(path)
-        if path.suffix not in PARQUET_SUFFIXES:
-            refuse_too_large_text(path)
-        return _read(open_path(read_head(path), options.role, options.format), options)
+        with reading(str(path)):
+            require_utf8_name(path)
+            if path.suffix not in PARQUET_SUFFIXES:
+                refuse_too_large_text(path)
+            return _read(open_path(read_head(path), options.role, options.format), options)
 
     if len(paths) == 1:
         return read(paths[0])
@@ -232,12 +219,14 @@ def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
         return alike
     tables = [(path, read(path)) for path in full]
     remarks = {code: text for _, table in reversed(tables) for code, text in table.remarks.items()}
-    positions = any(table.positions for _, table in tables)
     parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
         return LazyColumns.of(pl.DataFrame(schema=[options.role.required[0]]))
-    require_equal_columns(parts)
-    frames = with_equal_ids([frame for _, frame in parts])
+    _require_equal_columns(parts)
+    frames = [frame for _, frame in parts]
+    unsigned = _ids_without_sign(frames)
+    frames = [frame.with_columns(as_unsigned(frame[name]) for name in unsigned) for frame in frames]
+    positions = any(table.positions for _, table in tables)
     return LazyColumns.of(pl.concat(frames, how="vertical_relaxed"), remarks, positions=positions)
 
 
@@ -262,13 +251,47 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
     table = parquet_parts(paths) if options.format in (None, "parquet") else None
     if table is None or options.role.others:
         return None
-    try:
-        if set(_resolved(table, options)[0].values()) != set(table.names):
-            return None
-        found = _read(table, options)
-        return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
-    except InputError:
-        return None
+    with suppress(InputError, *DAMAGE):
+        if set(_resolved(table, options)[0].values()) == set(table.names):
+            found = _read(replace(table, stored=False), options)
+            return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
+    return None
+
+
+def _require_equal_columns(parts: Sequence[tuple[Path, pl.DataFrame]]) -> None:
+    """Raise I202 if the part files of a table differ in the names or types of their columns.
+
+    The width of numbers does not count. Types count only if the file states them. In text they are guesses: ids that
+    are all digits in one part and have letters in another are text in both.
+    """
+    kinds: dict[str, Path] = {}
+    for path, frame in parts:
+        stated = path.suffix in PARQUET_SUFFIXES
+        names = {
+            name: ("integers" if dtype.is_integer() else dtype)
+            if stated
+            else ("times" if dtype.is_temporal() else "text or numbers")
+            for name, dtype in frame.schema.items()
+        }
+        kinds[", ".join(f"{name} ({kind})" for name, kind in names.items())] = path
+    if len(kinds) > 1:
+        (first, first_file), (second, second_file), *_ = kinds.items()
+        raise InputError(
+            "I202",
+            f"the parts of the table differ: {first} and {second}",
+            where=f"{first_file} and {second_file}",
+            hint="write all parts with the same columns and types",
+        )
+
+
+def _ids_without_sign(frames: list[pl.DataFrame]) -> list[str]:
+    """Return the id columns that hold unsigned 64-bit integers in some tables and other integers in others."""
+    dtypes = {name: {frame.schema[name] for frame in frames} for name in (USER, ITEM) if name in frames[0].columns}
+    return [
+        name
+        for name, found in dtypes.items()
+        if pl.UInt64 in found and len(found) > 1 and all(dtype.is_integer() for dtype in found)
+    ]
 
 
 def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
@@ -276,39 +299,33 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
 
     Raise I201 or I204 if the columns do not suffice.
     """
-
-    def sample(names: Sequence[str]) -> pl.DataFrame:
-        return table.sample(names) if table.sample and names else pl.DataFrame()
-
+    sample, role = table.first_rows, options.role
     found = resolve(
         table.names,
-        options.role,
+        role,
         options.chosen,
         where=table.where,
         by_position=table.by_position,
         numeric_columns=lambda names: numeric_columns(sample(names)),
         time_columns=lambda names: time_columns(sample(names)),
     )
-    if table.by_position and options.role.value not in options.chosen:
-        check_default_value(table, sample, found, options.role)
-    unread = remarks_on_unread(table, sample, found, options.role, ordered=options.ordered)
+    if table.by_position and role.value not in options.chosen:
+        check_default_value(table, found, role)
+    unread = remarks_on_unread(table, found, role, ordered=options.ordered)
     return found, {**table.remarks, **unread}
 
 
-def _mixed_table_remarks(table: Table, found: Mapping[str, str], role: Role, rows: int) -> Remarks:
-    """Return the remark R003 if the rows of a table, read in chunks, seem to come from several tables.
+def _mixed_table_remarks(scan: pl.LazyFrame, groups: Sequence[str], user: str, role: Role) -> Remarks:
+    """Return the remark R003 if the rows of a table seem to come from several tables, by one of the columns ``groups``.
 
-    ``found`` are the columns read, and ``rows`` is the number of rows.
+    ``user`` is the column of users.
     """
-    remarks: Remarks = {}
-    for name in grouping_columns(table.names, found, role):
-        chunks = [
-            table.rows_from({USER: found[USER], GROUP: name}, begin, ROWS_PER_CHUNK).select(found[USER], name).unique()
-            for begin in range(0, rows, ROWS_PER_CHUNK)
-            if table.rows_from is not None
-        ]
-        remarks |= remark_on_mixed_tables(pl.concat(chunks, how="vertical_relaxed"), found[USER], name, role)
-    return remarks
+    pairs = [scan.select(user, pl.col(name).alias(GROUP + name)).unique().collect() for name in groups]
+    return {
+        code: text
+        for name, rows in zip(groups, pairs, strict=True)
+        for code, text in remark_on_mixed_tables(rows, user, GROUP + name, role).items()
+    }
 
 
 def _read(table: Table, options: _ReadOptions) -> LazyColumns:
@@ -327,11 +344,11 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
         return clean(frame, columns=columns, where=table.where, whole_ranks=role.whole_ranks)
 
     positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
-    rows = table.rows() if table.rows else 0
+    rows = table.rows
     refuse_too_many_values(rows, len(wanted), table.where)
     if rows <= SMALL:
         frame = raw(wanted | {GROUP + name: name for name in groups})
-        if table.rows:
+        if table.scan is not None:
             require_rows(frame.to_series(), rows, next(iter(wanted.values())), table.where)
         categories = [name for name in (USER, ITEM) if name in found and are_complete_categories(frame[name])]
         frame = cleaned(frame, categories)
@@ -342,18 +359,40 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
         frame = cleaned(raw({USER: found[USER], GROUP + name: name}))
         remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
 
+    @reading(table.where)
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
-        column = table.narrow(wanted[meaning]) if table.narrow else None
+        column = _narrow(table, wanted[meaning])
         if column is None:
             return None
         values = column if isinstance(column, pl.Series) else column.texts
         require_rows(values, rows, wanted[meaning], table.where)
         return column if column is not values or are_complete_categories(values) else as_ids(values, table.where)
 
+    @reading(table.where)
     def only(meaning: str) -> pl.Series:
         column = cleaned(raw({meaning: wanted[meaning]})).to_series()
         require_rows(column, rows, wanted[meaning], table.where)
         return column
 
-    fetch = {meaning: partial(only, meaning) for meaning in wanted}
-    return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
+    return LazyColumns(
+        {meaning: partial(only, meaning) for meaning in wanted}, rows, narrow, remarks, positions=positions
+    )
+
+
+def _narrow(table: Table, name: str) -> pl.Series | HashedTexts | None:
+    """Return ids in a form that becomes codes faster: categories as they are; from files 32-bit numbers, hashed texts.
+
+    None if a column has no such form, or holds something that is not an id.
+    """
+    if table.scan is None:
+        return None
+    column = table.scan.select(name)
+    kind = column.collect_schema()[name]
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        return column.collect().to_series()
+    if table.stored and kind == pl.String:
+        return HashedTexts.read(column)
+    if table.stored and kind in (pl.Int64, pl.UInt64, pl.UInt32):
+        with suppress(pl.exceptions.InvalidOperationError):  # an id does not fit 32 bits
+            return column.cast(pl.Int32).collect().to_series()
+    return None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
-
-from recassay.columnar.columns import HashedTexts
 
 SAMPLE_ROWS = 1000  # enough to see what a column holds
 
@@ -29,15 +27,10 @@ class Table:
     where: str
     by_position: bool = False
     """Whether the names are made up (``column_1``, ...) because the table has no header."""
-    rows: Callable[[], int] | None = None
-    """Counts the rows without reading them; set if reading one column costs no more than that column."""
-    narrow: Callable[[str], pl.Series | HashedTexts | None] | None = None
-    """Reads ids in a form that becomes codes faster: integers of 32 bits, categories as they are, texts with hashes.
-
-    None if a column has no such form, or holds something that is not an id.
-    """
-    rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
-    """Reads a number of rows of the wanted columns from a given row on; set if ``rows`` is."""
+    scan: pl.LazyFrame | None = None
+    """The rows, if reading one column costs no more than that column."""
+    stored: bool = False
+    """Whether ``scan`` reads files: then ids are read in a form that becomes codes faster."""
     positions: bool = False
     """Whether the format is known for positions in a user's history rather than instants."""
     pack: Callable[[Wanted, Path], None] | None = None
@@ -49,6 +42,15 @@ class Table:
     remarks: Mapping[str, str] = field(default_factory=dict)
     """Texts about the file that findings quote, by finding code."""
 
+    @property
+    def rows(self) -> int:
+        """Return the number of rows; 0 if it is not known before they are read."""
+        return 0 if self.scan is None else int(self.scan.select(pl.len()).collect().item())
+
+    def first_rows(self, names: Sequence[str]) -> pl.DataFrame:
+        """Return the first rows of some columns, unconverted; an empty table if they are not known."""
+        return self.sample(names) if self.sample and names else pl.DataFrame()
+
 
 def column_names(count: int) -> list[str]:
     """Return names for the columns of a table without a header.
@@ -59,6 +61,18 @@ def column_names(count: int) -> list[str]:
     return [f"column_{position}" for position in range(1, count + 1)]
 
 
+def table_of_scan(scan: pl.LazyFrame, names: Sequence[str], where: str, *, stored: bool = False) -> Table:
+    """Return a table for rows of which any column can be read alone; ``stored`` says that they are in files."""
+    return Table(
+        list(names),
+        lambda wanted: scan.select(list(wanted.values())).collect(),
+        where,
+        scan=scan,
+        stored=stored,
+        sample=lambda some: scan.head(SAMPLE_ROWS).select(some).collect(),
+    )
+
+
 def table_of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False, ordered: bool = False) -> Table:
     """Return a table for a frame that is already in memory.
 
@@ -67,13 +81,4 @@ def table_of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False
     >>> table_of_frame(pl.DataFrame({"user": [1]}), "here").names
     ['user']
     """
-    return Table(
-        frame.columns,
-        lambda wanted: frame.select(list(wanted.values())),
-        where,
-        by_position,
-        lambda: frame.height,
-        lambda name: frame[name] if isinstance(frame[name].dtype, pl.Categorical | pl.Enum) else None,
-        sample=lambda names: frame.select(names).head(SAMPLE_ROWS),
-        ordered=ordered,
-    )
+    return replace(table_of_scan(frame.lazy(), frame.columns, where), by_position=by_position, ordered=ordered)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,7 +31,7 @@ from recassay.data.io.lines import (
 )
 from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.table import Table, Wanted
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.threads import each_block
 
 # Replaces a separator of several characters, since Polars accepts single bytes only.
@@ -39,6 +41,7 @@ ROWS_PER_GROUP = 1 << 18  # of a Parquet file converted from text
 INTEGER = re.compile(PLAIN_WHOLE)
 INTEGERS = (pl.Int64, pl.UInt64)  # the types of ids that are whole numbers; if neither holds all ids, they are text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
+Made = TypeVar("Made")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
@@ -62,36 +65,27 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
     Every column is scanned, because only then does Polars check the width of every line. Otherwise a stray separator in
     a title would silently shift the columns after it. Ids become integers if all of them are, else strings.
     """
-    guesses, safe = _types(head, layout, role, wanted)
-    above = head.lines_above_data(layout.header_lines)
-    failure = ""
-    for source, separator in _sources(head, layout):
-        for types in _attempts(source, separator, layout, above, guesses, safe):
-            try:
-                frame = _scan(source, separator, layout, types, above).collect()
-            except DAMAGE as error:
-                failure = str(error)
-                continue
-            if _may_hide_a_short_line(frame, separator) and not _has_even_lines(source, separator, layout, above):
-                frame = _without_blank_lines(frame, blank_lines(head, layout))
-            _refuse_rounded(frame, wanted, lambda: _scan(source, separator, layout, {}, above), head)  # noqa: B023
-            return _select(frame, wanted, role)
-    if not any(line.fields for line in walk(head, layout)):
+    try:
+        frame, _, text = _first_reading(_texts(head, layout), role, wanted, pl.LazyFrame.collect)
+    except InputError:
+        if any(line.fields for line in walk(head, layout)):
+            raise
         return pl.DataFrame(schema=dict.fromkeys(wanted.values(), pl.String))
-    numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
-    raise broken_file(head, layout, numeric, failure)
+    if any(frame[name].null_count() for name in text.last_columns) and not text.has_even_lines():
+        kept, blank = frame.filter(FILLED), blank_lines(head, layout)
+        frame = kept if frame.height - kept.height == blank else frame
+    _refuse_rounded(frame, wanted, text)
+    return _select(frame, wanted, role)
 
 
 def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path) -> None:
-    """Write the wanted columns of a text file to the Parquet file ``path`` in bounded memory.
+    """Write a text file to the Parquet file ``path`` in bounded memory; raise the errors that :func:`read_text` raises.
 
-    Raise the errors that :func:`read_text` raises.
+    Raise U223 for a file that Polars cannot read as it is.
     """
-    guesses, safe = _types(head, layout, role, wanted)
-    above = head.lines_above_data(layout.header_lines)
-    source, separator = next(_sources(head, layout))
+    given = next(_texts(head, layout))
     packed = is_archive(head.path)
-    if packed or isinstance(source, bytes):
+    if packed or isinstance(given.source, bytes):
         raise UsageError(
             "U223",
             f"{head.path.name} cannot be read in chunks: "
@@ -99,99 +93,167 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
             where=str(head.path),
             hint="write it as Parquet, or uncompressed with a single character between the fields",
         )
-    failure = ""
-    for types in _attempts(source, separator, layout, above, guesses, safe):
-        rows = _scan(source, separator, layout, types, above)
+
+    def write(rows: pl.LazyFrame) -> None:
+        rows.sink_parquet(path, compression="lz4", row_group_size=ROWS_PER_GROUP)
+
+    _, rows, text = _first_reading([given], role, wanted, write)
+    _refuse_rounded(scan_parquet(path).select(_values(wanted)).collect(), wanted, text)
+    nulls = scan_parquet(path).select(pl.col(text.last_columns).null_count().sum()).collect()
+    if sum(nulls.row(0)) and not text.has_even_lines():
+        blank_lines(head, layout)  # raises if a line is too short
+        write(rows.filter(FILLED))
+
+
+FILLED = ~pl.all_horizontal(pl.all().is_null())  # rows that are no blank lines
+Types = dict[str, type[pl.DataType]]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text file as Polars reads it: the file itself or its bytes, and the separator of its fields there."""
+
+    head: Head
+    layout: Layout
+    source: Path | bytes
+    separator: str
+
+    def scan(self, types: Types | None = None, **options: Any) -> pl.LazyFrame:
+        """Return the rows below the header; a column has its type of ``types``, or is text."""
+        known, names = types or {}, self.layout.names
+        given: dict[str, Any] = {
+            "schema": {name: known.get(name, pl.String) for name in names},
+            "separator": self.separator,
+            "quote_char": '"' if self.layout.quotes else None,
+            "raise_if_empty": False,
+        }
+        above = self.head.lines_above_data(self.layout.header_lines)
+        return pl.scan_csv(self.source, has_header=False, skip_lines=above, glob=False, **given | options)
+
+    def has(self, *conditions: pl.Expr, **options: Any) -> tuple[bool, ...]:
+        """Return whether each condition holds for the file, whose columns are text; nothing if it cannot be read."""
         try:
-            rows.sink_parquet(path, compression="lz4", row_group_size=ROWS_PER_GROUP)
-        except DAMAGE as error:
-            failure = str(error)
-            continue
-        values = scan_parquet(path).select(_values(wanted)).collect()
-        _refuse_rounded(values, wanted, lambda: _scan(source, separator, layout, {}, above), head)
-        names = layout.names if separator == BLANKS else layout.names[-1:]
-        nulls = scan_parquet(path).select(pl.col(names).null_count().sum()).collect()
-        if sum(nulls.row(0)) and not _has_even_lines(source, separator, layout, above):
-            blank_lines(head, layout)  # raises if a line is too short
-            rows.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(
-                path, compression="lz4", row_group_size=ROWS_PER_GROUP
-            )
+            return self.scan(**options).select(*conditions).collect().row(0)
+        except DAMAGE:  # reading all columns will report what is wrong
+            return ()
+
+    @property
+    def last_columns(self) -> list[str]:
+        """Return the columns where a line with too few fields would leave nulls: the last; with blanks, any."""
+        return self.layout.names if self.separator == BLANKS else self.layout.names[-1:]
+
+    def has_even_lines(self) -> bool:
+        """Return whether each line has the expected number of separators and no quotation mark, so none is short.
+
+        If runs of blanks separate fields, counting proves nothing, and the result is False.
+        """
+        line = pl.col("line")
+        even = line.str.count_matches(self.separator, literal=True) == len(self.layout.names) - 1
+        if self.layout.quotes:
+            even &= ~line.str.contains('"', literal=True)
+        options = {"schema": {"line": pl.String}, "separator": "\0", "quote_char": None}
+        return self.separator != BLANKS and self.has(even.fill_null(False).all(), **options) == (True,)
+
+
+def _texts(head: Head, layout: Layout) -> Iterator[_Text]:
+    """Yield what Polars can read in place of a file; the next one is used if one fails.
+
+    The file itself comes first if its separator allows. Then come its bytes, converted to have a separator of one byte.
+    """
+    if layout.separator == BLANKS:
+        first = head.lines(1)[0] if head.lines(1) else ""
+        yield _Text(head, layout, head.path, "\t" if "\t" in first and " " not in first else " ")
+    elif len(layout.separator) == 1:
+        yield _Text(head, layout, head.path, layout.separator)
         return
-    numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
-    raise broken_file(head, layout, numeric, failure)
+    with open_unpacked(head.path) as file:
+        data = file.read().removeprefix(BOM)
+    if layout.separator == BLANKS:
+        data = _with_single_blanks(data)
+    yield _Text(head, layout, data.replace(layout.separator.encode(), UNIT_SEPARATOR.encode()), UNIT_SEPARATOR)
+
+
+def _with_single_blanks(data: bytes) -> bytes:
+    """Return the text with one blank in place of every run of blanks and tabs, and none at line ends."""
+    data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
+
+
+def _first_reading(
+    texts: Iterable[_Text], role: Role, wanted: Wanted, read: Callable[[pl.LazyFrame], Made]
+) -> tuple[Made, pl.LazyFrame, _Text]:
+    """Return what ``read`` makes of the rows, with the first types that fit, of the first text that can be read.
+
+    Also return these rows and this text. Raise I105 if there is none.
+    """
+    failure = ""
+    for text in texts:
+        for types in _attempts(text, role, wanted):
+            rows = text.scan(types)
+            try:
+                return read(rows), rows, text
+            except DAMAGE as error:
+                failure = str(error)
+    raise broken_file(
+        text.head, text.layout, [name for name, dtype in _safe(role, wanted).items() if dtype == pl.Float64], failure
+    )
+
+
+def _safe(role: Role, wanted: Wanted) -> Types:
+    """Return the types of columns by name with all ids as text."""
+    return {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+
+
+def _attempts(text: _Text, role: Role, wanted: Wanted) -> Iterator[Types]:
+    """Yield the column types to try one after another: as guessed from the first lines, then as all lines have them.
+
+    Columns of ids that were guessed to be integers are checked one by one, so that text in one of them does not make
+    the other one text.
+    """
+    samples, safe = _samples(text.head, text.layout), _safe(role, wanted)
+    guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
+    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] in INTEGERS]
+    guesses |= dict.fromkeys(_with_padded_ids(text, whole), pl.String)
+    yield guesses
+    if guesses == safe:
+        return
+    measured = dict(safe)
+    for name in (name for name in guesses if guesses[name] in INTEGERS and safe[name] == pl.String):
+        column = pl.col(name)
+        plain = column.str.contains(f"^{PLAIN_WHOLE}$").all()
+        fits = [
+            (plain & (column.cast(dtype, strict=False).null_count() == column.null_count())).alias(str(dtype))
+            for dtype in INTEGERS
+        ]
+        measured[name] = next((dtype for dtype, fit in zip(INTEGERS, text.has(*fits), strict=False) if fit), pl.String)
+    yield measured
+
+
+def _with_padded_ids(text: _Text, names: list[str]) -> list[str]:
+    """Return those of the columns ``names`` that hold an id such as ``007``, which is not written as a plain integer.
+
+    The sample of the first lines shows only integers in these columns, so the whole file is scanned.
+    """
+    if not names or not may_have_padded(text.source, text.separator):
+        return []
+    plain = pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all()  # a blank line is no id
+    return [name for name, is_plain in zip(names, text.has(plain), strict=False) if not is_plain]
 
 
 def _values(wanted: Wanted) -> list[str]:
     return [name for meaning, name in wanted.items() if meaning in (SCORE, RATING, GAIN)]
 
 
-def _refuse_rounded(frame: pl.DataFrame, wanted: Wanted, texts: Callable[[], pl.LazyFrame], head: Head) -> None:
+def _refuse_rounded(frame: pl.DataFrame, wanted: Wanted, text: _Text) -> None:
     """Raise I202 if a column of values, read as floats, has whole numbers that floats do not hold.
 
-    ``texts`` returns the same table with all columns as text; it is only read if a value is that large.
+    The columns are read again as text, if a value is that large.
     """
     for name in _values(wanted):
         if frame[name].dtype == pl.Float64 and exceeds_exact(frame[name]):
-            as_number(texts().select(name).collect().to_series(), str(head.path))
-
-
-Types = dict[str, type[pl.DataType]]
-
-
-def _types(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[Types, Types]:
-    """Return two dicts of column types by name: guessed from a sample of fields, and the same with all ids as text."""
-    samples = _samples(head, layout)
-    guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
-    safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
-    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] in INTEGERS]
-    guesses |= dict.fromkeys(_with_padded_ids(head, layout, whole), pl.String)
-    return guesses, safe
-
-
-def _attempts(
-    source: Path | bytes, separator: str, layout: Layout, above: int, guesses: Types, safe: Types
-) -> Iterator[Types]:
-    """Yield the column types to try one after another: as guessed from the first lines, then as all lines have them.
-
-    ``guesses`` are the guessed types, ``safe`` those in which ids are text, and ``above`` is the number of lines above
-    the data. Columns of ids that were guessed to be integers are checked one by one, so that text in one of them does
-    not make the other one text.
-    """
-    yield guesses
-    if guesses == safe:
-        return
-    rows = _scan(source, separator, layout, {}, above)
-    measured = dict(safe)
-    for name in (name for name in guesses if guesses[name] in INTEGERS and safe[name] == pl.String):
-        text = pl.col(name)
-        plain = text.str.contains(f"^{PLAIN_WHOLE}$").all()
-        fits = [
-            (plain & (text.cast(dtype, strict=False).null_count() == text.null_count())).alias(str(dtype))
-            for dtype in INTEGERS
-        ]
-        try:
-            found = rows.select(fits).collect().row(0)
-        except DAMAGE:
-            break  # reading all columns will report what is wrong
-        measured[name] = next((dtype for dtype, all_fit in zip(INTEGERS, found, strict=True) if all_fit), pl.String)
-    yield measured
-
-
-def _with_padded_ids(head: Head, layout: Layout, names: list[str]) -> list[str]:
-    """Return those of the columns ``names`` that hold an id such as ``007``, which is not written as a plain integer.
-
-    The sample of the first lines shows only integers in these columns, so the whole file is scanned.
-    """
-    source, separator = next(_sources(head, layout))
-    if not names or not may_have_padded(source, separator):
-        return []
-    rows = _scan(source, separator, layout, {}, head.lines_above_data(layout.header_lines))
-    plain = rows.select(pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all())  # a blank line is no id
-    try:
-        found = plain.collect()
-    except DAMAGE:
-        return []  # reading all columns will report what is wrong
-    return [name for name in names if not found[name].item()]
+            as_number(text.scan().select(name).collect().to_series(), str(text.head.path))
 
 
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
@@ -246,90 +308,6 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
             return pl.UInt64
         return pl.Float64 if all(WHOLE_FLOAT.fullmatch(field) for field in filled) else pl.String
     return pl.String
-
-
-def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
-    """Yield (source, separator) pairs that Polars can read in place of a file; the next one is used if one fails.
-
-    The file itself comes first if its separator allows. Then come its bytes, converted to have a separator of one byte.
-    """
-    if layout.separator == BLANKS:
-        first = head.lines(1)[0] if head.lines(1) else ""
-        yield head.path, "\t" if "\t" in first and " " not in first else " "
-    elif len(layout.separator) == 1:
-        yield head.path, layout.separator
-        return
-    with open_unpacked(head.path) as file:
-        data = file.read().removeprefix(BOM)
-    unit = UNIT_SEPARATOR.encode()
-    if layout.separator == BLANKS:
-        data = _with_single_blanks(data)
-    yield data.replace(layout.separator.encode(), unit), UNIT_SEPARATOR
-
-
-def _with_single_blanks(data: bytes) -> bytes:
-    """Return the text with one blank in place of every run of blanks and tabs, and none at line ends."""
-    data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
-    while b"  " in data:
-        data = data.replace(b"  ", b" ")
-    return data.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
-
-
-def _scan(
-    source: Path | bytes, separator: str, layout: Layout, types: dict[str, type[pl.DataType]], above: int
-) -> pl.LazyFrame:
-    schema: dict[str, type[pl.DataType]] = {name: types.get(name, pl.String) for name in layout.names}
-    return pl.scan_csv(
-        source,
-        has_header=False,
-        skip_lines=above,
-        schema=schema,
-        separator=separator,
-        quote_char='"' if layout.quotes else None,
-        raise_if_empty=False,
-        glob=False,
-    )
-
-
-def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
-    """Return whether values are missing where a line with too few fields would leave nulls.
-
-    That is the last column; if runs of blanks separate fields, any column.
-    """
-    columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
-    return any(column.null_count() > 0 for column in columns)
-
-
-def _has_even_lines(source: Path | bytes, separator: str, layout: Layout, above: int) -> bool:
-    """Return whether each line has the expected number of separators and no quotation mark, so none is short.
-
-    ``above`` is the number of lines above the data. If runs of blanks separate fields, counting proves nothing, and the
-    result is False.
-    """
-    if separator == BLANKS:
-        return False
-    lines = pl.scan_csv(
-        source,
-        has_header=False,
-        skip_lines=above,
-        schema={"line": pl.String},
-        separator="\0",
-        quote_char=None,
-        glob=False,
-    )
-    line = pl.col("line")
-    even = line.str.count_matches(separator, literal=True) == len(layout.names) - 1
-    if layout.quotes:
-        even &= ~line.str.contains('"', literal=True)
-    try:
-        return bool(lines.select(even.fill_null(False).all()).collect().item())
-    except DAMAGE:
-        return False
-
-
-def _without_blank_lines(frame: pl.DataFrame, blank: int) -> pl.DataFrame:
-    kept = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return kept if frame.height - kept.height == blank else frame
 
 
 def _select(frame: pl.DataFrame, wanted: Wanted, role: Role) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -26,7 +26,6 @@ GROUPS = (
 GROUP = "group "  # prefix of such a column's name while it is examined
 
 Remarks = dict[str, str]  # finding code -> what the finding says about a table
-Sample = Callable[[Sequence[str]], pl.DataFrame]  # the first rows of the named columns
 
 
 def numeric_columns(sample: pl.DataFrame) -> dict[str, pl.Series]:
@@ -65,14 +64,13 @@ def _are_times(column: pl.Series) -> bool:
         return False
 
 
-def check_default_value(table: Table, sample: Sample, found: Mapping[str, str], role: Role) -> None:
-    """Raise I204 if a log or truth without a header has times where its ratings or gains are expected.
+def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> None:
+    """Raise I205 if a log or truth without a header has times where its ratings or gains are expected.
 
-    ``found`` are the columns that were recognised by position, by canonical name, and ``sample`` returns some rows of
-    columns.
+    ``found`` are the columns that were recognised by position, by canonical name.
     """
     name = found.get(role.value, "")
-    if role.name not in ("log", "truth") or not name or not time_columns(sample([name])):
+    if role.name not in ("log", "truth") or not name or not time_columns(table.first_rows([name])):
         return
     option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
     raise InputError(
@@ -89,22 +87,22 @@ def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
     return [name for name in names if name not in found.values()]
 
 
-def remarks_on_unread(table: Table, sample: Sample, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
+def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
     """Return remarks, by finding code, if columns that are not read could change a result.
 
     R001 is for a run without rank and score, R002 for a truth with numbers that may be gains, and R011 for a log with
     numbers that may be ratings. Raise I204 for a run without rank and score that has another column of numbers, unless
     its rows are ``ordered``: that column, rather than the row order, may be what orders its lists. ``found`` are the
-    columns read, and ``sample`` returns some rows of columns.
+    columns read.
     """
     unread = unread_columns(table.names, found)
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
-            _check_unread_order(sample([found[USER], *unread]), found, table.where)
+            _check_unread_order(table.first_rows([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
     if role.name in ("truth", "log") and role.value not in found:
         names = [name for name in unread if not known_meanings(name) - {role.value} and not _names_an_id(name)]
-        return _unread_values(sample(names), found, role) if names else {}
+        return _unread_values(table.first_rows(names), found, role) if names else {}
     return {}
 
 

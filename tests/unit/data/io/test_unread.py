@@ -314,7 +314,6 @@ class TestMixedTables:
         frame.write_parquet(tmp_path / "run.parquet")
         small = open_table(tmp_path / "run.parquet", "run")
         monkeypatch.setattr("recassay.data.io.read.SMALL", 1)
-        monkeypatch.setattr("recassay.data.io.read.ROWS_PER_CHUNK", 1)
         large = open_table(tmp_path / "run.parquet", "run")
         (rows,) = open_row_ranges(tmp_path / "run.parquet", "run", tmp_path)
         assert small.remarks == large.remarks == rows.remarks
@@ -351,7 +350,7 @@ class TestPaddedNumbers:
         "text", [b"1,7\n10,70", b"1,7\n07,7", b'1,"07"\n', b"1, 7\n", b"1,0\n0,0.5\n", b"+1,2\n3,+4"]
     )
     def test_padding_is_found_for_any_chunk_size(self, text, at_once, tmp_path, monkeypatch):
-        monkeypatch.setattr("recassay.data.io.padded.AT_ONCE", at_once)
+        monkeypatch.setattr("recassay.data.io.text.AT_ONCE", at_once)
         (tmp_path / "a.gz").write_bytes(gzip.compress(text, mtime=0))
         (tmp_path / "a.csv").write_bytes(text)
         expected = re.search(rb'[,\n"](0[0-9]|[+ ])', text) is not None
