@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +128,6 @@ PART_BITS = 8  # 256 parts, written to at the same time; with more of them, each
 FIRST_LOOK = 1 << 16  # rows whose ids tell how many different ids there may be
 MANY = 7 / 8  # share of different ids there above which rows are brought into parts: a block has four rows of each
 SLOTS = 1024  # of a new hash table
-ARRAYS_PER_BLOCK = 16  # copied one after another by a thread
 
 Words = NDArray[np.uint64]
 
@@ -156,7 +154,7 @@ class DistinctIds:
         """Return the ids of several one after another."""
         if len(several) == 1:
             return several[0]
-        return cls(*(_joined([getattr(one, name) for one in several]) for name in ("rows", "keys", "checks")))
+        return cls(*(np.concatenate([getattr(one, name) for one in several]) for name in ("rows", "keys", "checks")))
 
     def at(self, places: NDArray[np.int64]) -> DistinctIds:
         """Return the ids at these places."""
@@ -305,16 +303,3 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
         for part, (codes, _) in enumerate(found)
     ]
     return Numbering(DistinctIds.joined([distinct for _, distinct in found]), parts, rows)
-
-
-def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return arrays one after another; all threads copy them, since new memory is slow to write to."""
-    ends = np.cumsum([array.size for array in arrays]).tolist()
-    out = np.empty(ends[-1], arrays[0].dtype)
-
-    def fill(begin: int, end: int) -> None:
-        for array, last in zip(arrays[begin:end], ends[begin:end], strict=True):
-            out[last - array.size : last] = array
-
-    each_block(fill, len(arrays), size=ARRAYS_PER_BLOCK)
-    return out
