@@ -23,7 +23,7 @@ LOWEST = 96  # the lowest bit of a sum of a group is 2^-96
 UNIT = 1 << (1074 - LOWEST)  # that bit, in the unit of an ExactSum
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExactSum:
     """An exact sum of doubles, stored as a whole number of the smallest double, 2^-1074.
 

@@ -9,13 +9,13 @@ place in an archive. They go into a pickle, which is read only if this process w
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib
 import io
 import json
 import pickle
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -167,23 +167,6 @@ def _class_of(name: str) -> type:
     return found
 
 
-def _slots(kind: type) -> list[str]:
-    """Return the names of the slots of a class and of its bases."""
-    found = [vars(base).get("__slots__", ()) for base in kind.__mro__]
-    names = [name for slots in found for name in ([slots] if isinstance(slots, str) else slots)]
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
-
-
-def _attributes(value: object) -> dict[str, Any]:
-    """Return the attributes of an object, without cached properties: they are computed again when they are used."""
-    kind = type(value)
-    held = {slot: getattr(value, slot) for slot in _slots(kind) if hasattr(value, slot)}
-    held |= getattr(value, "__dict__", {})
-    return {
-        name: one for name, one in held.items() if not isinstance(getattr(kind, name, None), functools.cached_property)
-    }
-
-
 class _Encoder:
     """A converter of a value into JSON, a table of objects and a list of arrays.
 
@@ -232,7 +215,11 @@ class _Encoder:
             return "named", full, value
         if not _is_storable(kind) or issubclass(kind, BUILT_ON):
             raise NotStorableError(f"an archive cannot hold an object of {kind.__module__}.{kind.__qualname__}")
-        state = _attributes(value)
+        state = {  # what is cached is computed again when it is used
+            name: held
+            for name, held in vars(value).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
         return "instance", [full, *state], state.values()
 
     def _array(self, array: np.ndarray[Any, Any]) -> int:
@@ -272,12 +259,8 @@ class _Decoder:
         """Make the object of a row; one that can contain itself is there before the values that it holds."""
         if kind == "instance":
             self.made[number] = made = _empty(about[0])
-            slots = _slots(type(made))
             for name, value in zip(about[1:], held, strict=True):
-                if name in slots:
-                    object.__setattr__(made, name, self.decode(value))
-                else:
-                    made.__dict__[name] = self.decode(value)  # never a setter, and never ``__class__``
+                vars(made)[name] = self.decode(value)  # never a setter, and never ``__class__``
         elif kind == "list":
             items: list[Any] = []
             self.made[number] = items

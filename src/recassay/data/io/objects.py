@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import groups_per_block, ranges
 from recassay.data.io.clean import integers_or_text
 from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
-from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
+from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame, table_of_scan
 from recassay.errors import InputError, RecassayError
 from recassay.threads import blocks
 
@@ -49,13 +49,7 @@ def object_table(
     where = where or f"the {role.name} ({type(source).__name__})"
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()
-        names = lazy.collect_schema().names()
-        return Table(
-            names,
-            lambda wanted: lazy.select(list(wanted.values())).collect(),
-            where,
-            sample=lambda some: lazy.select(some).head(SAMPLE_ROWS).collect(),
-        )
+        return replace(table_of_scan(lazy, lazy.collect_schema().names(), where), scan=None)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):

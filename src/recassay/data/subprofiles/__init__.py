@@ -115,7 +115,8 @@ class Subprofiles:
     @property
     def weights(self) -> NDArray[np.float64]:
         """Return p(S | u) of each subprofile S: its size as a share of the summed sizes of user u's subprofiles."""
-        return _kernels.shares(readonly(self.offsets), readonly(np.diff(self.set_offsets)))
+        sums = np.diff(self.set_offsets[self.offsets])
+        return np.asarray(np.diff(self.set_offsets) / np.repeat(sums, np.diff(self.offsets)))
 
     def aspects(self, offsets: Int64, items: Int32) -> tuple[Int64, Int32]:
         """Return, for each row of some lists, the numbers of the user's subprofiles that its item is close to.

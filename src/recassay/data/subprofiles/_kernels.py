@@ -13,7 +13,6 @@ from recassay.columnar._kernels import GAPS
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
@@ -186,20 +185,6 @@ def _comes_before(one: int, other: int, start: Int64, sets: Int32) -> bool:
         if sets[start[one] + at] != sets[start[other] + at]:
             return bool(sets[start[one] + at] < sets[start[other] + at])
     return False
-
-
-@njit(nogil=True, cache=True)
-def shares(offsets: Int64, sizes: Int64) -> Float:
-    """Return each size divided by the sum of the sizes of its group.
-
-    Group g has the sizes ``sizes[offsets[g]:offsets[g + 1]]``.
-    """
-    out = np.empty(sizes.size, np.float64)
-    for group in range(offsets.size - 1):
-        total = sizes[offsets[group] : offsets[group + 1]].sum()
-        for at in range(offsets[group], offsets[group + 1]):
-            out[at] = sizes[at] / total
-    return out
 
 
 @njit(nogil=True, cache=True)
