@@ -266,7 +266,7 @@ ROUNDING = 1e-9  # largest asymmetry that counts as rounding error
 def validated_distances(table: Any, n_items: int) -> NDArray[np.float64]:
     """Return the given distances as an array (items, items), for the items of a log ascending by id.
 
-    Raise I393 if invalid.
+    Raise I362 if invalid.
 
     >>> validated_distances([[0, 0.5], [0.5, 0]], 2).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
@@ -280,7 +280,7 @@ def validated_distances(table: Any, n_items: int) -> NDArray[np.float64]:
         problem = "they are not symmetric"
     if problem:
         raise InputError(
-            "I393",
+            "I362",
             f"the given distances cannot be used: {problem}",
             hint="give a symmetric table with a row and a column for each item of the log, ascending by id",
         )

@@ -49,7 +49,7 @@ def known_users(train: Interactions, queries: pl.Series) -> NDArray[np.bool_]:
 def of_known_users(truth: Truth, train: Interactions) -> tuple[Truth, dict[str, int]]:
     """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
 
-    Raise I409 if there is no such user.
+    Raise I406 if there is no such user.
 
     >>> train = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "bob"], "item_id": ["x", "y"]}))
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": ["ann", "eve"], "item_id": ["y", "y"]}))
@@ -63,9 +63,9 @@ def of_known_users(truth: Truth, train: Interactions) -> tuple[Truth, dict[str, 
 
 
 def nobody_is_known(users: int, where: str) -> InputError:
-    """Return the error I409: none of the ``users`` of a truth, which is read from ``where``, has a training event."""
+    """Return the error I406: none of the ``users`` of a truth, which is read from ``where``, has a training event."""
     return InputError(
-        "I409",
+        "I406",
         f"none of the {users:,} users of the truth has a training event, so there are no known users",
         where=where,
         hint="check that both files use the same ids, or score all users",

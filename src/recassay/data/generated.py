@@ -58,7 +58,7 @@ class Generated(Displayable):
         """
         if self.begun is None:
             raise UsageError(
-                "U174",
+                "U173",
                 f"{self.name} was not made by ra.sequences.generate, so the ids of its items are unknown",
                 hint="ra.sequences.generate(model, fold), or give Generated(..., begun=fold.test)",
             )

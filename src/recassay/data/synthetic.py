@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.data.interactions import Interactions
+from recassay.draws import gammas, multinomials, normals
 from recassay.errors import UsageError
-from recassay.portable import draws
-from recassay.portable.elementary import log as log_of
-from recassay.portable.elementary import power
 from recassay.rng import derive, derive_seed
 
 TOPICS = (
@@ -97,12 +95,12 @@ def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
 def events_per_user(users: int, items: int, events: int, seed: int) -> Codes:
     """Return the number of events of each user: log-normal, at least 1 (5 if possible), at most half of the items."""
     rng = derive(seed, "synthetic", "activity")
-    weights = draws.log_normals(rng, ACTIVITY_SPREAD, users)
+    weights = np.exp(ACTIVITY_SPREAD * normals(rng, users))
     most, least = items // 2, min(5, events // users, items // 2)
     wanted = np.full(users, least)
     while (left := events - int(wanted.sum())) > 0:
         share = np.where(wanted < most, weights, 0.0)
-        wanted = np.minimum(most, wanted + draws.multinomials(rng, left, share, 1)[0])
+        wanted = np.minimum(most, wanted + multinomials(rng, left, share, 1)[0])
     return wanted
 
 
@@ -137,11 +135,11 @@ class ItemSampler:
         owner, topic = _topics(items, seed)
         order = np.argsort(topic, kind="stable")
         self.owner = owner[order]
-        weight = power(rank[self.owner] + SHIFT, -exponent)
+        weight = (rank[self.owner] + SHIFT) ** -exponent
         self.reach = np.append(0.0, np.cumsum(weight))  # cumulative weights of all items, topic by topic
         self.ends = np.searchsorted(topic[order], np.arange(len(TOPICS) + 1))
         popular = np.diff(self.reach[self.ends])  # a topic with many or popular items is drawn more often
-        taste = draws.gammas(derive(seed, "synthetic", "taste"), TASTE, (users, len(TOPICS))) * popular
+        taste = gammas(derive(seed, "synthetic", "taste"), TASTE, (users, len(TOPICS))) * popular
         taste += 1e-3 * popular  # avoids rows of zeros
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 
@@ -284,7 +282,7 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
             f"{ratings:,} ratings of {users:,} users and {items:,} items with c1={c1:g}, c2={c2:g} are impossible",
             hint="at most users x items ratings, c1 x items below them, c2 above -1",
         )
-    shape = power(c2 + np.arange(1, items + 1), -alpha)
+    shape = (c2 + np.arange(1.0, items + 1)) ** -alpha
     wanted = c1 + (ratings - c1 * items) / shape.sum() * shape
     while (over := wanted > users).any():
         excess = float((wanted[over] - users).sum())
@@ -318,13 +316,13 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
     from scipy.optimize import least_squares  # takes a third of a second to import
 
     counts = np.sort(log.item_events[log.item_events > 0])[::-1].astype(np.float64)
-    rank, total = np.arange(1, counts.size + 1), counts.sum()
+    rank, total = np.arange(1.0, counts.size + 1), counts.sum()
 
     def misfit(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         c1, c2, alpha = parameters
-        shape = power(c2 + rank, -alpha)
+        shape = (c2 + rank) ** -alpha
         wanted = c1 + (total - c1 * counts.size) / shape.sum() * shape
-        gap: NDArray[np.float64] = log_of(np.maximum(wanted, 1e-9)) - log_of(counts)
+        gap: NDArray[np.float64] = np.log(np.maximum(wanted, 1e-9)) - np.log(counts)
         return gap
 
     most = counts.mean() * 0.999

@@ -107,7 +107,7 @@ class ScoreSet(Displayable):
                 if one not in known:
                     stated = [str(value) for value in known if value not in (GIVEN, None)]
                     raise UsageError(
-                        "U212",
+                        "U115",
                         f"there is no {axis} '{one}' in these scores",
                         hint=suggest(str(one), stated)
                         if stated

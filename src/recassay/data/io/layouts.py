@@ -23,7 +23,7 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
     r"""Return the layout of delimited text; ``separator`` and ``header`` are detected unless they are given.
 
     The separator is the one that splits most of the first lines into the same number (two or more) of fields. The first
-    line is a header if it names a known column, or if none of its fields is a number. Raise I103 if all lines are
+    line is a header if it names a known column, or if none of its fields is a number. Raise I102 if all lines are
     blank.
 
     >>> from pathlib import Path
@@ -33,7 +33,7 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
     check_lines(head)
     lines = head.lines(SAMPLE_LINES)
     if not lines:
-        raise InputError("I103", f"{head.path.name} has only blank lines", where=str(head.path))
+        raise InputError("I102", f"{head.path.name} has only blank lines", where=str(head.path))
     cut = _cut(lines, separator) if separator else _best_cut(lines, tabs_first=".tsv" in head.suffixes)
     rows = sample_rows(lines, cut)
     if header is None:

@@ -86,7 +86,7 @@ def open_table(
         else:
             found = _read(object_table(source, options.role, columns=columns), options)
         if not found.rows:
-            raise InputError("I103", f"the {role} has no rows", where=where, hint="check the program that wrote it")
+            raise InputError("I102", f"the {role} has no rows", where=where, hint="check the program that wrote it")
     return found
 
 

@@ -65,7 +65,7 @@ def _are_times(column: pl.Series) -> bool:
 
 
 def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> None:
-    """Raise I205 if a log or truth without a header has times where its ratings or gains are expected.
+    """Raise I204 if a log or truth without a header has times where its ratings or gains are expected.
 
     ``found`` are the columns that were recognised by position, by canonical name.
     """
