@@ -30,7 +30,7 @@ Key = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class TextOrder:
-    """Distinct texts in ascending order, and two hashes of each (see :func:`recassay.columnar.texts.text_hashes`)."""
+    """Distinct texts in ascending order, and two hashes of each (see :func:`recassay.columnar.columns.text_hashes`)."""
 
     texts: pl.Series
     keys: Words

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.comparison.tables import finite
 from recassay.metrics.registry import known_metric
-from recassay.results.scores import CODES, users_without
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import CODES, Scores, Summary, users_without
 from recassay.stats.intervals import means
 
 TIES, OTHER_USERS = "T001", "C013"

@@ -7,8 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.columnar.layout import readonly
 from recassay.columnar.columns import text_hashes
+from recassay.columnar.layout import readonly
 
 Keys = NDArray[np.uint64]
 Whole = NDArray[np.int64]

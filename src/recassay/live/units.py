@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly
 from recassay.columnar.columns import text_hashes
+from recassay.columnar.layout import readonly
 from recassay.live.keys import KeyMap, add_to_units
 
 

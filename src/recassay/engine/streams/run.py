@@ -23,8 +23,7 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import Metrics
 from recassay.naming.system_names import system_name
 from recassay.protocols.prequential import Prequential
-from recassay.results.outcomes import Outcomes
-from recassay.results.outcomes import CallTimes, Timing
+from recassay.results.outcomes import CallTimes, Outcomes, Timing
 from recassay.split.partitions import uniform, user_draws
 from recassay.threads import Progress
 

@@ -22,8 +22,7 @@ from recassay.engine.finish import finish, mean_of
 from recassay.engine.lists.groups import ItemGroups
 from recassay.metrics.base import Metric
 from recassay.results.design_scores import DesignScore
-from recassay.results.scores import Marks
-from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Scores, Summary, Values
+from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Marks, Scores, Summary, Values
 from recassay.stats.group_means import defined_weights, pooled_values
 from recassay.stats.intervals import Uncertainty
 
