@@ -11,10 +11,10 @@ from rich.text import Text
 
 from recassay.api.score import score
 from recassay.comparison.compare import Comparison, compare
-from recassay.demo import hold_out
 from recassay.data.io import make_folder, write_parquet, write_text
 from recassay.data.io.manifest import recording
 from recassay.data.synthetic import item_features, log
+from recassay.demo import hold_out
 from recassay.engine.options import Execution
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.model import recommend
