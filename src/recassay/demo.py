@@ -6,16 +6,20 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from recassay.api.score import score
+from recassay.columnar.order import positions_in_groups
 from recassay.comparison.compare import Comparison, compare
+from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, write_parquet, write_text
 from recassay.data.io.manifest import recording
 from recassay.data.synthetic import item_features, log
-from recassay.demo import hold_out
+from recassay.data.truth import Truth
 from recassay.engine.options import Execution
+from recassay.errors import UsageError
 from recassay.models.base.capabilities import CanFit
 from recassay.models.base.model import recommend
 from recassay.models.baselines import Popular, Random
@@ -25,6 +29,7 @@ from recassay.report.folder.write import verdict_of_scores, write_results
 from recassay.report.tables.scores import text_table, to_markdown
 from recassay.report.tables.verdict import findings_table, verdict_block
 from recassay.results.scores import Scores
+from recassay.rng import derive
 from recassay.threads import StageProgress
 
 USERS, ITEMS, EVENTS = 2_000, 1_000, 100_000
@@ -47,6 +52,31 @@ This command prints the table again:
 
     {command}
 """
+
+
+def hold_out(log: Interactions, share: float = 0.2, *, seed: int = 0) -> tuple[Interactions, Truth]:
+    """Return the training log, and the truth made of a random share of each user's events.
+
+    The share is rounded down, but is at least one event. A user with a single event keeps it and is not in the truth.
+    The order of rows does not matter. Raise U102 unless the share is between 0 and 1.
+
+    >>> import polars as pl
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1, 2], "item_id": [7, 8, 9, 7]}))
+    >>> train, truth = hold_out(log)
+    >>> len(train), truth.queries.to_list(), truth.items.size
+    (3, [1], 1)
+    """
+    if not 0 < share < 1:
+        raise UsageError("U102", f"share must be between 0 and 1, got {share}", hint="a share such as 0.2")
+    keys = (log.items, log.users) if log.timestamps is None else (log.timestamps.to_physical(), log.items, log.users)
+    draw = np.empty(len(log))
+    draw[np.lexsort(keys)] = derive(seed, "hold-out").random(len(log))
+    events = np.bincount(log.users, minlength=log.n_users)
+    taken = np.where(events > 1, np.maximum(1, np.floor(share * events)), 0)
+    held = positions_in_groups(log.users, draw) < taken[log.users]
+    frame = log.frame()
+    train = Interactions.from_frame(frame.filter(~held), origin=log.origin, times=log.times)
+    return train, Truth.from_frame(frame.filter(held).select("user_id", "item_id"), origin=log.origin)
 
 
 @dataclass(frozen=True, eq=False)
