@@ -13,8 +13,7 @@ from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
 from recassay.results.score_set import AXES, GIVEN, Place
-from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores
-from recassay.results.scores import population
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, population
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
