@@ -122,11 +122,11 @@ def test_a_table_of_other_items_is_a_finding(recassay, wide):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--items", "films.csv", "--lambda", "1.5"), "U102", "between 0"),
+        (("--items", "films.csv", "--lambda", "1.5"), "U102", "at least 0 and at most 1"),
         (("--items", "films.csv", "--lambda", "half"), "U102", "'half' is not a number"),
         (("--items", "films.csv", "--lambda", ""), "U102", "is not a number"),
         (("--items", "films.csv", "--lambda", "0.2 0.5"), "U111", "-o 'out-{lambda}.csv'"),
-        (("--items", "films.csv", "--places", "0"), "U102", "1 or more"),
+        (("--items", "films.csv", "--places", "0"), "U102", "at least 1"),
         (("--items", "films.csv", "--candidates", "7"), "U102", "only 7 candidates"),
         (("--method", "mmr"), "U201", "--items FILE"),
         (("--method", "spad"), "U201", "--train LOG"),
