@@ -35,10 +35,10 @@ def test_errors_show_control_characters_as_escapes(recassay, folder):
 
 
 def test_json_shows_control_characters_as_escapes(capsys):
-    print_json({"system": TITLE})
+    print_json({"system": TITLE, "mean": float("nan")})
     printed = capsys.readouterr().out
     assert printed.rstrip("\n").replace("\n", " ").isprintable()
-    assert json.loads(printed) == {"system": TITLE}
+    assert json.loads(printed) == {"system": TITLE, "mean": None}
 
 
 def test_progress_shows_control_characters_as_escapes(capsys, monkeypatch):

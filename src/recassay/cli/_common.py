@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -41,9 +40,11 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(document: Any) -> None:
-    """Print a single JSON document to standard output, with control characters as escapes."""
+    """Print a single JSON document to standard output, with NaN as null and control characters as escapes."""
+    from recassay.data.io.write import json_text  # late: help needs no NumPy
+
     ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    text = json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    text = json_text(document, indent=2, ascii_only=ascii_only)
     sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 

@@ -189,12 +189,13 @@ def write_json(content: object, path: str | Path) -> None:
     write_text(json_text(content, indent=2) + "\n", path)
 
 
-def json_text(content: object, *, indent: int | None = None) -> str:
+def json_text(content: object, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """Return content as JSON text, with keys in their given order and NaN as null.
 
-    An infinite number raises ValueError; ``indent`` is the number of blanks per level.
+    An infinite number raises ValueError; ``indent`` is the number of blanks per level. With ``ascii_only`` other
+    characters are escapes.
     """
-    return json.dumps(_plain(content), ensure_ascii=False, allow_nan=False, indent=indent)
+    return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
