@@ -68,7 +68,8 @@ class TestList:
 
 class TestExplain:
     def test_a_metric(self, recassay):
-        for name in sorted(names()):
+        of_recassay = [name for name, kind in names().items() if kind.__module__.startswith("recassay.")]
+        for name in sorted(of_recassay):
             answer = recassay("explain", name)
             assert (answer.code, answer.err) == (0, "")
             for heading in HEADINGS:

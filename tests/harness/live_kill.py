@@ -46,8 +46,8 @@ from .flip import MEMORY_FOLDER
 
 PER_ROUND = 10  # kills
 PER_REDIS = 5  # restarts of a server
-WRITES = ("write", "write_blob", "append", "trim", "write_sums", "drop_sums", "set_aside",
-          "write_letters", "commit")  # fmt: skip
+WRITES = ("write", "write_blob", "append", "trim", "write_sums", "set_aside", "write_letters")
+LAST = ("letters",)  # the first argument of the last write of a commit
 LINES = 20  # of a file that are read at once
 LONGEST = 600  # seconds until a watch counts as one that hangs
 SLACK = 590  # seconds by which events come too late, below the lateness
@@ -118,7 +118,7 @@ def arm(death: Death | None, place: Place) -> None:
                 and place.commits.value >= death.commits
                 and (
                     death.where == where
-                    or (death.where == "commit" and inside and (place.writes.value > death.write or name == "commit"))
+                    or (death.where == "commit" and inside and (place.writes.value > death.write or given[:1] == LAST))
                 )
             ):
                 die()

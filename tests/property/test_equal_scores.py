@@ -129,7 +129,7 @@ def test_item_knn(pairs):
     users, _ = sets_of(pairs)
     log = log_of(pairs)
     fitted = ItemKNN(neighbours=20).fit(log)
-    similar = fitted.similarity.toarray()
+    similar = fitted.right.toarray()
     found = fitted.scores(np.arange(len(users), dtype=np.int32))
     for user, row in enumerate(found):
         mine = log.by_user[1][log.by_user[0][user] : log.by_user[0][user + 1]]

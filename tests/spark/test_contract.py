@@ -122,9 +122,9 @@ def test_what_the_driver_does_not_see_is_read_by_spark(spark, tables, unseen):
     assert repr(ra.compare(mine, resamples=500)) == repr(ra.compare(whole, resamples=500))
 
 
-@pytest.mark.parametrize("code", STRANGE)
-def test_what_is_refused_is_refused_on_spark(spark, tables, code):
-    how = dict(STRANGE[code])
+@pytest.mark.parametrize(("code", "options"), STRANGE)
+def test_what_is_refused_is_refused_on_spark(spark, tables, code, options):
+    how = dict(options)
     run = tables["runs"]["even"].with_columns(
         pl.col("user_id") + how.pop("user", 0), pl.col("item_id") + how.pop("item", 0)
     )
@@ -136,7 +136,8 @@ def test_what_is_refused_is_refused_on_spark(spark, tables, code):
         judged(moved, texts, **how)
     with pytest.raises(InputError) as tasks:
         on_spark(spark, moved, texts, **how)
-    assert (tasks.value.code, tasks.value.what) == (whole.value.code, whole.value.what)
+    assert tasks.value.code == whole.value.code == code
+    assert tasks.value.what == whole.value.what
 
 
 def test_every_registered_metric_is_looked_at(everything):

@@ -238,6 +238,13 @@ def _pairs(items: NDArray[np.int32], column: pl.Series, separator: str, prefix: 
     pairs = pl.DataFrame({"item": items, "feature": column})
     if isinstance(column.dtype, pl.List | pl.Array):
         pairs = pairs.explode("feature")
+    if isinstance(pairs["feature"].dtype, pl.List | pl.Array | pl.Object):
+        example = pairs["feature"].drop_nulls().to_list()[0]
+        raise InputError(
+            "I202",
+            f"features in column {column.name!r} are no texts or numbers: {example!r:.80}",
+            hint="give each item one list of texts or numbers",
+        )
     pairs = pairs.with_columns(pl.col("feature").cast(pl.String))
     if separator:
         pairs = pairs.with_columns(pl.col("feature").str.split(separator)).explode("feature")

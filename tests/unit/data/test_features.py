@@ -1,5 +1,6 @@
 """Item features from every shape of table."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -35,6 +36,12 @@ def test_a_dict_of_items_and_their_features():
     with refused("I108", match=r"holds a str \(for 'b'\)") as caught:
         read_items({"a": ["War"], "b": "Drama"})
     assert "{id: [features]}" in caught.value.hint
+
+
+@pytest.mark.parametrize("tags", [[[["a", "b"], ["c"]], [["a"]]], [np.array([range(3), None], dtype=object)] * 2])
+def test_lists_of_lists_are_no_features(tags):
+    with refused("I202", match="'tags' are no texts or numbers"):
+        read_items({item: {"tags": cell} for item, cell in zip("xy", tags, strict=True)})
 
 
 def test_blank_and_empty_names_are_not_features():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay import Interactions
-from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
+from recassay.models.base.model import AT_LEAST_0, BuiltIn, Ranges, ScoringModel, user_item_matrix
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,11 +18,9 @@ class Blend(BuiltIn):
 
     name: ClassVar[str] = "Blend"
 
-    popularity: float = 0.1
+    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("popularity",)}
 
-    def validate(self) -> None:
-        """Raise an error for a negative weight."""
-        self.at_least(0, "popularity")
+    popularity: float = 0.1
 
     def fit(self, log: Interactions) -> FittedBlend:
         """Return the fitted model; the description itself does not change."""

@@ -59,15 +59,31 @@ def sampled_softmax_loss(states: Tensor, items: Tensor, targets: Tensor, sampled
 
     o is the score of the target, o_j that of ``sampled[j]``, and w_j = ``counts[j]`` how often j was drawn divided by
     how often that is expected (the logQ correction: o_j + log w_j). So the denominator is right on average. The target
-    is always in it and needs no correction; it is left out of the sum over sampled items.
+    is always in it and needs no correction; it is left out of the sum over sampled items. The gradient is computed as
+    in :func:`softmax_loss`.
 
     References: Bengio and Senecal, Adaptive importance sampling to accelerate training of a neural probabilistic
     language model, IEEE Transactions on Neural Networks 19, 2008. Khrylchenko et al., Correcting the logQ correction,
     RecSys 2025, on the target.
     """
-    own, scores, same = _scores(states, items, targets, sampled)
-    scores.add_(counts.log()).masked_fill_(same, LEAST)
-    return (torch_module().logaddexp(scores.logsumexp(1), own) - own).double().sum()
+    torch = torch_module()
+    shared, own_rows = rows_of(items, sampled), rows_of(items, targets)
+    with torch.no_grad():
+        value, weights = 0.0, counts.log().to(states.dtype)
+        states_gradient, own_gradient = torch.empty_like(states), torch.empty_like(own_rows)
+        shared_gradient = torch.zeros_like(shared)
+        for begin, end in blocks(states.shape[0], max(1, SCORES_PER_BLOCK // sampled.shape[0])):
+            some, rows = states[begin:end], own_rows[begin:end]
+            own, scores = (some * rows).sum(1), torch.addmm(weights, some, shared.T)
+            scores.masked_fill_(targets[begin:end, None] == sampled, -torch.inf)
+            total = torch.logaddexp(scores.logsumexp(1), own)
+            value += (total - own).double().sum()
+            of_own, of_scores = (own - total).expm1_()[:, None], scores.sub_(total[:, None]).exp_()
+            torch.mm(of_scores, shared, out=states_gradient[begin:end]).addcmul_(of_own, rows)
+            torch.mul(some, of_own, out=own_gradient[begin:end])
+            shared_gradient.addmm_(of_scores.T, some)
+    surrogate = (states * states_gradient).sum() + (own_rows * own_gradient).sum() + (shared * shared_gradient).sum()
+    return surrogate + (value - surrogate.detach())
 
 
 def gbce_loss(states: Tensor, items: Tensor, targets: Tensor, sampled: Tensor, counts: Tensor, beta: float) -> Tensor:
