@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaln
 
 from recassay._kernel_cache import njit
 from recassay.errors import InputError, UsageError
@@ -155,6 +154,8 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
 
 def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
     """Return log m(s, v) and its derivative with respect to s; ``rho`` and ``c`` are as in :func:`log_mixture`."""
+    from scipy.special import gammainc, gammaln  # late: in older versions it imports linear algebra
+
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
     constant = _constant(r)
     below, log_factor, log_x = gammainc(a, x), gammaln(a), np.log(x)
@@ -165,6 +166,8 @@ def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Fl
 @functools.lru_cache(maxsize=64)
 def _constant(r: float) -> float:
     """Return the part of log m(s, v) that depends on neither s nor v; ``r`` is rho / c^2."""
+    from scipy.special import gammainc, gammaln
+
     return float(r * np.log(r) - gammaln(r) - np.log(gammainc(r, r)) - r)
 
 
