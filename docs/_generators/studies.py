@@ -65,9 +65,8 @@ Of streams alone. Each `metric` has to be one of the `metrics`.
 
 ## tune
 
-Of streams: [settings of models](../howto/evaluate-streams.md#settings-chosen-on-the-first-part) are chosen on each. Of
-ranked lists: parameters of [re-rankers](../howto/diversify.md#tuned-on-every-fold) are chosen on the validation part of
-every fold.
+Of streams alone: [settings of models](../howto/evaluate-streams.md#settings-chosen-on-the-first-part) are chosen on
+each.
 
 {tune}
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -16,9 +16,7 @@ from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.rerank import FittedReranker
-from recassay.models.rerank.base import Reranker
 from recassay.naming.grammar import suggest
-from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
 from recassay.split.chance import RandomSplit
@@ -162,9 +160,13 @@ class Weight(Experiment):
             raise UsageError("U108", what, where=str(self), hint=suggest(self.system, known))
         model = trial.models[self.system]
         held = held_out(trial.fold, self.validation, self.seed)
-        chosen = choose_on_validation(
-            model, held, trial.ask, self.best, keep=self.keep, loss=self.loss,
-            grid={"weight": [step / self.steps for step in range(self.steps + 1)]}, threads=trial.threads,
+        base = fitted_on_fold(model.base_model(), held)
+        deep = max(trial.ask.k, model.candidates)
+        (run,) = played({str(model): base}, held, trial.ask, deep, trial.threads).values()
+        chosen = choose_weight(
+            run, replace(model, of=None), trial.ask.truth(held), self.best, keep=self.keep, loss=self.loss,
+            grid=[step / self.steps for step in range(self.steps + 1)], items=held.items, train=held.train,
+            threads=trial.threads,
         )  # fmt: skip
         return (self._exhibit(chosen, model.weight),)
 
@@ -187,30 +189,3 @@ def held_out(fold: Fold, share: float, seed: int = 0) -> Fold:
     """
     draws = derive_seed(seed, Weight.name)  # not those of the split: what is left has none below its share
     return replace(RandomSplit(test=share, seed=draws)(fold.train)[0], items=fold.items)
-
-
-def choose_on_validation(
-    model: Reranker,
-    held: Fold,
-    ask: UserProtocol,
-    best: str,
-    *,
-    keep: str | None,
-    loss: float,
-    grid: Mapping[str, Iterable[Any]],
-    threads: int | None,
-) -> Weights:
-    """Return a re-ranker's parameters that are best on the test part of ``held``, a fold of training data.
-
-    The model that it re-ranks is fitted on the training part of ``held``. ``grid`` has the values to try by parameter.
-    Chosen are the values with the best mean of the metric ``best``, among those that lose at most a share ``loss`` of
-    the mean that the metric ``keep`` has at weight 0.
-    """
-    base = fitted_on_fold(model.base_model(), held)
-    candidates = [int(count) for count in grid.get("candidates", ())]
-    deep = max(ask.k, model.candidates, *candidates)
-    (run,) = played({str(model): base}, held, ask, deep, threads).values()
-    return choose_weight(
-        run, replace(model, of=None), ask.truth(held), best, keep=keep, loss=loss, grid=grid, items=held.items,
-        train=held.train, threads=threads,
-    )  # fmt: skip

@@ -172,35 +172,24 @@ class OverTimeConfig(ConfigSection):
 
 
 class Tune(ConfigSection):
-    """The settings under ``tune``: parameters are chosen on the first part of streams, or for re-rankers by fold."""
+    """The settings under ``tune``: parameters of models are chosen on the first part of streams."""
 
     share: Annotated[
         float,
         Field(
             gt=0,
             lt=1,
-            description="of streams: the first part, as a share of the events: all systems learn it, none is scored "
-            "on it; of ranked lists: the share of the training events that is held out, if the split makes no "
-            "validation part",
+            description="the first part of a stream, as a share of the events: all systems learn it, none is scored "
+            "on it",
         ),
     ] = 0.2
     metric: Annotated[
         str | None,
-        Field(
-            description="the metric to optimise there; none: that of `over_time`. Of ranked lists it must be given, "
-            "and may be `sudden_death@10`"
-        ),
+        Field(description="the metric to optimise there; none: that of `over_time`"),
     ] = None
-    keep: Annotated[str | None, Field(description="of ranked lists: a metric that may lose at most `loss`")] = None
-    loss: Annotated[
-        float, Field(ge=0, le=1, description="of ranked lists: the share of `keep` at weight 0 that may be lost")
-    ] = 0.0
     grid: Annotated[
         dict[str, dict[str, list[int | float | bool | str]]],
-        Field(
-            description="values to try, by system and parameter: `{isgd: {factors: [5, 10], rate: [0.01, 0.1]}}`, "
-            "`{mmr: {weight: [0, 0.3, 0.6], candidates: [50, 100]}}`"
-        ),
+        Field(description="values to try, by system and parameter: `{isgd: {factors: [5, 10], rate: [0.01, 0.1]}}`"),
     ] = {}
 
 
@@ -252,7 +241,7 @@ class Study(ConfigSection):
     judge: Annotated[Judge, Field(description="see below")] = Judge()
     compare: Annotated[Compare, Field(description="see below")] = Compare()
     over_time: Annotated[OverTimeConfig, Field(description="of streams; see below")] = OverTimeConfig()
-    tune: Annotated[Tune | None, Field(description="of streams and of re-rankers; see below")] = None
+    tune: Annotated[Tune | None, Field(description="of streams; see below")] = None
     experiments: Annotated[
         Texts,
         Field(description="experiments on bias or diversity, on the first fold of each split with the first seed"),

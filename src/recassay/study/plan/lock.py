@@ -64,7 +64,6 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         "parameters": dict(study.parameters),
         **({"plugins": plugins} if study.plugins else {}),
         **(_of_streams(plan) if isinstance(plan, StreamPlan) else {}),
-        **({"tune": study.tune.model_dump()} if study.tune and not isinstance(plan, StreamPlan) else {}),
     }
 
 

@@ -32,7 +32,7 @@ from recassay.study.config.sources import names_table
 from recassay.study.plan.plan import LISTS, SEQUENCES, STREAM, Plan, SequencePlan, StreamPlan, WholeStream
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import parse_model_text, parse_systems
-from recassay.study.plan.tuning import check_tuning_of_lists, grid_settings
+from recassay.study.plan.tuning import grid_settings
 
 if TYPE_CHECKING:
     from recassay.experiments.base import Experiment
@@ -91,10 +91,9 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
         return _stream_plan(reader, study, protocol, common)
     if not study.split and not all(entry.split for entry in study.data):
         raise UsageError("U132", "the study lacks the key 'split'", where=document.where(()), hint="add `split:`")
-    if "over_time" in study.model_fields_set:
-        what = f"over_time is for streams, and {protocol} is not a protocol of streams"
-        raise reader.error(("over_time",), what, "remove `over_time:`, or use `protocol: prequential(at=10)`")
-    check_tuning_of_lists(reader, study.tune, protocol, systems)
+    for key in sorted({"over_time", "tune"} & study.model_fields_set):
+        what = f"{key} is for streams, and {protocol} is not a protocol of streams"
+        raise reader.error((key,), what, f"remove `{key}:`, or use `protocol: prequential(at=10)`")
     if isinstance(protocol, Sequence):
         return _sequence_plan(reader, study, protocol, common)
     if not isinstance(protocol, UserProtocol):

@@ -1,4 +1,4 @@
-"""Tuning: the settings of a system that are best on the first part of a stream, or on the validation part of a fold."""
+"""Tuning: the settings of a system that are best on the first part of a stream."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from typing import Any
 
 import polars as pl
 
-from recassay.data.fold import Fold
-from recassay.models.rerank.base import Reranker
-from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import is_error
 from recassay.study.config.reading import Reader
@@ -58,32 +55,6 @@ def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
     """
     for values in itertools.product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
-
-
-def check_tuning_of_lists(
-    reader: Reader, tune: Tune | None, protocol: BaseProtocol, systems: tuple[System, ...]
-) -> None:
-    """Raise U132 for a grid that a study without streams cannot have.
-
-    Only studies of ranked lists tune, and only re-rankers, by a metric that is given.
-    """
-    if tune is None:
-        return
-    if not isinstance(protocol, UserProtocol):
-        hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
-        raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
-    grid_settings(reader, tune, systems)
-    for system in systems:
-        if system.name in tune.grid and not isinstance(system.model, Reranker):
-            what = f"{system.name} is no re-ranker, and in studies of ranked lists only re-rankers are tuned"
-            raise reader.error(("tune", "grid", system.name), what, "name systems such as MMR(of='mf')")
-    if tune.metric is None:
-        raise reader.error(("tune",), "the metric to optimise is missing", "metric: ild@10, or metric: sudden_death@10")
-    from recassay.api.weight import criterion  # few studies tune re-rankers
-
-    for name, text in (("metric", tune.metric), ("keep", tune.keep)):
-        if text is not None:
-            reader.parse(("tune", name), text, criterion)
 
 
 def tune_on_stream(
@@ -137,65 +108,12 @@ def _mean_on_stream(system: System, model: Any, fold: StreamFold, metric: str) -
     return (None, "no event was scored") if math.isnan(value) else (value, "")
 
 
-def tune_reranker(
-    system: System, tune: Tune, fold: Fold, protocol: UserProtocol, folder: StudyFolder, threads: int | None
-) -> tuple[System, Rows]:
-    """Return a re-ranker with the parameters that are best on the validation part of a fold, and what was tried.
-
-    ``tune`` has the values to try and the metric that decides. Without a validation part a share of the training part
-    is held out. A stored result in ``folder`` is used.
-    """
-    model, grid, metric = system.model, tune.grid[system.name], str(tune.metric)
-
-    def choose() -> tuple[dict[str, Value], Rows]:
-        from recassay.experiments.rerankers import choose_on_validation, held_out  # few studies tune re-rankers
-
-        if fold.validation is None:
-            held = held_out(fold, tune.share)
-        else:
-            held = dataclasses.replace(fold, test=fold.validation, validation=None)
-        values = grid if "weight" in grid else {"weight": sorted({0.0, model.weight}), **grid}
-        found = choose_on_validation(
-            model, held, protocol, metric, keep=tune.keep, loss=tune.loss, grid=values, threads=threads
-        )
-        names = found.table.columns[: found.table.columns.index("moved")]
-        return {name: getattr(found.method, name) for name in names if name in values}, found.table.to_dicts()
-
-    parts = model_key(system.text, system.source, model, fold.fingerprint), str(protocol), tune.model_dump()
-    chosen, tried = folder.remember(TUNED, parts, choose)
-    rows = [
-        {
-            "system": system.name,
-            "fold": fold.number,
-            "setting": number,
-            metric: row[metric],
-            "parameters": ", ".join(f"{parameter}={row[parameter]}" for parameter in chosen),
-            "within": row["within"],
-            "taken": row["chosen"],
-        }
-        for number, row in enumerate(tried)
-    ]
-    return dataclasses.replace(system, model=dataclasses.replace(model, **chosen)), rows
-
-
-def settings_exhibit(rows: Rows, metric: str, about: str, *, facet: str | None = None) -> Exhibit:
+def settings_exhibit(rows: Rows, metric: str, about: str) -> Exhibit:
     """Return a chart of the means of all settings that were tried, by system, with the chosen ones marked.
 
     ``metric`` is what decides, and ``about`` says on which data.
     """
-    taken = "; ".join(
-        f"{row['system']}, fold {row['fold']}: {row['parameters']}" if facet else f"{row['system']}: {row['model']}"
-        for row in rows
-        if row["taken"]
-    )
-    return Exhibit(
-        "settings",
-        "Settings that were tried",
-        f"{about}{'Taken' if facet else 'Chosen'}: {taken}.",
-        pl.DataFrame(rows, infer_schema_length=None),
-        "setting",
-        metric,
-        "system",
-        facet=facet,
-        kind="point",
-    )
+    taken = "; ".join(f"{row['system']}: {row['model']}" for row in rows if row["taken"])
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    about = f"{about}Chosen: {taken}."
+    return Exhibit("settings", "Settings that were tried", about, table, "setting", metric, "system", kind="point")

@@ -33,7 +33,6 @@ from recassay.study.plan.early import require_run_files
 from recassay.study.plan.plan import LISTS, Plan
 from recassay.study.plan.run_files import RunFile
 from recassay.study.plan.systems import System
-from recassay.study.plan.tuning import settings_exhibit, tune_reranker
 from recassay.study.run.dry_run import small_fold
 from recassay.study.run.judging import absent_metrics, compare_systems, compute_again, judge_fold, judge_item_groups
 from recassay.study.run.loop import Judged, StudyRun
@@ -119,19 +118,6 @@ class ListRun(StudyRun[Fold, Run]):
             hint="lower relevant_from, or look at the ratings: recassay stats LOG",
         )
 
-    def tuned(self, system: System, fold: Fold) -> System:
-        """Return a system, a re-ranker under ``tune`` with its best parameters on the validation part of the fold."""
-        tune = self.plan.study.tune
-        if tune is None or system.name not in tune.grid:
-            return system
-        self.report(f"{system.name}: settings", 0, 1)
-        try:
-            system, tried = tune_reranker(system, tune, fold, self.plan.protocol, self.store, self.threads)
-        except UsageError as error:
-            raise self.plan.document.locate(("tune",), error) from error
-        self.tried += tried
-        return system
-
     def fit(self, model: Any, fold: Fold, **training: Any) -> Any:
         """Return the model fitted on the training part of a fold."""
         return fitted_on_fold(model, fold, **training)
@@ -215,12 +201,6 @@ class ListRun(StudyRun[Fold, Run]):
 
         A failure is recorded like that of a system.
         """
-        tune, order = self.plan.study.tune, [system.name for system in self.plan.systems]
-        if self.tried and tune is not None:
-            rows = sorted(self.tried, key=lambda row: order.index(row["system"]))
-            bound = "" if tune.keep is None else f" among those that lose at most {100 * tune.loss:g} % of {tune.keep}"
-            about = f"The best {tune.metric} on the validation part of each fold{bound}. "
-            self.record.write_exhibit(cell, settings_exhibit(rows, str(tune.metric), about, facet="fold"))
         if not self.plan.experiments:
             return
         placed = [system.at(cell) for system in systems if system.name in answers]

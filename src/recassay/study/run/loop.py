@@ -15,7 +15,6 @@ from recassay.checks import diagnose
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold
-from recassay.errors import UsageError
 from recassay.models.base.capabilities import CanFit, Listener
 from recassay.results.finding import Finding
 from recassay.study.config.sources import filter_log, load_log
@@ -205,18 +204,13 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         return diagnose("removed rows", steps=by_step)
 
     def _systems(self, cell: StudyCell, fold: AFold) -> tuple[System, ...]:
-        """Return the systems for a fold, tuned, without those that failed in the dry run; record a failed tuning."""
-        found = []
+        """Return the systems for a fold, tuned, without those that failed in the dry run."""
         left_out = {(one.dataset, one.split, name) for one, name, _ in self.left_out}
-        for system in self.plan.systems:
-            if (cell.dataset, cell.split, system.name) not in left_out:
-                try:
-                    found.append(self.tuned(system, fold))
-                except UsageError:
-                    raise
-                except Exception as error:
-                    self.record.note_failure(cell, system.name, error)
-        return tuple(found)
+        return tuple(
+            self.tuned(system, fold)
+            for system in self.plan.systems
+            if (cell.dataset, cell.split, system.name) not in left_out
+        )
 
     def _judged(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
         """Return the scores by design of what systems answered on a fold; record findings, and how long it took.
