@@ -1,4 +1,4 @@
-"""Scales: the position of a value along an axis, and ticks at round values."""
+"""Scales: the position of a value along an axis, ticks at round values, and short forms of long names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import datetime
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from recassay.errors import printable
+from recassay.report.content.wording import shorten
+from recassay.report.figures.svg import width_of
 
 STEPS = (1, 2, 2.5, 5, 10)
+LONGEST = 26  # characters of a name in a figure
+LONGER = 40  # of names that look alike in fewer characters
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,20 @@ class Scale:
     ticks: tuple[Tick, ...]
     names: tuple[str, ...] | None = None  # set if values are names, each with an equal share of the axis
 
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """Return the short forms of the labels of ticks."""
+        return short_names([tick.label for tick in self.ticks])
+
+    @cached_property
+    def widest(self) -> float:
+        """Return the width of the widest label in its short form; 0 without ticks."""
+        return max(map(width_of, self.short.values()), default=0.0)
+
+    def is_crowded(self, width: float) -> bool:
+        """Return whether names along an axis of this width would touch each other if they were horizontal."""
+        return self.names is not None and self.widest > width / max(1, len(self.ticks)) - 4
+
 
 def is_number(value: object) -> bool:
     """Return whether a value is a number and not a bool.
@@ -40,6 +59,23 @@ def is_number(value: object) -> bool:
     (True, False)
     """
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a short form of each name: long names lose their middle, or another part if two would look alike.
+
+    >>> list(short_names(["pop", "BPR(factors=16, regularization=0.01)"]).values())
+    ['pop', 'BPR(factors=1…zation=0.01)']
+    >>> list(short_names([f"BPR(factors={number}, regularization=0.01)" for number in (16, 18)]).values())
+    ['BPR(factors=16…ation=0.01)', 'BPR(factors=18…ation=0.01)']
+    """
+    distinct = list(dict.fromkeys(names))
+    for width in (LONGEST, LONGER):
+        for lean in sorted(range(-width // 2, width // 2), key=abs):
+            short = {name: shorten(name, width, lean) for name in distinct}
+            if len(set(short.values())) == len(distinct):
+                return short
+    return {name: f"{number}: {shorten(name, LONGEST)}" for number, name in enumerate(distinct, start=1)}
 
 
 def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
@@ -66,6 +102,18 @@ def linear(low: float, high: float, most: int = 6) -> Scale:
         Tick((n * step - low) / (high - low), _label(n * step, int(digits))) for n in range(first, last + 1)
     )  # fmt: skip
     return Scale(lambda value: (value - low) / (high - low), ticks)
+
+
+def around(values: Sequence[float], share: float = 0.08, least: float = 0.5) -> Scale:
+    """Return a linear scale that covers values with a margin, a ``share`` of their range or else ``least``."""
+    margin = share * (max(values) - min(values)) or least
+    return linear(min(values) - margin, max(values) + margin)
+
+
+def upside_down(scale: Scale) -> Scale:
+    """Return the scale in the other direction."""
+    ticks = tuple(Tick(1 - tick.at, tick.label) for tick in scale.ticks)
+    return Scale(lambda value: 1 - scale.position(value), ticks, scale.names)
 
 
 def logarithmic(low: float, high: float) -> Scale:
