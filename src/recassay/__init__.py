@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recassay.api.play import play
     from recassay.api.score import score
     from recassay.api.weight import choose_weight
-    from recassay.backends.spark.given_folds import spark_fold
+    from recassay.backends.spark.folds import spark_fold
     from recassay.backends.spark.logs import spark_log
     from recassay.backends.spark.session import spark_session
     from recassay.comparison.compare import Comparison
@@ -117,7 +117,7 @@ _HOMES = {
     "sampling_curve": "sampled.curve",
     "score": "api.score",
     "sequences": "sequences",
-    "spark_fold": "backends.spark.given_folds",
+    "spark_fold": "backends.spark.folds",
     "spark_log": "backends.spark.logs",
     "spark_session": "backends.spark.session",
     "split": "split",

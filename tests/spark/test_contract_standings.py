@@ -66,7 +66,7 @@ def factors(fold):
 
 
 def parts(spark, frame, how):
-    from recassay.backends.spark.given_folds import spark_fold
+    from recassay.backends.spark.folds import spark_fold
 
     return spark_fold(
         *(spread(spark, frame.filter(pl.Series(part == PART)), how) for part in range(3)), leakage="global"

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from recassay.backends.base import Remote
+from recassay.backends.base import Remote, is_spark_frame
 from recassay.backends.spark.logs import PLACE, SparkLog, UserRows
-from recassay.backends.spark.session import translate_errors
-from recassay.backends.spark.tables import SparkTable
+from recassay.backends.spark.session import session_of, spark_session, translate_errors
+from recassay.backends.spark.tables import SparkTable, raise_if_mixed_ids, spark_table
+from recassay.backends.spark.tallies import Sums
 from recassay.backends.spark.times import LogTimes
+from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import USER
+from recassay.data.read import Columns, TableSource
+from recassay.naming.arguments import checks_types
 from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION, CutSummary, Split, empty_part_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 KEY, BUCKET, OFFSET = "lot", "bucket", "offset"
+LABELS = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 LOW_BITS = 48  # low bits of a key; the bits above them are the bucket in which its user is sorted
 
 
@@ -76,58 +82,26 @@ def label_of(number: int) -> str:
 def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
     """Return the folds that a split makes of a log, with the same counts of rows as for a log in memory."""
     queue = _user_places(log, split) if split.orders_users else None
-    cutter = Cutter(split, None if split.orders_users else split.facts(log))
-    found = log.summed(cutter.count, queue)
-    if found is None or not found.cuts:
-        raise empty_part_error(split, *((0, 0) if found is None else (found.rows, found.users)), "test")
-    for one in found.cuts:
-        split.refuse_empty(one, found.rows, found.users)
-    labels = ", ".join(f"{label_of(one.number)} tinyint" for one in found.cuts)
-    labelled = _persisted(log.map_users(cutter.label, f"{log.schema}, {labels}", queue))
-    return tuple(_fold(log, split, one, labelled) for one in found.cuts)
+    facts = None if split.orders_users else split.facts(log)
 
+    def cuts(part: UserRows) -> list[tuple[CutSummary, Any]]:
+        found = split.cuts(part.log, part.places if split.orders_users else facts)
+        return [(CutSummary.of(one, labels), labels) for one in found for labels in [one.labels()]]
 
-@dataclass(frozen=True)
-class CutTotals:
-    """The number of rows and users, and how many rows each fold assigns to training, test and validation.
+    def count(part: UserRows) -> Sums:
+        return Sums((len(part.log), part.log.n_users, Sums(one for one, _ in cuts(part))))
 
-    The totals of disjoint groups of users add up.
-    """
+    def label(part: UserRows) -> pl.DataFrame:
+        return part.frame.with_columns(pl.Series(label_of(one.number), labels) for one, labels in cuts(part))
 
-    rows: int
-    users: int
-    cuts: tuple[CutSummary, ...]
-
-    def __add__(self, other: CutTotals) -> CutTotals:
-        cuts = (one + another for one, another in zip(self.cuts, other.cuts, strict=True))
-        return CutTotals(self.rows + other.rows, self.users + other.users, tuple(cuts))
-
-
-@dataclass(frozen=True)
-class Cutter:
-    """A split together with the statistics of the whole log that it needs to label the rows of some users.
-
-    ``facts`` are these statistics, from :meth:`Split.facts`; a label says whether a row is for training, test or
-    validation.
-    """
-
-    split: Split
-    facts: Any
-
-    def _cuts(self, look: UserRows) -> list[tuple[CutSummary, Any]]:
-        parts = self.split.cuts(look.log, look.places if self.split.orders_users else self.facts)
-        return [(CutSummary.of(part, labels), labels) for part in parts for labels in [part.labels()]]
-
-    def count(self, look: UserRows) -> CutTotals:
-        """Return the numbers of rows and users, and how many rows each fold puts into training, test and validation."""
-        return CutTotals(len(look.log), look.log.n_users, tuple(one for one, _ in self._cuts(look)))
-
-    def label(self, look: UserRows) -> pl.DataFrame:
-        """Return the rows of some users with a column of labels for every fold.
-
-        A label says whether the row is for training, test or validation.
-        """
-        return look.frame.with_columns(pl.Series(label_of(one.number), labels) for one, labels in self._cuts(look))
+    rows, users, summaries = log.summed(count, queue) or (0, 0, ())
+    if not summaries:
+        raise empty_part_error(split, rows, users, "test")
+    for one in summaries:
+        split.refuse_empty(one, rows, users)
+    labels = ", ".join(f"{label_of(one.number)} tinyint" for one in summaries)
+    labelled = _persisted(log.map_users(label, f"{log.schema}, {labels}", queue))
+    return tuple(_fold(log, split, one, labelled) for one in summaries)
 
 
 def _fold(log: SparkLog, split: Split, one: CutSummary, labelled: DataFrame) -> SparkFold:
@@ -156,7 +130,10 @@ def _user_places(log: SparkLog, split: Split) -> SparkTable:
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
-    keys = _persisted(log.map_users(UserOrder(split), f"{USER} {log.table.kind(USER)}, {KEY} bigint"))
+    def keys_of(part: UserRows) -> pl.DataFrame:  # signed, as Spark has no unsigned integers
+        return pl.DataFrame({USER: part.log.user_vocabulary.ids, KEY: split.user_order(part.log).view(np.int64)})
+
+    keys = _persisted(log.map_users(keys_of, f"{USER} {log.table.kind(USER)}, {KEY} bigint"))
     keys = keys.withColumn(BUCKET, F.shiftrightunsigned(KEY, LOW_BITS))
     with translate_errors():
         counts = pl.DataFrame(keys.groupBy(BUCKET).count().toArrow()).sort(BUCKET)
@@ -166,22 +143,40 @@ def _user_places(log: SparkLog, split: Split) -> SparkTable:
     return SparkTable(joined.select(USER, (before + F.col(OFFSET)).alias(PLACE)), log.table.where)
 
 
-@dataclass(frozen=True)
-class UserOrder:
-    """A function for tasks that computes the random key by which a split sorts users.
-
-    Keys are signed integers, because Spark has no unsigned ones.
-    """
-
-    split: Split
-
-    def __call__(self, look: UserRows) -> pl.DataFrame:
-        """Return a table of the ids of some users and their keys."""
-        ids = look.log.user_vocabulary.ids
-        return pl.DataFrame({USER: ids, KEY: self.split.user_order(look.log).view(np.int64)})
-
-
 def _persisted(frame: DataFrame) -> DataFrame:
     from pyspark import StorageLevel
 
     return frame.persist(StorageLevel.DISK_ONLY)
+
+
+@checks_types
+def spark_fold(
+    train: TableSource,
+    test: TableSource,
+    validation: TableSource = None,
+    *,
+    leakage: Leakage = "global",
+    columns: Columns = None,
+    times: TimeKind | None = None,
+) -> SparkFold:
+    """Return a fold made of existing parts: Spark tables, or Parquet files at paths that Spark can read.
+
+    ``leakage`` says what of the future a system can see, see :class:`~recassay.Fold`; the default says that the split
+    ignored time. ``times`` is the kind of times, by default ``clock`` times. All tables have the same columns, or some
+    lack times or ratings.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    given = {"train": train, "test": test} | ({} if validation is None else {"validation": validation})
+    spark = next((session_of(one) for one in given.values() if is_spark_frame(one)), None) or spark_session()
+    parts = {name: spark_table(spark, one, "log", columns=columns) for name, one in given.items()}
+    raise_if_mixed_ids(parts)
+    with translate_errors():
+        labels = (one.frame.withColumn(label_of(0), F.lit(LABELS[name])) for name, one in parts.items())
+        labelled = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), labels)
+        names = [name for name in labelled.columns if name != label_of(0)]
+        rows = {name: labelled.where(F.col(label_of(0)) == LABELS[name]).select(*names) for name in given}
+    facts = LogTimes(parts["train"], times or "clock")
+    return SparkFold(
+        rows["train"], rows["test"], leakage, {"name": "given"}, rows.get("validation"), {}, 0, None, labelled, facts
+    )

@@ -5,40 +5,39 @@ A task has all rows of its users and makes a log of them, so it runs the code fo
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
 import polars as pl
 
 from recassay.backends.base import Remote, is_spark_frame
-from recassay.backends.spark.session import carry_errors, session_of, spark_session, translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, spark_table, to_batches
+from recassay.backends.spark.session import session_of, spark_session, translate_errors
+from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_users, spark_table
+from recassay.backends.spark.tallies import Sums, summed
 from recassay.backends.spark.times import LogTimes
+from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import TimeKind, validated_kind
 from recassay.columnar.time_scale import TimeScale
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, TableSource
+from recassay.data.sequences import Sequences
 from recassay.naming.arguments import checks_types
 from recassay.split.filters import Filter, add_counts
 from recassay.split.partitions import Rows, Side
+from recassay.split.sessions import Sequencer
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame
 
     from recassay.backends.spark.folds import SparkFold
-    from recassay.backends.spark.sequences import SparkSequences
     from recassay.split.base import Split
-    from recassay.split.sessions import Sequencer
 
-LOG, QUEUE, FOUND, PLACE = "log", "queue", "found", "place"
-TOGETHER = 16  # tasks that add up what all tasks found, before the driver does
+LOG, QUEUE, PLACE = "log", "queue", "place"
+SEQUENCE, POSITION = "sequence_id", "position"
 
 Found = TypeVar("Found")
 Keep = Callable[[Interactions], Rows]
@@ -56,21 +55,6 @@ def spark_log(source: TableSource, *, columns: Columns = None, times: TimeKind |
     spark = session_of(source) if is_spark_frame(source) else spark_session()
     found = spark_table(spark, source, "log", columns=columns, rows=True)
     return SparkLog(found, time_facts=LogTimes(found, validated_kind(times, has_times=TIMESTAMP in found.columns)))
-
-
-@dataclass(frozen=True)
-class FilterOfUsers:
-    """A filter together with the statistics of the whole log that it needs to select rows of some users.
-
-    ``facts`` are these statistics, from :meth:`Filter.facts`.
-    """
-
-    filter: Filter
-    facts: Any
-
-    def __call__(self, log: Interactions) -> Rows:
-        """Return a mask of the rows that the filter keeps; ``log`` has all rows of some users."""
-        return self.filter.kept(log, self.facts)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +85,10 @@ class SparkLog(Remote):
 
         A partition has all rows of some users, or with ``whole="item"`` all rows of some items.
         """
-        if whole == "item":
-            of_items: Found = self._transposed().total(_OfItems(look))
-            return of_items
-        found: Found | None = self.summed(_OfLog(look))
-        return look(self._empty()) if found is None else found
+        log = self._transposed() if whole == "item" else self
+        of = (lambda part: look(_turned(part))) if whole == "item" else look
+        found: Found | None = log.summed(lambda part: of(part.log))
+        return of(log._empty()) if found is None else found
 
     def where(self, keep: Keep) -> SparkLog:
         """Return the log with only the rows that the filter ``keep`` selects."""
@@ -125,23 +108,34 @@ class SparkLog(Remote):
         return cut(self, split)
 
     def sequences(self, sequencer: Sequencer) -> SparkSequences:
-        """Return the sequences that a sequencer makes of the log."""
-        from recassay.backends.spark.sequences import sequences
+        """Return the sequences that a sequencer makes of the log; raise an error if there are none."""
 
-        return sequences(self, sequencer)
+        def count(part: UserRows) -> Sums:
+            made = sequencer.sequences_of(part.log)
+            return Sums((len(part.log), part.log.n_users, len(made), dict(made.removed)))
+
+        rows, users, count_of_all, removed = self.summed(count) or (0, 0, 0, {})
+        if not count_of_all:
+            raise sequencer.none_made(rows, users, self.table.where)
+        kind = self.table.kind
+        schema = f"{SEQUENCE} string, {USER} {kind(USER)}, {ITEM} {kind(ITEM)}, {POSITION} bigint"
+        if TIMESTAMP in self.table.columns:
+            schema += f", {TIMESTAMP} {'bigint' if kind(TIMESTAMP) in WHOLE else 'double'}"
+        made = self.map_users(partial(_sequence_rows, sequencer), schema)
+        return SparkSequences(made, count_of_all, removed, self.table.where, self.times)
 
     def filtered(self, filters: Sequence[Filter]) -> SparkFiltered:
         """Return the log after all filters, applied in order, with the number of removed rows by reason."""
-        log, sieves = self, list[FilterOfUsers]()
+        log, sieves = self, list[tuple[Filter, Any]]()
         for one in filters:
-            sieves.append(FilterOfUsers(one, one.facts(log)))
-            log = log.where(sieves[-1])
+            sieves.append((one, one.facts(log)))
+            log = log.where(partial(_kept, *sieves[-1]))
         removed: dict[str, int] = {}
         if sieves:
-            for one, step in zip(filters, self.total(partial(_sieved, sieves)).steps, strict=True):
-                if step.rows == sum(step.removed.values()):
-                    raise one.nothing_kept(step.rows, step.users)
-                removed = add_counts(removed, step.removed)
+            for one, (rows, users, without) in zip(filters, self.total(partial(_sieved, sieves)), strict=True):
+                if rows == sum(without.values()):
+                    raise one.nothing_kept(rows, users)
+                removed = add_counts(removed, without)
         return SparkFiltered(log, removed)
 
     @property
@@ -149,7 +143,7 @@ class SparkLog(Remote):
         """Return the rows as a Spark table."""
         if not self.keeps:
             return self.table.frame.select(*self.table.columns)
-        return self.map_users(_rows, self.schema)
+        return self.map_users(lambda part: part.frame, self.schema)
 
     @property
     def schema(self) -> str:
@@ -164,8 +158,13 @@ class SparkLog(Remote):
         ``schema`` describes the table. ``queue`` is a table with the position of each user in the order of a split;
         with it the chunks (:class:`UserRows`) have these positions.
         """
-        tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
-        return map_users(tables, _MakeRows(self.keeps, self.table.where, self._kind, work), schema)
+        rows_of = self._reader()
+
+        def make(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+            parts = filter(None, map(rows_of, pieces))
+            yield from (made for made in map(work, parts) if made is not None)
+
+        return map_users(self._tables(queue), make, schema)
 
     def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
         """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
@@ -173,13 +172,31 @@ class SparkLog(Remote):
         Return None for a log without rows. ``queue`` is a table with the position of each user in the order of a split;
         with it the chunks (:class:`UserRows`) have these positions.
         """
-        tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
-        packed = map_users(tables, _AddUp(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")
-        if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
-            packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(_added), f"{FOUND} binary")
-        with translate_errors():
-            found = [_unpacked(bytes(row[0])) for row in packed.collect()]
-        return reduce(add, found) if found else None
+        rows_of = self._reader()
+
+        def look_at(piece: UserChunk) -> Found | None:
+            part = rows_of(piece)
+            return None if part is None else look(part)
+
+        return summed(self._tables(queue), look_at)
+
+    def _tables(self, queue: SparkTable | None) -> dict[str, SparkTable]:
+        return {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
+
+    def _reader(self) -> Callable[[UserChunk], UserRows | None]:
+        """Return a function for tasks that reads the rows that the filters keep of a chunk; None if there are none."""
+        keeps, where, times = self.keeps, self.table.where, self._kind  # tasks must not carry the table itself
+
+        def rows_of(piece: UserChunk) -> UserRows | None:
+            frame = piece[LOG]
+            log = Interactions.from_frame(frame, origin=where, times=times)
+            for keep in keeps:
+                kept = keep(log)
+                frame, log = frame.filter(pl.Series(kept, dtype=pl.Boolean)), log.take(kept).compact()
+            places = piece[QUEUE][PLACE].to_numpy() if QUEUE in piece else None  # users ascend on either side
+            return UserRows(frame, log, places) if len(log) else None
+
+        return rows_of
 
     @property
     def _kind(self) -> TimeKind | None:
@@ -219,132 +236,69 @@ class UserRows(NamedTuple):
     places: Any = None
 
 
-@dataclass(frozen=True)
-class _UserTask:
-    """Base of work that a task does on the users of a log; it applies the log's filters to each chunk of users."""
+@dataclass(frozen=True, eq=False)
+class SparkSequences:
+    """Sequences as a Spark table: sequence_id, user_id, item_id, position, and timestamp if there are times.
 
-    keeps: tuple[Keep, ...]
-    where: str
-    times: TimeKind | None
-
-    def kept_rows(self, pieces: Iterator[UserChunk]) -> Iterator[UserRows]:
-        """Yield for each chunk the rows that the filters keep; chunks without any are skipped."""
-        for piece in pieces:
-            frame = piece[LOG]
-            log = Interactions.from_frame(frame, origin=self.where, times=self.times)
-            for keep in self.keeps:
-                kept = keep(log)
-                frame, log = frame.filter(pl.Series(kept, dtype=pl.Boolean)), log.take(kept).compact()
-            if len(log):
-                places = piece[QUEUE][PLACE].to_numpy() if QUEUE in piece else None  # users ascend on either side
-                yield UserRows(frame, log, places)
-
-
-@dataclass(frozen=True)
-class _MakeRows(_UserTask):
-    """The work of a task that yields the table ``work`` makes of each chunk of users."""
-
-    work: Callable[[UserRows], pl.DataFrame | None]
-
-    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        for look in self.kept_rows(pieces):
-            made = self.work(look)
-            if made is not None:
-                yield made
-
-
-@dataclass(frozen=True)
-class _AddUp(_UserTask):
-    """The work of a task that applies ``look`` to each chunk of its users and yields the sum of the results.
-
-    The sum is one row of the resulting table.
+    The id of a sequence is the id of its user, a dash, and its number among the sequences of the user, from 0:
+    ``ann-0``. ``position`` counts its rows from 0. ``removed`` counts rows that are in no sequence, by reason.
     """
 
-    look: Callable[[UserRows], Any]
+    frame: DataFrame
+    count: int
+    removed: Mapping[str, int]
+    origin: str = ""
+    kind: TimeKind | None = None
 
-    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        found = None
-        for look in self.kept_rows(pieces):
-            one = self.look(look)
-            found = one if found is None else found + one
-        if found is not None:
-            yield pl.DataFrame({FOUND: [_packed(found)]})
+    def __len__(self) -> int:
+        return self.count
 
-
-@dataclass(frozen=True)
-class _OfLog:
-    """A function of :class:`UserRows` that returns ``look`` of their log."""
-
-    look: Callable[[Interactions], Any]
-
-    def __call__(self, seen: UserRows) -> Any:
-        return self.look(seen.log)
+    def here(self) -> Sequences:
+        """Load the sequences into the memory of this machine and return them, numbered by user, then time."""
+        with translate_errors():
+            frame = pl.DataFrame(self.frame.toArrow())
+        number = pl.col(SEQUENCE).str.split("-").list.last().cast(pl.Int64)
+        frame = frame.with_columns(pl.struct(USER, number.alias("number")).rank("dense").alias(SEQUENCE))
+        found = Sequences.from_frame(frame, origin=self.origin, kind=self.kind)
+        return replace(found, removed=self.removed)
 
 
-@dataclass(frozen=True)
-class _OfItems:
-    """A function that exchanges the users and items of a log and returns ``look`` of the result.
-
-    It is given a log in which they were exchanged before, so that each partition has all rows of some items.
-    """
-
-    look: Callable[[Interactions], Any]
-
-    def __call__(self, log: Interactions) -> Any:
-        return self.look(
-            replace(
-                log,
-                users=log.items,
-                items=log.users,
-                user_vocabulary=log.item_vocabulary,
-                item_vocabulary=log.user_vocabulary,
-            )
-        )
+def _sequence_rows(sequencer: Sequencer, part: UserRows) -> pl.DataFrame | None:
+    """Return the sequences of some users as a table with a row per item; None if there are none."""
+    made = sequencer.sequences_of(part.log)
+    if not len(made):
+        return None
+    first = np.append(True, made.users[1:] != made.users[:-1])  # sequence of its user
+    number = np.arange(len(made)) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    of = row_groups(made.offsets)
+    position = np.arange(of.size) - made.offsets[of]
+    frame = made.frame().with_columns(
+        pl.format("{}-{}", USER, pl.Series(number[of])).alias(SEQUENCE), pl.Series(POSITION, position)
+    )
+    return frame.select(one for one in (SEQUENCE, USER, ITEM, POSITION, TIMESTAMP) if one in frame.columns)
 
 
-class FilterStep(NamedTuple):
-    """The numbers of rows and users that a filter was given, and the number of rows it removed, by reason."""
-
-    rows: int
-    users: int
-    removed: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The counts of each of several filters, applied in order; the counts of disjoint groups of users add up."""
-
-    steps: tuple[FilterStep, ...]
-
-    def __add__(self, other: Steps) -> Steps:
-        pairs = zip(self.steps, other.steps, strict=True)
-        return Steps(
-            tuple(FilterStep(a.rows + b.rows, a.users + b.users, add_counts(a.removed, b.removed)) for a, b in pairs)
-        )
+def _turned(log: Interactions) -> Interactions:
+    """Return a log with users and items exchanged."""
+    return replace(
+        log,
+        users=log.items,
+        items=log.users,
+        user_vocabulary=log.item_vocabulary,
+        item_vocabulary=log.user_vocabulary,
+    )
 
 
-def _sieved(sieves: Sequence[FilterOfUsers], log: Interactions) -> Steps:
+def _kept(one: Filter, facts: Any, log: Interactions) -> Rows:
+    """Return a mask of the rows that a filter keeps of all rows of some users; ``facts`` are about the whole log."""
+    return one.kept(log, facts)[0]
+
+
+def _sieved(sieves: Sequence[tuple[Filter, Any]], log: Interactions) -> Sums:
+    """Return for each of several filters, applied in order: rows and users before it, and removed rows by reason."""
     steps = []
-    for one in sieves:
-        kept, removed = one.filter.kept(log, one.facts)
-        steps.append(FilterStep(len(log), log.n_users, dict(removed)))
+    for one, facts in sieves:
+        kept, removed = one.kept(log, facts)
+        steps.append(Sums((len(log), log.n_users, dict(removed))))
         log = log.take(kept).compact()
-    return Steps(tuple(steps))
-
-
-def _rows(look: UserRows) -> pl.DataFrame:
-    return look.frame
-
-
-def _packed(found: Any) -> bytes:
-    return zlib.compress(pickle.dumps(found), 1)
-
-
-def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(zlib.decompress(packed))
-
-
-def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    found = [_unpacked(value.as_py()) for batch in batches for value in batch.column(0)]
-    if found:
-        yield from to_batches(pl.DataFrame({FOUND: [_packed(reduce(add, found))]}))
+    return Sums(steps)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from recassay.backends.base import is_spark_frame
-from recassay.backends.spark.progress import report_stages
 from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
-from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, map_users, spark_table
+from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, spark_table
+from recassay.backends.spark.tallies import summed
 from recassay.data.features import validated_distances
 from recassay.data.fold import nobody_is_known
 from recassay.data.interactions import Interactions, ItemCounts
@@ -39,7 +37,8 @@ from recassay.results.scores import POPULATION, Scores
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STATISTICS = "statistics"
+Report = Callable[[str, int, int], None]  # stage, done, of
+EVERY = 0.5  # seconds between two reports
 
 
 def _each(source: Any) -> Iterable[Any]:
@@ -281,15 +280,48 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
     """
     chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
 
-    def facts(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        parts = (Truth.from_frame(piece[TRUTH], negative=negative, origin=where) for piece in pieces)  # type: ignore[arg-type]
-        found = [truth_statistics_for(chosen, part) for part in parts]
-        if found:
-            yield pl.DataFrame({STATISTICS: [pickle.dumps(reduce(add, found))]})
+    def statistics(piece: UserChunk) -> TruthStatistics:
+        part = Truth.from_frame(piece[TRUTH], negative=negative, origin=where)  # type: ignore[arg-type]
+        return truth_statistics_for(chosen, part)
 
-    with translate_errors():
-        rows = map_users({TRUTH: truth}, facts, f"{STATISTICS} binary").collect()
-    parts: list[TruthStatistics] = [pickle.loads(bytes(row[0])) for row in rows]
-    if not parts:
+    found = summed({TRUTH: truth}, statistics)
+    if found is None:
         raise empty_truth(truth.where)
-    return reduce(add, parts)
+    return found
+
+
+@contextlib.contextmanager
+def report_stages(spark: SparkSession, report: Report | None, stage: str) -> Iterator[None]:
+    """Report every half second within this context how many Spark tasks are done, under the name ``stage``.
+
+    If ``report`` is None, nothing is reported and Spark is not queried. Nothing is reported while no task has begun.
+    """
+    if report is None:
+        yield
+        return
+    tracker, over = spark.sparkContext.statusTracker(), threading.Event()
+    counts: dict[int, tuple[int, int]] = {}
+
+    def send() -> None:
+        for number in tracker.getActiveStageIds():
+            info = tracker.getStageInfo(number)
+            if info is not None:
+                counts[number] = (info.numCompletedTasks, info.numTasks)
+        done, of = (sum(one[side] for one in counts.values()) for side in (0, 1))
+        if of:
+            report(stage, done, of + 1)  # later stages are not known yet, so the total stays one ahead
+
+    def watch() -> None:
+        send()
+        while not over.wait(EVERY):
+            send()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        send()
+    report(stage, 1, 1)

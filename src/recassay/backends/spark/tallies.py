@@ -1,24 +1,80 @@
-"""Tallies made by the tasks of Spark: each task yields those of its users, and this process adds them."""
+"""Sums and tallies made by the tasks of Spark: each task yields those of its users, and this process adds them."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from recassay.backends.spark.session import is_local, session_of
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
+from recassay.backends.spark.session import carry_errors, is_local, session_of, translate_errors
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, to_batches
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.io.columns import USER
 from recassay.data.io.parquet import read_parquet, scan_parquet
 from recassay.engine.tally import TallyFiles, UserTally
+from recassay.split.filters import add_counts
 
-PART = "part"  # the column of packed tallies
+if TYPE_CHECKING:
+    import pyarrow
+
+PART = "part"  # the column of packed tallies and sums
+TOGETHER = 16  # tasks that add up what all tasks found, before the driver does
 
 Key = TypeVar("Key")
+Found = TypeVar("Found")
+
+
+class Sums(tuple[Any, ...]):
+    """Values about some users that add up one by one with those about other users; dicts of counts add by key.
+
+    >>> Sums((3, {"too late": 1})) + Sums((2, {}))
+    (5, {'too late': 1})
+    """
+
+    def __add__(self, other: tuple[Any, ...]) -> Sums:
+        pairs = zip(self, other, strict=True)
+        return Sums(add_counts(one, more) if isinstance(one, dict) else one + more for one, more in pairs)
+
+
+def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Found | None]) -> Found | None:
+    """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
+
+    Return None if there are no results, or all are None.
+    """
+
+    def sums(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        yield from _sum_of(map(look, pieces))
+
+    def sums_of_sums(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for frame in _sum_of(_unpacked(value.as_py()) for batch in batches for value in batch.column(0)):
+            yield from to_batches(frame)
+
+    packed = map_users(tables, sums, f"{PART} binary")
+    if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
+        packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(sums_of_sums), f"{PART} binary")
+    with translate_errors():
+        found = [_unpacked(row[0]) for row in packed.collect()]
+    return reduce(add, found) if found else None
+
+
+def _sum_of(values: Iterable[Any]) -> Iterator[pl.DataFrame]:
+    """Yield the packed sum of the values that are not None as a table of one row; nothing if there are none."""
+    total = None
+    for value in values:
+        if value is not None:
+            total = value if total is None else total + value
+    if total is not None:
+        yield pl.DataFrame({PART: [zlib.compress(pickle.dumps(total), 1)]})
+
+
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(bytes(packed)))
 
 
 def tallies_of(
@@ -33,9 +89,15 @@ def tallies_of(
     ``work`` returns those of a chunk of users; it is called in the tasks. They write to ``folder``: Spark commits the
     files of one attempt of a task, so a task that dies and is retried counts once. Rows of a user have an ``order``.
     """
+
+    def packed(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        for piece in pieces:
+            first = min(frame[USER][0] for frame in piece.values() if frame.height)
+            yield pl.DataFrame({USER: [first], PART: [pickle.dumps(work(piece))]})
+
     some = next(iter(tables.values()))
     schema = f"{USER} {some.kind(USER)}, {PART} binary"
-    map_users(tables, _Packing(work), schema, order=order).write.parquet(folder)
+    map_users(tables, packed, schema, order=order).write.parquet(folder)
     files: dict[Key, TallyFiles] = {}
     users: dict[Key, list[pl.Series]] = {}
     for part in _parts(some, folder, schema):
@@ -49,18 +111,6 @@ def tallies_of(
         shared = tuple(map(id, users[key]))
         whole[key] = one.whole(orders[shared][places[shared]], places[shared])
     return whole
-
-
-class _Packing:
-    """The work of a task that yields a row for each chunk of users: the first user, and the packed tallies."""
-
-    def __init__(self, work: Callable[[UserChunk], Mapping[Key, UserTally]]) -> None:
-        self.work = work
-
-    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        for piece in pieces:
-            first = min(frame[USER][0] for frame in piece.values() if frame.height)
-            yield pl.DataFrame({USER: [first], PART: [pickle.dumps(self.work(piece))]})
 
 
 def _parts(table: SparkTable, folder: str, schema: str) -> Iterator[dict[Any, UserTally]]:

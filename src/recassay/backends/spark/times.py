@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from recassay.backends.spark.session import translate_errors
-from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_users
+from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk
+from recassay.backends.spark.tallies import summed
 from recassay.columnar.time_kind import Positions, TimeKind, is_calendar_time, kind_of_positions
 from recassay.columnar.time_scale import EDGES, TimeScale
 from recassay.data.interactions import Interactions
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 NUMBERS = (*WHOLE, "float", "double")
-LOG, FOUND = "log", "found"
+LOG = "log"
 SOME = 1_000  # rows
 NAMES = ("n", "low", "high")
 
@@ -67,10 +65,7 @@ class LogTimes:
         if any(self.scale.counts[1:]):
             return "global" if self._calendar_times() else "clock"
         bare = SparkTable(self.table.frame.select(USER, ITEM, TIMESTAMP), self.table.where)
-        with translate_errors():
-            rows = map_users({LOG: bare}, _positions_task, f"{FOUND} binary").collect()
-        parts = [pickle.loads(bytes(row[0])) for row in rows]
-        return kind_of_positions(reduce(add, parts, Positions()), named=self.table.positions)
+        return kind_of_positions(summed({LOG: bare}, _positions) or Positions(), named=self.table.positions)
 
     def _calendar_times(self) -> bool:
         """Return whether the times are dates and times written as numbers, such as 20200531235959.
@@ -102,13 +97,8 @@ def _of_bands(edges: list[float]) -> list[Any]:
     return found
 
 
-def _positions_task(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-    """Yield, for each chunk of users, the statistics that tell whether times are positions (:class:`Positions`).
-
-    The statistics are pickled, in a table of one row.
-    """
-    for piece in pieces:
-        log = Interactions.from_frame(piece[LOG])
-        assert log.timestamps is not None, "there is a column"
-        found = Positions.of(log.users, log.timestamps)
-        yield pl.DataFrame({FOUND: [pickle.dumps(found)]})
+def _positions(piece: UserChunk) -> Positions:
+    """Return the statistics of some users that tell whether times are positions."""
+    log = Interactions.from_frame(piece[LOG])
+    assert log.timestamps is not None, "there is a column"
+    return Positions.of(log.users, log.timestamps)
