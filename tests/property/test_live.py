@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ def bits(watcher):
     counts = {name: n for name, n in tally.counts.items() if n}
     parts = [
         sums,
-        tally.evidence.to_dict(),
+        str(asdict(tally.evidence)),
         watcher.bins(),
         {name: n for name, n in watcher.counts.items() if n and name.startswith(("orphans", "feedback"))},
         counts,

@@ -147,16 +147,6 @@ class AttachedModels:
         """Return each model with its parameters and training log as text, by name."""
         return {one.name: one.description() for one in self.models}
 
-    def check_same(self, stored: Mapping[str, str], where: str) -> None:
-        """Raise U134 if the models differ from ``stored``, the descriptions in a state folder, named by ``where``."""
-        own = self.descriptions()
-        if dict(stored) != own:
-            before, now = (", ".join("=".join(pair) for pair in one.items()) or "none" for one in (stored, own))
-            raise UsageError(
-                "U134", f"the folder was written with other models ({before}), now they are {now}", where=where,
-                hint="attach the same models, with the same training log, or choose another folder with -o",
-            )  # fmt: skip
-
     def start(self, length: int, snapshot: bytes | None) -> None:
         """Continue from a snapshot, or without one begin with the training log; lists have ``length`` items."""
         for one in self.models:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,13 +139,3 @@ class Clock:
     def newest(self) -> int:
         """Return the latest event time of all partitions, in microseconds."""
         return max((one.newest for one in self.partitions.values()), default=BEGINNING)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the watermark and the partitions as plain values, from which a restart continues."""
-        rows = {name: [one.newest, one.heard, one.ended] for name, one in self.partitions.items()}
-        return {"watermark": self.watermark, "partitions": rows}
-
-    def restore(self, stored: dict[str, Any]) -> None:
-        """Set the watermark and the partitions to what :meth:`to_dict` returned."""
-        self.watermark = stored["watermark"]
-        self.partitions = {name: Partition(*row) for name, row in stored["partitions"].items()}

@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -313,23 +313,3 @@ class Evidence:
     def mismatch_p(self) -> float:
         """Return the p-value of "the arms get their stated shares of the units"; valid however often one looks."""
         return min(1.0, math.exp(-self.mismatch))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all sums as plain values for JSON, from which a restart continues; floats keep all their bits."""
-        return {
-            "arms": self.arms,
-            "single": [[*key, *astuple(one)] for key, one in self.single.items()],
-            "pair": [[*key, *astuple(one)] for key, one in self.pair.items()],
-            "means": [[*key, *one] for key, one in self.means.items()],
-            "assigned": self.assigned,
-            "mismatch": self.mismatch,
-            "decisions": self.decisions,
-        }
-
-    def restore(self, stored: Mapping[str, Any]) -> None:
-        """Set all sums to what :meth:`to_dict` returned."""
-        self.single = {(row[0], row[1]): Running(*row[2:]) for row in stored["single"]}
-        self.pair = {(row[0], row[1], row[2]): Running(*row[3:]) for row in stored["pair"]}
-        self.means = {(row[0], row[1]): (row[2], row[3]) for row in stored["means"]}
-        for name in ("arms", "assigned", "mismatch", "decisions"):
-            setattr(self, name, stored[name])

@@ -79,15 +79,15 @@ class WatchSettings:
         object.__setattr__(self, "remember", max(self.remember, self.window))
         object.__setattr__(self, "forget", max(self.forget, 2 * self.user_window))
 
-    def to_json(self) -> str:
-        """Return the settings as JSON text, without those that may change between runs."""
+    def to_json(self, **more: Any) -> str:
+        """Return the settings and what goes with them as JSON text, without those that may change between runs."""
         kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in CHANGEABLE}
-        return json.dumps(kept, sort_keys=True)
+        return json.dumps({**kept, **more}, sort_keys=True)
 
-    def check_same(self, stored: str, where: str) -> None:
-        """Raise U134 if the settings differ from ``stored``, the JSON text of a state folder, named by ``where``."""
+    def check_same(self, stored: str, where: str, **more: Any) -> None:
+        """Raise U134 if what :meth:`to_json` returns differs from ``stored``, which the folder ``where`` has."""
         before: dict[str, Any] = json.loads(stored)
-        now: dict[str, Any] = json.loads(self.to_json())
+        now: dict[str, Any] = json.loads(self.to_json(**more))
         changed = [name for name in now if now[name] != before.get(name)]
         if changed:
             name = changed[0]
@@ -95,5 +95,5 @@ class WatchSettings:
                 "U134",
                 f"the folder was written with {name} = {before.get(name)!r}, now it is {now[name]!r}",
                 where=where,
-                hint="keep the setting, or choose another folder with -o",
+                hint="keep the setting (of models also their training log), or choose another folder with -o",
             )

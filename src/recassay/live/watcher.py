@@ -8,21 +8,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from recassay.drift import ADWIN
+from recassay.data.io.archive import read_archive, write_archive
 from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
 from recassay.live.buckets import Buckets
 from recassay.live.clock import END, Clock
 from recassay.live.events import FEEDBACK, INTERACTION, EventBatch, contents, shortened, written
 from recassay.live.join import Join
-from recassay.live.journal import Journal
 from recassay.live.judging import ExposureJudge
 from recassay.live.settings import WatchSettings
 from recassay.live.sources import Arrival, Source
-from recassay.live.state import StateFile
+from recassay.live.state import Journal, StateFile
 from recassay.live.tally import Tally
 from recassay.metrics.context import Context
 from recassay.stats.exact_sums import GroupSums
@@ -31,7 +29,7 @@ BINS = ("judged", "pending", "duplicate", "late", "malformed")
 DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
 SMALL_LOG = 8 << 20  # bytes up to which a log is not replaced because of its size
 SNAPSHOT = "attached models"
-SMALL = ("counts", "reasons", "positions", "finished")  # attributes that are stored as JSON
+TOTALS = "totals"
 LENGTH = 10  # items in the list of an attached model, if no metric has a cut-off
 
 
@@ -71,13 +69,11 @@ class Watcher:
         self.state = StateFile(folder)
         try:
             if self.state.begun and self.state.read("settings") is not None:
-                settings.check_same(self.state.read("settings"), self.state.path)
-                self.attached.check_same(self.state.read("models", {}), self.state.path)
+                settings.check_same(self.state.read("settings"), self.state.path, models=self.attached.descriptions())
                 self._restore()
             else:
                 with self.state.transaction():
-                    self.state.write("settings", settings.to_json())
-                    self.state.write("models", self.attached.descriptions())
+                    self.state.write("settings", settings.to_json(models=self.attached.descriptions()))
                 self.attached.start(self.length, None)
         except BaseException:
             self.state.close()
@@ -195,24 +191,21 @@ class Watcher:
     def commit(self) -> None:
         """Write everything since the last commit to the state file, in one transaction, after a check of the counts."""
         self.check()
-        state = self.state
+        state, self.versions = self.state, self.versions + 1
         with state.transaction():
             self._write_logs()
             for name, store in self._stores().items():
                 state.write_sums(name, *store.changes())
             state.set_aside(self._aside)
             self.counts["letters dropped"] += state.write_letters(self._letters)
-            state.write("clock", self.clock.to_dict())
-            state.write("tally", self.tally.to_dict())
-            state.write("evidence", self.tally.evidence.to_dict())
-            small = {name: getattr(self, name) for name in SMALL}
-            small |= {"watermark": self.join.watermark, "first": self.join.first, "versions": self.versions + 1}
-            state.write("watcher", small)
-            for name, arrays in self._arrays().items():
-                np.savez(buffer := io.BytesIO(), **arrays)
-                state.write_blob(name, buffer.getvalue())
+            watermark = self.join.watermark
+            totals = [
+                {name: dict(held) if isinstance(held := getattr(one, name), Counter) else held for name in names}
+                for one, names in self._kept()
+            ]
+            write_archive(buffer := io.BytesIO(), (watermark, totals))
+            state.write_blob(TOTALS, buffer.getvalue())
         self._begin()
-        self.versions += 1
 
     def _write_logs(self) -> None:
         """Write new events, exposures of users and learned interactions, and delete what is no longer needed.
@@ -247,45 +240,37 @@ class Watcher:
         return {"exposures": tally.sums, "single": tally.single, "units": tally.unit_sums, "assigned": tally.assigned,
                 "models": tally.models.means, "pairs of models": tally.models.pairs}  # fmt: skip
 
-    def _arrays(self) -> dict[str, dict[str, Any]]:
-        """Return the arrays of the state: clicks by position, how often items were shown, and drift detectors."""
-        detectors = {f"detector {arm}": watch.state() for arm, watch in self.tally.detectors.items()}
-        return {"positions": {"all": self.tally.positions}, "shown": self.tally.shown, **detectors}
+    def _kept(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """Return the objects that make up the state beside sums and events, each with the attributes to store."""
+        tally = self.tally
+        return [
+            (self, ("counts", "reasons", "positions", "finished", "versions")),
+            (self.clock, ("watermark", "partitions")),
+            (tally.evidence, ("arms", "single", "pair", "means", "assigned", "mismatch", "decisions")),
+            (tally, ("arms", "evidence_at", "detected_at", "versions", "last", "counts", "alarms", "positions", "shown",
+                     "detectors")),
+        ]  # fmt: skip
 
     def _restore(self) -> None:
         """Restore the state of the last commit; open exposures are rebuilt from the stored events."""
-        state, tally = self.state, self.tally
-        small = state.read("watcher")
-        if small is None:
-            self.attached.start(self.length, None)
+        state, tally, blobs = self.state, self.tally, self.state.blobs()
+        self._restore_models(blobs.get(SNAPSHOT))
+        if TOTALS not in blobs:
             return
-        for name in (*SMALL, "versions"):
-            setattr(self, name, small[name])
-        self.counts = Counter(self.counts)
-        self.clock.restore(state.read("clock"))
-        tally.evidence.restore(state.read("evidence"))
+        watermark, totals = read_archive(io.BytesIO(blobs[TOTALS]))
         for name, store in self._stores().items():
             for period, data in state.sums(name):
                 store.add([period], GroupSums.from_bytes(data, store.columns))
             store.changes()
-        blobs = state.blobs()
-        self._restore_models(blobs.pop(SNAPSHOT, None))
-        for name, data in blobs.items():
-            with np.load(io.BytesIO(data)) as stored:
-                arrays = dict(stored.items())
-            if name == "positions":
-                tally.positions = arrays["all"]
-            elif name == "shown":
-                tally.shown = arrays
-            else:
-                tally.detectors[name.removeprefix("detector ")] = ADWIN().start(arrays)
         for table in state.log("users"):
             tally.users.restore(table)
         for table in state.log("units"):
             tally.add_units(table, table.select(pl.selectors.starts_with("m")).to_numpy())
-        tally.users.close(small["watermark"] - self.settings.window)
-        tally.restore(state.read("tally"))  # at the end: its counts have those of these exposures
-        self._restore_exposures(small["watermark"])
+        tally.users.close(watermark - self.settings.window)
+        for (one, _), stored in zip(self._kept(), totals, strict=True):  # at the end: counts have these exposures
+            vars(one).update(stored)
+        self.counts, tally.counts = Counter(self.counts), Counter(tally.counts)
+        self._restore_exposures(watermark)
 
     def _restore_models(self, snapshot: bytes | None) -> None:
         """Continue with the attached models in a snapshot, and let them learn what came after it again."""

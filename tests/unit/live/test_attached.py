@@ -252,7 +252,7 @@ def test_a_state_folder_keeps_its_models(tmp_path):
     events = interactions(20, seed=7)
     ra.watch(events, METRICS, output=tmp_path, models="new=StreamPopular", finish=False, **OPTIONS)
     for other in ("new=Recent", None):
-        with pytest.raises(ra.UsageError, match=r"U134.*other models"):
+        with pytest.raises(ra.UsageError, match=r"U134.*written with models"):
             ra.watch(events, METRICS, output=tmp_path, models=other, **OPTIONS)
 
 

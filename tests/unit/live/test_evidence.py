@@ -113,16 +113,6 @@ def test_a_difference_is_found_and_a_broken_assignment_too():
     assert fed(old, [values[:170] for values in old], shares={"old": 200, "new": 170}).mismatch_p > 0.5
 
 
-def test_evidence_is_stored_to_the_bit():
-    rng = np.random.default_rng(2)
-    evidence = fed(rng.random((5, 20)), rng.random((5, 20)))
-    again = Evidence(LIMITS)
-    again.restore(evidence.to_dict())
-    for one in (evidence, again):
-        one.update(9, {"old": sums([0.3]), "new": sums([0.9])}, ["hit@10"])
-    assert again.to_dict() == evidence.to_dict()
-
-
 def test_rules():
     assert parse_rule("ndcg@10: new < old") == Rule("ndcg@10", "old", "new")
     assert read_rules([{"metric": "hit@5", "arms": ["b", "a"], "margin": 0.01, "alpha": 0.1}])[0].margin == 0.01

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
@@ -72,7 +73,7 @@ def watch(given, folder, *, commits=None, finish=False):
     except KilledError:
         pass
     finally:
-        found = watcher.bins(), watcher.tally.sums.select().to_bytes(), watcher.tally.evidence.to_dict()
+        found = watcher.bins(), watcher.tally.sums.select().to_bytes(), asdict(watcher.tally.evidence)
         watcher.close()
     return found
 
@@ -89,7 +90,7 @@ def finished(folder):
     watcher = Watcher(SETTINGS, folder)
     watcher.finish()
     watcher.commit()
-    found = watcher.bins(), watcher.tally.sums.select().to_bytes(), watcher.tally.evidence.to_dict()
+    found = watcher.bins(), watcher.tally.sums.select().to_bytes(), asdict(watcher.tally.evidence)
     watcher.close()
     return found
 
