@@ -267,12 +267,12 @@ def _run(
 
     The results are shown in a live table, or by a web server at the address ``http``.
     """
+    from recassay.live.display import live_table
     from recassay.live.loop import Loop
     from recassay.live.notify import Notifier
     from recassay.live.opening import open_sources
     from recassay.live.results import Watched
     from recassay.live.sources import BatchSource
-    from recassay.live.table import live_table
 
     opened: list[Any] = (
         [BatchSource("simulation", simulation.batches, rate)]
@@ -344,7 +344,7 @@ def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | No
     if as_json:
         _common.print_json(found.to_dict())
     else:
-        from recassay.live.table import live_table
+        from recassay.live.display import live_table
 
         _common.console().print(live_table(found))
         if output is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recassay.errors import UsageError
-from recassay.live.table import decision_text
+from recassay.live.display import decision_text
 from recassay.live.watcher import Watcher
 
 FIRST_WAIT, LONGEST_WAIT, ANSWER_WITHIN = 0.5, 300.0, 10.0  # seconds

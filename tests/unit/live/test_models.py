@@ -10,8 +10,7 @@ import pytest
 import recassay as ra
 from recassay.comparison.over_time.windows import signed_mcnemar, windows
 from recassay.live.clock import HOUR
-from recassay.live.page import content_of
-from recassay.live.table import live_table
+from recassay.live.display import content_of, live_table
 from recassay.stats.anytime import anytime_bounds
 
 METRICS = ("hit@3", "mrr@3")
@@ -108,7 +107,7 @@ def test_page_and_terminal_show_the_models():
     page = content_of(found, found.to_dict())
     assert all(text in page for text in ("Models on interactions", "als − pop", "Who is ahead in hit@3", "<svg"))
     tables = live_table(found).renderables
-    assert any("models" in [column.header for column in getattr(one, "columns", [])] for one in tables)
+    assert any("models" in [column.heading for column in one.table.columns] for one in tables if hasattr(one, "table"))
 
 
 def test_a_value_outside_the_stated_limits_is_refused():

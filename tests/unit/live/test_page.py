@@ -6,8 +6,7 @@ import pytest
 from rich.console import Console
 
 import recassay as ra
-from recassay.live.page import content_of, exhibits
-from recassay.live.table import closing, live_table, moment, verdict
+from recassay.live.display import closing, content_of, exhibits, live_table, moment, verdict
 
 OPTIONS = {"lateness": "10m", "idle": "1000d", "ahead": "1000d", "user_window": "1h"}
 

@@ -5,11 +5,10 @@ import json
 import pytest
 
 import recassay as ra
+from recassay.live.display import content_of, live_table
 from recassay.live.events import read_lines
-from recassay.live.page import content_of
-from recassay.live.prometheus import exposition
 from recassay.live.results import Watched
-from recassay.live.table import live_table
+from recassay.live.server import exposition
 from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher
 

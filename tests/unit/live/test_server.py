@@ -13,7 +13,7 @@ import pytest
 
 import recassay as ra
 from recassay.live.clock import HOUR, wall_clock
-from recassay.live.page import exhibits
+from recassay.live.display import exhibits
 from recassay.live.sources import Source
 
 pytest.importorskip("starlette", reason="needs starlette and uvicorn: pip install 'recassay[live]'")

@@ -28,9 +28,7 @@ from recassay.data.io.write import write_bytes
 from recassay.errors import UsageError
 
 STATE = "state"  # the member with the JSON document
-OURS = (
-    "columnar data designs drift engine live metrics models protocols results split stats"  # of others: no objects
-)
+OURS = "columnar data designs drift engine live metrics models protocols results split stats"  # of others: no objects
 PACKAGES = tuple(f"recassay.{package}." for package in OURS.split())
 NEVER = ("recassay.data.io.", "recassay.models.base.files.")  # they open files, and one of them runs Python files
 BUILT_ON = (tuple, list, dict, set, frozenset, str, bytes, int, float, np.ndarray, BaseException, type)
