@@ -91,41 +91,6 @@ def test_ordered_pairs(queries, hidden_negatives, hidden_relevant, all_places):
         assert out[query] == pytest.approx(sum((g > b) + 0.5 * (g == b) for g in good for b in bad))
 
 
-@settings(deadline=None)
-@given(strict_blocks, st.integers(1, 4), st.integers(1, 4))
-def test_preference(queries, most, bound):
-    marks, out = marks_of(queries), np.empty(len(queries))
-    same = np.ones(len(queries), np.int64)
-    _kernels.preference_sum(marks.start, marks.relevant, marks.grade == 0, most * same, bound * same, out)
-    for query, groups in enumerate(queries):
-        order = [place for (place,) in groups]
-        terms = [
-            1 - min(order[:p].count(0.0), most) / bound if order[:p].count(0.0) else 1.0
-            for p, place in enumerate(order)
-            if is_relevant(place)
-        ]
-        assert out[query] == pytest.approx(sum(terms))
-
-
-@settings(deadline=None)
-@given(strict_blocks)
-def test_inferred_precision(queries):
-    marks, out, e = marks_of(queries), np.empty(len(queries)), 0.00001
-    _kernels.inferred_precision_sum(marks.start, marks.first, marks.relevant, marks.grade < 0, out)
-    for query, groups in enumerate(queries):
-        order = [place for (place,) in groups]
-        total = 0.0
-        for j, place in enumerate(order):
-            if not is_relevant(place):
-                continue
-            above = order[:j]
-            right, wrong, pooled = sum(map(is_relevant, above)), above.count(0.0), above.count(-1.0)
-            total += 1 / (j + 1)
-            if j:
-                total += j / (j + 1) * (right + wrong + pooled) / j * (right + e) / (right + wrong + 2 * e)
-        assert out[query] == pytest.approx(total)
-
-
 codes = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 40)
 
 

@@ -95,7 +95,8 @@ def _judged_moments(formula: JudgedFormula, standings: Standings, groups: Target
     before = np.arange(group.size) - groups.offsets[group]
     judged, tied = standings.above[RATED].astype(np.int64), standings.tied[RATED]
     low, relevant = standings.pool[RATED][groups.owner].astype(np.int64), groups.relevant.astype(np.int64)
-    counts = JudgedCounts(before + groups.above.astype(np.int64), before, judged, relevant[group], low[group])
+    above, none = before + groups.above.astype(np.int64), np.zeros_like(before)
+    counts = JudgedCounts(above, before, judged, relevant[group], low[group], none)
     value, number = formula.value(counts), _number_in_tie(groups)
     for pair in np.flatnonzero(tied):
         n_tied, i, size = int(groups.ties[pair]) + 1, int(number[pair]), int(tied[pair])

@@ -7,8 +7,6 @@ Tables indexed by position hold position p at index p - 1. ``tests/property/test
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +18,6 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 LINEAR = 12  # for up to this many judged items, or lookups, a scan is faster than a hash table
-SMOOTHING = 0.00001  # of infAP, as in trec_eval
 
 
 @njit(nogil=True, cache=True)
@@ -130,22 +127,6 @@ def weighted_sum(
 
 
 @njit(nogil=True, cache=True)
-def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
-    """Write, for each query, the sum of value x weight over its first k values: the ideal DCG of graded judgements.
-
-    ``value`` has the values of the queries from ``begin`` up to ``end``, largest first for each query; ``offsets[q] -
-    offsets[begin]`` is where those of query q start. ``weight`` has a number per place. ``out`` gets one sum per query.
-    """
-    base = offsets[begin]
-    for query in range(begin, end):
-        low, high = offsets[query] - base, offsets[query + 1] - base
-        total = 0.0
-        for place in range(min(high - low, k)):
-            total += value[low + place] * weight[place]
-        out[query - begin] = total
-
-
-@njit(nogil=True, cache=True)
 def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: Float, cutoff: int, out: Float) -> None:
     """Write to ``out[q]`` the expected weight of the position of the first relevant item; it is 0 beyond the cut-off.
 
@@ -199,55 +180,6 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
 
 
 @njit(nogil=True, cache=True)
-def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
-    """Write to ``out[q]`` the expected mean of precision over the relevant items that list q holds up to the cut-off.
-
-    The expectation is over random orders of tied rows; without such an item the value is 0. ``start[q]:start[q + 1]``
-    are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m takes any position from
-    ``first[m]`` to ``last[m]``. The number of relevant items up to the cut-off is random only where the cut-off divides
-    tied places; it is hypergeometric there.
-    """
-    for query in range(start.size - 1):
-        total, above, value = 0.0, 0, 0.0
-        mark, stop = start[query], start[query + 1]
-        while mark < stop and first[mark] <= cutoff:
-            top, size, hits = first[mark], last[mark] - first[mark] + 1, 0
-            while mark < stop and first[mark] == top:
-                hits += relevant[mark]
-                mark += 1
-            inside = min(size, cutoff - top + 1)
-            if inside == size:
-                total += _precisions(top, size, hits, above)
-                above += hits
-                value = total / max(above, 1)
-                continue
-            value = 0.0
-            for found in range(max(0, hits - (size - inside)), min(hits, inside) + 1):
-                chance = math.exp(_ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside))
-                value += chance * (total + _precisions(top, inside, found, above)) / max(above + found, 1)
-        out[query] = value
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _precisions(top: int, size: int, hits: int, above: int) -> float:
-    """Return the expected sum of precision at the ``hits`` relevant items among ``size`` tied rows in random order.
-
-    The tied rows have the ranks from ``top`` on, and ``above`` relevant items are ranked above them.
-    """
-    total = 0.0
-    others = (hits - 1) / (size - 1) if size > 1 else 0.0
-    for place in range(size):
-        total += hits / size * (above + 1 + place * others) / (top + place)
-    return total
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _ways(n: int, k: int) -> float:
-    """Return the logarithm of the binomial coefficient C(n, k)."""
-    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
-
-
-@njit(nogil=True, cache=True)
 def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float) -> None:
     """Write to ``out[q]`` the expected reciprocal rank at which a reader who goes down list q stops.
 
@@ -262,84 +194,6 @@ def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float
                 break
             total += still_reading * satisfied[mark] / rank[mark]
             still_reading *= 1.0 - satisfied[mark]
-        out[query] = total
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _preference(above: int, most: int, bound: int) -> float:
-    """Return 1 - min(above, most) / bound for a relevant item below ``above`` judged negatives; 1 if there are none."""
-    return 1.0 if above == 0 else 1.0 - min(above, most) / bound
-
-
-@njit(nogil=True, cache=True)
-def preferences(above: Int64, most: Int64, bound: Int64, out: Float) -> None:
-    """Write to ``out[i]`` the term of relevant item i in bpref: 1 - min(above, most) / bound, and 1 if above is 0.
-
-    ``above`` is the number of judged non-relevant items ranked above the item. ``most`` is the largest number that
-    counts, and ``bound`` the divisor.
-    """
-    for item in range(above.size):
-        out[item] = _preference(above[item], most[item], bound[item])
-
-
-@njit(nogil=True, cache=True)
-def preference_sum(start: Int64, relevant: Bool, negative: Bool, most: Int64, bound: Int64, out: Float) -> None:
-    """Write to ``out[q]`` the sum of 1 - min(above, most) / bound over the relevant items in list q (bpref times R).
-
-    ``above`` is the number of ``negative`` (judged non-relevant) items above the item, ``most[q]`` the largest number
-    that counts, and ``bound[q]`` the divisor. ``start[q]:start[q + 1]`` are the judged items in list q.
-    """
-    for query in range(start.size - 1):
-        total, above = 0.0, 0
-        for mark in range(start[query], start[query + 1]):
-            if relevant[mark]:
-                total += _preference(above, most[query], bound[query])
-            elif negative[mark]:
-                above += 1
-        out[query] = total
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _add_inferred(total: float, above: int, right: int, wrong: int, unjudged: int) -> float:
-    """Return ``total`` plus the precision inferred at a relevant item, a term of infAP.
-
-    ``above`` items of any kind are ranked above it, of which ``right`` were judged relevant, ``wrong`` were judged not
-    relevant, and ``unjudged`` were pooled without a judgement.
-    """
-    total += 1.0 / (above + 1)
-    if above > 0:
-        seen = (right + wrong + unjudged) / above
-        total += above / (above + 1) * seen * (right + SMOOTHING) / (right + wrong + 2 * SMOOTHING)
-    return total
-
-
-@njit(nogil=True, cache=True)
-def inferred_precisions(above: Int64, right: Int64, wrong: Int64, out: Float) -> None:
-    """Write to ``out[i]`` the precision that infAP infers at relevant item i, where the pool is the judged items.
-
-    ``above``, ``right`` and ``wrong`` are the numbers of items above item i: all, relevant, judged not relevant.
-    """
-    for item in range(above.size):
-        out[item] = _add_inferred(0.0, above[item], right[item], wrong[item], 0)
-
-
-@njit(nogil=True, cache=True)
-def inferred_precision_sum(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, out: Float) -> None:
-    """Write to ``out[q]`` the sum of inferred precision over the relevant items in list q (infAP times R).
-
-    It is inferred from the judged items above and those ``pooled`` without a judgement. ``start[q]:start[q + 1]`` are
-    the marks (judged or pooled items) in list q, with their ``rank``.
-    """
-    for query in range(start.size - 1):
-        total, right, wrong, unjudged = 0.0, 0, 0, 0
-        for mark in range(start[query], start[query + 1]):
-            if pooled[mark]:
-                unjudged += 1
-            elif not relevant[mark]:
-                wrong += 1
-            else:
-                total = _add_inferred(total, rank[mark] - 1, right, wrong, unjudged)
-                right += 1
         out[query] = total
 
 

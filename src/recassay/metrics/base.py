@@ -18,7 +18,7 @@ from recassay.columnar.layout import row_groups
 from recassay.data.interactions import whole_log_needed
 from recassay.data.truth import TruthStatistics
 from recassay.errors import InternalError, UsageError
-from recassay.metrics.credit import Credit, NoFormula, RankFormula
+from recassay.metrics.credit import Credit, JudgedFormula, NoFormula, RankFormula
 from recassay.naming.grammar import Expression, Value
 from recassay.naming.named import Named, unknown_parameter
 from recassay.stats.exact_sums import ExactSum
@@ -271,7 +271,8 @@ class Accuracy(UnitMetric):
     (``undefined``) or counts 0 (``zero``). A query that has relevant items and no value for another reason (no negative
     item for a pair, an ideal of 0) is always left out and counted.
 
-    A metric whose :meth:`rank_formula` is a :class:`Credit` needs no other method: lists are judged by that formula.
+    A metric whose :meth:`rank_formula` is a :class:`Credit` or a :class:`JudgedFormula
+    <recassay.metrics.credit.JudgedFormula>` needs no other method: lists are judged by that formula.
     """
 
     family: ClassVar[str] = "ranking"
@@ -284,7 +285,9 @@ class Accuracy(UnitMetric):
     def judge(self, lists: AlignedBlock) -> Values:
         """Return the value of each list of a block; for queries without a relevant item it may be anything."""
         formula = self.rank_formula()
-        if not isinstance(formula, Credit):
+        if isinstance(formula, JudgedFormula):
+            self.need_strict_order(lists)
+        elif not isinstance(formula, Credit):
             raise NotImplementedError(f"{type(self).__name__} must define judge(), or a credit in rank_formula()")
         return formula.in_lists(lists, self.relevant_from)
 

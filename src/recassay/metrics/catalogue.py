@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.columnar.recoding import Recoding
-from recassay.metrics.align import Alignment
+from recassay.metrics.align import WHOLE_LIST, Alignment
 from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.context import Context, ContextLookup
 from recassay.stats.concentration import entropy, gini, shares
@@ -161,27 +161,17 @@ class Exposure:
         return Exposure(self.counts + other.counts, self.outside + other.outside)
 
 
-def exposure_of(
-    alignment: Alignment,
-    context: Context,
-    catalogue: Catalogue,
-    k: int | None,
-    *,
-    begin: int = 0,
-    end: int | None = None,
-) -> Exposure:
-    """Return how many lists hold each item of the catalogue in their first k places.
-
-    The lists are those of the queries of the truth from ``begin`` up to ``end``, by default all.
-    """
+def exposure_of(alignment: Alignment, context: Context, catalogue: Catalogue, k: int | None) -> Exposure:
+    """Return how many lists of the queries of the truth hold each item of the catalogue in their first k places."""
     recoding, size = _catalogue(alignment, context, catalogue)
     counts, outside = np.zeros(size, np.int64), 0
-    last = alignment.match.size if end is None else end
-    for first, stop in blocks(last - begin, LISTS_PER_BLOCK):
-        shown = recoding(alignment.run.items[_rows(alignment, begin + first, begin + stop, k)])
-        known = shown[shown >= 0]
+    own = alignment.match[alignment.match >= 0]
+    tops, shown = alignment.run.offsets[own], np.minimum(alignment.run.lengths[own], k or WHOLE_LIST)
+    for begin, end in blocks(own.size, LISTS_PER_BLOCK):
+        codes = recoding(alignment.run.items[ranges(tops[begin:end], shown[begin:end])])
+        known = codes[codes >= 0]
         counts += np.bincount(known, minlength=counts.size)
-        outside += shown.size - known.size
+        outside += codes.size - known.size
     return Exposure(counts, outside)
 
 
@@ -194,12 +184,3 @@ def _catalogue(alignment: Alignment, context: Context, catalogue: Catalogue) -> 
         return lookup.feature_rows, lookup.features.n_items
     ids = lookup.judged_items
     return Recoding.between(alignment.run.vocabulary, ids), ids.len()
-
-
-def _rows(alignment: Alignment, begin: int, end: int, k: int | None) -> NDArray[np.int64]:
-    """Return the rows of the run in the first k places of the lists of the queries from ``begin`` up to ``end``."""
-    own = alignment.match[begin:end]
-    own = own[own >= 0]
-    lengths = alignment.run.lengths[own]
-    shown = lengths if k is None else np.minimum(lengths, k)
-    return ranges(alignment.run.offsets[own], shown)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import ranges
+from recassay.columnar.layout import ranges, row_groups
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 
@@ -137,7 +137,8 @@ class JudgedCounts(NamedTuple):
     """Counts for each relevant item: of the items ranked above it, and of its user's judged items.
 
     ``above`` are all candidates above it, of which ``relevant_above`` are relevant and ``judged_above`` were judged not
-    to be. ``relevant`` and ``judged`` are the user's numbers of relevant items and of items judged not relevant.
+    to be, and ``unjudged_above`` are pooled without a judgement. ``relevant`` and ``judged`` are the user's numbers of
+    relevant items and of items judged not relevant.
     """
 
     above: Int64
@@ -145,6 +146,7 @@ class JudgedCounts(NamedTuple):
     judged_above: Int64
     relevant: Int64
     judged: Int64
+    unjudged_above: Int64
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,22 @@ class JudgedFormula:
 
     value: Callable[[JudgedCounts], Float]
     by_judged_alone: bool
+
+    def in_lists(self, lists: AlignedBlock, relevant_from: float) -> Float:
+        """Return the metric's value for each list of a block without ties; 0 without a relevant item."""
+        relevant, query = lists.is_relevant(relevant_from), row_groups(lists.start)
+
+        def above(marked: NDArray[np.bool_]) -> Int64:
+            """Return the number of ``marked`` items above each judged item of a list."""
+            before = np.cumsum(marked) - marked
+            return np.asarray((before - before[lists.start[query]])[relevant])
+
+        owner, total = query[relevant], lists.relevant(relevant_from)
+        counts = JudgedCounts(
+            lists.rank[relevant].astype(np.int64) - 1, above(relevant), above(~relevant & (lists.grade >= 0)),
+            total[owner], lists.nonrelevant(relevant_from)[owner], above(lists.grade < 0),
+        )  # fmt: skip
+        return np.bincount(owner, self.value(counts), minlength=lists.size) / np.maximum(total, 1)
 
 
 @dataclass(frozen=True)

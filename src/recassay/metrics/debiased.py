@@ -18,7 +18,6 @@ from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, ev
 from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
-    from recassay.metrics.align import AlignedBlock
     from recassay.metrics.context import Context, ContextLookup
 
 
@@ -69,96 +68,58 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
     return np.asarray(np.maximum((known / max(users, 1)) ** ((gamma + 1) / 2), p_min))
 
 
-@dataclass(frozen=True, eq=False)
-class ObservedWeights:
-    """The weight of every row of the truth: 0 where the item is not relevant, or has no training user.
-
-    ``unseen`` is the number of relevant items without a training user.
-    """
-
-    weight: Values
-    unseen: int
-
-    @classmethod
-    def of(cls, lookup: ContextLookup, by_item: Values, relevant_from: float) -> ObservedWeights:
-        """Return the weight of each row of the truth, from the weights of training items (``by_item``).
-
-        The weight is 0 for a row that is not relevant, and for an item that has no weight (NaN) or no training event.
-        """
-        weight = np.append(by_item, np.nan)[lookup.truth_train_items]
-        relevant = lookup.alignment.truth.gains >= relevant_from
-        unseen = int((relevant & np.isnan(weight)).sum())
-        return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen)
-
-    @property
-    def addends(self) -> dict[str, Addend]:
-        """Return the sums from which :func:`effective_size` is computed, which add up over users.
-
-        The keys are ``unseen`` (pairs without a training user of the item), ``sum`` of the weights, and ``squares``,
-        the sum of their squares.
-        """
-        return {"unseen": self.unseen, "sum": ExactSum.of(self.weight), "squares": ExactSum.of(np.square(self.weight))}
-
-    def total(self, lists: AlignedBlock) -> Values:
-        """Return the sum of the weights of each query of a block."""
-        return range_sums(lists.truth_offsets, self.weight[lists.truth_rows])
-
-
-def effective_size(addends: Mapping[str, Addend]) -> dict[str, float]:
-    """Return the number of pairs left out (``unseen``), and the ``effective_size`` of the others.
-
-    ``addends`` has ``unseen``, the ``sum`` of the weights w and the sum of their ``squares``. The effective size is
-    ``(sum w)^2 / sum w^2``: the number of equally weighted pairs whose mean has the same variance.
-
-    >>> effective_size({"unseen": 1, "sum": ExactSum.of([1.0, 3.0]), "squares": ExactSum.of([1.0, 9.0])})
-    {'unseen': 1, 'effective_size': 1.6}
-    """
-    unseen, weight, squares = (float(addends[name]) for name in ("unseen", "sum", "squares"))
-    return {"unseen": int(unseen), "effective_size": weight * weight / squares if squares > 0 else float("nan")}
-
-
 CreditKind = Literal["hit", "dcg", "auc"]
-
-
-def weighted_credit_sum(lists: AlignedBlock, weight: Values, credits: Values, k: int | None) -> Values:
-    """Return for each query the sum, over the judged items in its first k places, of weight x credit of the place.
-
-    ``weight`` has an entry per row of the whole truth (0 for items that do not count), and ``credits`` one per place.
-    The sum is an expectation if rows tie.
-    """
-    return lists.expected_sum(weight[lists.judged], credits, lists.cutoffs(k))
 
 
 @dataclass(frozen=True, repr=False)
 class WeightedPairs(Accuracy):
     """Base of metrics that weight each relevant item of a user, and divide what the list earns by the sum of weights.
 
-    A subclass binds :class:`ObservedWeights`, made of the training log.
+    A subclass binds the weight of every row of the truth (:meth:`pair_weights`).
     """
 
     family: ClassVar[str] = "debiased"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
+    def pair_weights(self, lookup: ContextLookup, by_item: Values) -> Values:
+        """Return the weight of each row of the truth, from the weights of training items (``by_item``).
+
+        The weight is 0 for a row that is not relevant, and for an item that has no weight (NaN) or no training event.
+        """
+        weight = np.append(by_item, np.nan)[lookup.truth_train_items]
+        relevant = lookup.alignment.truth.gains >= self.relevant_from
+        return np.where(relevant & ~np.isnan(weight), weight, 0.0)
+
     def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        observed: ObservedWeights = alignment.bound[self]
-        return observed.addends
+        """Return ``unseen``, the pairs left out, and the ``sum`` of the weights of others and of their ``squares``."""
+        weight: Values = alignment.bound[self]
+        unseen = int(((alignment.truth.gains >= self.relevant_from) & (weight == 0)).sum())
+        return {"unseen": unseen, "sum": ExactSum.of(weight), "squares": ExactSum.of(np.square(weight))}
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
         """Return the number of ``unseen`` pairs, and the ``effective_size`` of the others.
 
         A pair of a user and a relevant item is unseen, and left out, if the item has no training user. The effective
-        size is the number of equally weighted pairs whose mean would have the same variance.
+        size, (sum w)^2 / sum w^2, is the number of equally weighted pairs whose mean would have the same variance.
         """
-        return effective_size(addends)
+        weight, squares = float(addends["sum"]), float(addends["squares"])
+        size = weight * weight / squares if squares > 0 else float("nan")
+        return {"unseen": int(float(addends["unseen"])), "effective_size": size}
 
     def total(self, lists: AlignedBlock) -> Values:
         """Return the sum of the weights of the relevant items of each query."""
-        observed: ObservedWeights = lists.bound(self)
-        return observed.total(lists)
+        return range_sums(lists.truth_offsets, lists.bound(self)[lists.truth_rows])
+
+    def earned(self, lists: AlignedBlock, credits: Values, k: int | None) -> Values:
+        """Return the sum of weight x credit over the items in the first k places of each list, an expectation if tied.
+
+        ``credits`` has an entry per place.
+        """
+        return lists.expected_sum(lists.bound(self)[lists.judged], credits, lists.cutoffs(k))
 
     def credit_sum(self, lists: AlignedBlock) -> Values:
         """Return the sum of weight x credit over the relevant items of each query: credit 1 in the first k places."""
-        return weighted_credit_sum(lists, lists.bound(self).weight, np.ones(lists.depth(self.k)), self.k)
+        return self.earned(lists, np.ones(lists.depth(self.k)), self.k)
 
     def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
         return self.total(lists) > 0
@@ -191,10 +152,10 @@ class PropensityWeighted(WeightedPairs):
         assert context.train is not None, "a metric that uses the training log must name it in `needs`"
         return power_law_exponent(context.train.item_users) if self.gamma is None else float(self.gamma)
 
-    def bind(self, lookup: ContextLookup) -> ObservedWeights:
+    def bind(self, lookup: ContextLookup) -> Values:
         counts = lookup.train.item_users
         chance = propensities(counts, lookup.train.n_users, self.exponent(lookup.context), self.p_min or 0.0)
-        return ObservedWeights.of(lookup, 1.0 / chance, self.relevant_from)
+        return self.pair_weights(lookup, 1.0 / chance)
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
         """Return ``gamma``, and the numbers of all metrics with weighted pairs."""
@@ -202,18 +163,17 @@ class PropensityWeighted(WeightedPairs):
 
     def credit_sum(self, lists: AlignedBlock) -> Values:
         """Return the sum of weight x credit over the relevant items of each query."""
+        depth = lists.depth(self.k)
         if self.credit == "hit":
             return super().credit_sum(lists)
-        observed: ObservedWeights = lists.bound(self)
-        depth = lists.depth(self.k)
         if self.credit == "dcg":
-            return weighted_credit_sum(lists, observed.weight, 1.0 / np.log2(np.arange(2.0, depth + 2)), self.k)
+            return self.earned(lists, 1.0 / np.log2(np.arange(2.0, depth + 2)), self.k)
         assert self.targets is not None
         if depth > self.targets:
             raise self.refuse("targets", f"a list holds {depth:,} items")
-        listed = weighted_credit_sum(lists, observed.weight, 1.0 - np.arange(depth) / self.targets, None)
-        unlisted = observed.total(lists) - weighted_credit_sum(lists, observed.weight, np.ones(depth), None)
+        unlisted = self.total(lists) - self.earned(lists, np.ones(depth), None)
         above = (lists.length + self.targets - 1) / 2  # unlisted items tie behind the list
+        listed = self.earned(lists, 1.0 - np.arange(depth) / self.targets, None)
         return listed + unlisted * (1.0 - above / self.targets)
 
 
@@ -269,20 +229,14 @@ class IPS(PropensityWeighted):
 
     divide_by: Literal["catalogue", "relevant"] = "catalogue"
 
-    def bind(self, lookup: ContextLookup) -> ObservedWeights:
-        observed = super().bind(lookup)
-        if self.divide_by == "relevant":
-            return observed
-        size = max(lookup.train.n_items, 1)
-        return ObservedWeights(observed.weight / size, observed.unseen)
+    def bind(self, lookup: ContextLookup) -> Values:
+        return super().bind(lookup) / (1 if self.divide_by == "relevant" else max(lookup.train.n_items, 1))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        observed: ObservedWeights = lists.bound(self)
         values = self.credit_sum(lists)
         if self.divide_by == "catalogue":
             return values
-        counted = ObservedWeights((observed.weight > 0).astype(np.float64), 0).total(lists)
-        return values / np.maximum(counted, 1)
+        return values / np.maximum(range_sums(lists.truth_offsets, lists.bound(self)[lists.truth_rows] > 0), 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,9 +264,9 @@ class StratifiedRecall(WeightedPairs):
         if not 0 <= self.b <= 1:
             raise self.refuse("b", "it must lie between 0 (recall) and 1 (popularity removed)")
 
-    def bind(self, lookup: ContextLookup) -> ObservedWeights:
+    def bind(self, lookup: ContextLookup) -> Values:
         counts = lookup.train.item_users
-        return ObservedWeights.of(lookup, np.where(counts > 0, self._weights(counts), np.nan), self.relevant_from)
+        return self.pair_weights(lookup, np.where(counts > 0, self._weights(counts), np.nan))
 
     def _weights(self, users: NDArray[np.int64]) -> Values:
         """Return users^-b, the weight of items from their numbers of training users; 0 without a training user."""

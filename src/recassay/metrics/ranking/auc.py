@@ -1,4 +1,4 @@
-"""Area under the ROC curve: how often a relevant item is ranked above one that is not relevant."""
+"""Pairs of relevant and other items: area under the ROC curve, and bpref and infAP for incomplete judgements."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.credit import JudgedCounts, JudgedFormula, PairFormula, RankFormula
-from recassay.metrics.ranking.incomplete import raise_without_negatives
+
+SMOOTHING = 0.00001  # of infAP, as in trec_eval
 
 if TYPE_CHECKING:
     from recassay.data.truth import TruthStatistics
@@ -85,8 +86,7 @@ class AUC(Accuracy):
         is_relevant = lists.is_relevant(self.relevant_from)
         if self.negatives == "judged":
             counted = ~is_relevant & (lists.grade >= 0)
-            shown = np.add.reduceat(np.append(counted, False).astype(np.int64), lists.start[:-1])
-            shown[np.diff(lists.start) == 0] = 0
+            shown = range_sums(lists.start, counted).astype(np.int64)
         else:
             counted = np.zeros(0, np.bool_)  # every listed item that is not relevant counts, judged or not
             shown = lists.length - lists.hits(None, self.relevant_from).round().astype(np.int64)
@@ -110,3 +110,85 @@ def _of_judged(counts: JudgedCounts) -> Values:
     """
     with np.errstate(invalid="ignore"):
         return share_in_order(counts.judged_above.astype(np.float64), counts.judged)
+
+
+@dataclass(frozen=True, repr=False)
+class Bpref(Accuracy):
+    """Binary preference: how rarely judged non-relevant items are ranked above relevant ones.
+
+    Formula: ``(1/R) sum over relevant items found of 1 - min(n, R) / min(|N|, R)``, n the judged non-relevant items
+    above it, N all of the user's; the bracket is 1 where n = 0. ``form="original"`` counts only the first R judged
+    non-relevant items and divides by R.
+
+    Edges: unjudged items are ignored. Needs judged non-relevant items (gain below ``relevant_from``): if more than half
+    of the users have none, the value would be little else than recall, and bpref is refused.
+
+    Libraries: trec_eval bpref, ir_measures Bpref, ranx bpref.
+
+    Reference: Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004.
+    """
+
+    name = "bpref"
+    aliases = ("Bpref",)
+    cutoff = "none"
+
+    form: Literal["trec", "original"] = "trec"
+
+    @property
+    def negatives_below(self) -> float | None:
+        return self.relevant_from
+
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        super().prepare(statistics, context)
+        raise_without_negatives(self, statistics)
+
+    def rank_formula(self) -> RankFormula:
+        return JudgedFormula(self._preferences, by_judged_alone=True)
+
+    def _preferences(self, counts: JudgedCounts) -> Values:
+        """Return, for each relevant item, how rarely judged negatives are ranked above it, from 0 to 1."""
+        bound = counts.relevant if self.form == "original" else np.minimum(counts.judged, counts.relevant)
+        return np.asarray(1.0 - np.minimum(counts.judged_above, counts.relevant) / np.maximum(bound, 1))
+
+
+@dataclass(frozen=True, repr=False)
+class InfAP(Accuracy):
+    """Inferred average precision: AP estimated from a random sample of judgements.
+
+    Formula: for a relevant item at place j (from 0): ``1/(j+1) + (j/(j+1)) * (pooled above / j) * (rel + e) /
+    (rel + nonrel + 2e)`` with e = 0.00001 and the counts of judged items above it; at j = 0: 1; the sum divided by R.
+    Pooled are judged items and those marked unjudged by a negative gain.
+
+    Edges: items outside the pool count only through j. Without a negative gain in the truth only judged items are
+    pooled. No value under expected ties.
+
+    Libraries: trec_eval infAP, ir_measures infAP.
+
+    Reference: Yilmaz and Aslam, Estimating average precision with incomplete and imperfect judgments, CIKM 2006.
+    """
+
+    name = "infap"
+    aliases = ("infAP",)
+    cutoff = "none"
+
+    def rank_formula(self) -> RankFormula:
+        return JudgedFormula(_inferred_precisions, by_judged_alone=False)
+
+
+def _inferred_precisions(counts: JudgedCounts) -> Values:
+    """Return the precision inferred at each relevant item, from the judged and pooled items above it."""
+    above, right, wrong = counts.above, counts.relevant_above, counts.judged_above
+    pooled = right + wrong + counts.unjudged_above
+    return np.asarray((1.0 + pooled * (right + SMOOTHING) / (right + wrong + 2 * SMOOTHING)) / (above + 1))
+
+
+def raise_without_negatives(metric: Accuracy, statistics: TruthStatistics) -> None:
+    """Raise U105 if more than half of the users have no judged item that is not relevant."""
+    without = statistics.users_without_lower[metric.relevant_from]
+    if 2 * without > statistics.users:
+        raise UsageError(
+            "U105",
+            f"{metric} needs judged non-relevant items; {without:,} of {statistics.users:,} users have none",
+            where=statistics.origin,
+            hint="give test items below relevance a gain below relevant_from (0, say), or leave this metric out",
+        )

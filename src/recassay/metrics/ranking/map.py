@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 
+from recassay.columnar.layout import row_groups
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
@@ -32,7 +34,7 @@ class AveragePrecision(Accuracy):
     Formula: ``(1 / D) sum over relevant positions p <= k of precision@p``. ``divide_by`` names D: ``relevant``, R;
     ``reachable``, min(k, R); ``list``, min(R, length of the list, k); ``hits``, the relevant items found; ``k``.
 
-    Edges: without @k the whole list counts. No hit: 0. ``hits`` with a cut-off has no value under expected ties.
+    Edges: without @k the whole list counts. No hit: 0.
 
     Libraries: ``relevant`` as trec_eval map and map_cut, ranx, ir_measures, RecTools, Microsoft map. ``reachable`` as
     RecBole, RePlay, RankSys, Microsoft map_at_k; ``list`` as LensKit; ``hits`` as torchmetrics and DaisyRec; ``k`` as
@@ -63,14 +65,38 @@ class AveragePrecision(Accuracy):
         if self.divide_by not in ("hits", "list"):
             return super().judge(lists)
         if self.divide_by == "hits" and lists.tied:  # a ratio of two numbers that both depend on the order of ties
-            out, relevant = np.empty(lists.size), lists.is_relevant(self.relevant_from)
-            _kernels.precision_per_hit(lists.start, lists.first, lists.last, relevant, lists.depth(self.k), out)
-            return out
+            return self._expected_per_hit(lists)
         if self.divide_by == "hits":
             divisor = lists.hits(self.k, self.relevant_from)
         else:
             divisor = np.minimum(reachable(self.k)(lists.relevant(self.relevant_from)), lists.length)
         return self._credit().sums(lists, self.relevant_from) / np.maximum(divisor, 1e-300)
+
+    def _expected_per_hit(self, lists: AlignedBlock) -> Values:
+        """Return the expected mean of precision over the relevant items that each list holds up to the cut-off.
+
+        Their number is random only where the cut-off divides tied rows, ``size`` rows from rank ``top`` on; it is
+        hypergeometric there.
+        """
+        cut, query, relevant = lists.depth(self.k), row_groups(lists.start), lists.is_relevant(self.relevant_from)
+        divided = (lists.first <= cut) & (lists.last > cut)
+        top, size = np.full(lists.size, cut + 1), np.ones(lists.size, np.int64)
+        top[query[divided]] = lists.first[divided]
+        size[query[divided]] = (lists.last - lists.first)[divided] + 1
+        hits, above = (
+            np.bincount(query[relevant & some], minlength=lists.size) for some in (divided, lists.last <= cut)
+        )
+        settled = np.empty(lists.size)
+        _kernels.precision_sum(lists.start, lists.first, lists.last, relevant, top - 1, settled)
+        inside, tail = cut + 1 - top, np.append(0.0, np.cumsum(1.0 / np.arange(1, cut + 1)))
+        each = tail[cut] - tail[top - 1]  # the sum of 1 / rank over tied ranks; that of place / rank is the next
+        places = inside - top * each
+        value = np.zeros(lists.size)
+        for found in range(int(hits.max(initial=0)) + 1):
+            chance = scipy.stats.hypergeom.pmf(found, size, hits, inside)
+            tied = ((above + 1) * each + places * (found - 1) / np.maximum(inside - 1, 1)) / np.maximum(inside, 1)
+            value += chance * (settled + found * tied) / np.maximum(above + found, 1)
+        return value
 
 
 @dataclass(frozen=True, repr=False)

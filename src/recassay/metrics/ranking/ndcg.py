@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import is_one_number, row_groups
+from recassay.columnar.layout import is_one_number, ranges, row_groups
 from recassay.errors import UsageError
-from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.naming.named import Departure
 
@@ -218,10 +217,9 @@ class NDCG(DCG):
             if is_one_number(truth.gains):  # the ideal depends on the number of rows alone
                 best = np.append(0.0, np.cumsum(self.gains(truth.gains[:1]) * weight))
                 return np.asarray(best[np.minimum(np.diff(lists.truth_offsets), depth)])
-            out = np.empty(lists.size)
-            value = self.gains(truth.gains[lists.truth_rows])
-            _kernels.top_sum(truth.offsets, value, weight, lists.begin, lists.end, depth, out)
-            return out
+            place = ranges(0, np.diff(lists.truth_offsets))
+            value = self.gains(truth.gains[lists.truth_rows]) * np.append(weight, np.zeros(most - depth))[place]
+            return range_sums(lists.truth_offsets, value)
 
         key = ("ideal", self.k, self.gain, self.discount, self.offset, self.relevant_from)
         return lists.remember(key, compute)  # type: ignore[return-value]
@@ -232,8 +230,6 @@ class NDCG(DCG):
             self.need_strict_order(lists)
         depth = lists.depth(self.k)
         inside = np.where(lists.rank <= depth, self.gains(lists.grade), 0.0)
-        query = np.repeat(np.arange(lists.size), np.diff(lists.start))
-        order = np.lexsort((-inside, query))
-        place = np.arange(inside.size) - lists.start[query]
+        order, place = np.lexsort((-inside, row_groups(lists.start))), ranges(0, np.diff(lists.start))
         weight = np.append(discounts(self.discount, depth), np.zeros(max(int(place.max(initial=0)) + 1 - depth, 0)))
-        return np.asarray(np.bincount(query, inside[order] * weight[place], minlength=lists.size), np.float64)
+        return range_sums(lists.start, inside[order] * weight[place])
