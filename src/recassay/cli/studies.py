@@ -117,7 +117,7 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
 
         from recassay.report.content.grids import result_grids
         from recassay.report.tables.groups import groups_text
-        from recassay.report.tables.study import calls_table, study_table, times_table
+        from recassay.report.tables.scores import calls_table, study_table, times_table
         from recassay.report.tables.verdict import findings_block, verdict_block
         from recassay.results.group_scores import GroupScores
         from recassay.results.scores import population

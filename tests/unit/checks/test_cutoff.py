@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic import log
 from recassay.report.tables.scores import to_markdown
 
 USERS = [f"u{n}" for n in range(12)]
@@ -102,16 +101,3 @@ def test_a_study_with_lists_and_designs_reports_it_on_its_page(tmp_path):
         (tmp_path / "study.yaml").write_text(STUDY.replace("[lists, TI-AR-AN]", f"[{design}]"))
         alone = ra.run_study(tmp_path / "study.yaml", tmp_path / design)
         assert [one for one in alone.findings if one["code"] == "S006"] == []
-
-
-def test_tables_of_designs_report_it(capsys):
-    from rich.console import Console
-
-    from recassay.report.tables.study import designs_table
-
-    fold = ra.split.random(test=0.2, seed=7)(log(users=60, items=40, events=900, seed=2))[0]
-    run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
-    Console(width=100).print(designs_table(ra.judge(run, "TI-AR-AN", "mrr mrr@5")))
-    shown = capsys.readouterr().out
-    assert shown.count("computed over every whole target set") == 1
-    assert "mrr is computed over every" in shown

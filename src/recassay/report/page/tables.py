@@ -8,8 +8,8 @@ from typing import Any
 
 from recassay.report.content import wording
 from recassay.report.content.grids import Grid, ResultGrids, Row, design_of, notes, real
-from recassay.report.content.groups import groups_counts, groups_method, groups_title
 from recassay.report.content.verdict import MAX_NAMED, listed
+from recassay.report.tables.groups import groups_counts, groups_method, groups_title
 from recassay.results.group_scores import GroupRow, GroupScores
 
 MAX_PAIRS = 2000  # rows of a table of comparisons

@@ -1,4 +1,4 @@
-"""Means by group for a terminal: the gap of every system, and the groups of the first metric."""
+"""Means by group: sentences about them, and for a terminal the gap of every system and the groups of a metric."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.checks.base import format_count
+from recassay.errors import printable
 from recassay.report.content import wording
-from recassay.report.content.groups import groups_counts, groups_method, groups_title
 from recassay.report.tables.compared import dim_unless_significant
 from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, Field, ResultTable, interval, name, system, table
 from recassay.report.tables.terminal import Terminal, words
@@ -18,6 +18,7 @@ from recassay.results.group_scores import GroupRow, GroupScores
 
 NARROW = 3  # systems whose intervals fit beside their means
 MAX_GROUPS = 20  # lines of one metric
+FEW_FOR_WELCH = 100  # users of a group; with more, skewed values hardly matter (docs/explanation/uncertainty.md)
 
 
 def groups_text(groups: GroupScores) -> RenderableType:
@@ -76,3 +77,54 @@ def _mean(row: GroupRow | None, *, narrow: bool) -> Cell:
     bounds = wording.interval(row.low, row.high)
     between = f" ({bounds})" if narrow and bounds != wording.NOTHING else ""
     return Cell(f"{wording.number(row.mean)}{between}", "" if row.significant else "dim")
+
+
+def groups_title(groups: GroupScores) -> str:
+    """Return the heading of a table of means by group: the column that makes the groups.
+
+    >>> groups_title(GroupScores("country", "users", (), (), 10))
+    'By country (users)'
+    """
+    return f"By {printable(groups.by)} ({'users' if groups.kind == 'users' else 'relevant items'})"
+
+
+def groups_counts(groups: GroupScores) -> str:
+    """Return sentences on the number of groups, those that are hidden, and users or items without a group.
+
+    >>> groups_counts(GroupScores("country", "users", (), (), 10, hidden=2, hidden_users=7, without=1))
+    '0 groups. 2 groups of fewer than 10 users are not shown (7 users in all). 1 user has no group.'
+    """
+    parts = [f"{format_count(len(groups.groups), 'group')}."]
+    if groups.hidden:
+        are = "is" if groups.hidden == 1 else "are"
+        parts.append(
+            f"{format_count(groups.hidden, 'group')} of fewer than {groups.smallest:,} users {are} not shown "
+            f"({format_count(groups.hidden_users, 'user')} in all)."
+        )
+    if groups.without:
+        what = "user" if groups.kind == "users" else "relevant item"
+        parts.append(f"{format_count(groups.without, what)} {'has' if groups.without == 1 else 'have'} no group.")
+    if groups.note:
+        parts.append(f"{printable(groups.note)}.")
+    for metric, why in groups.left_out.items():
+        parts.append(f"{printable(metric)} is left out: it {why}.")
+    return " ".join(parts)
+
+
+def groups_method(groups: GroupScores) -> str:
+    """Return sentences on how the gaps between groups were tested."""
+    corrected = wording.CORRECTIONS.get(groups.correction, groups.correction)
+    over = "p uncorrected" if groups.correction == "none" else f"{corrected} over all pairs of groups"
+    shared = "" if groups.kind == "users" else ", which counts users of both groups once"
+    fewest = min((row.n for row in groups.rows), default=FEW_FOR_WELCH)
+    few = ""
+    if fewest < FEW_FOR_WELCH:
+        few = (
+            f" The smallest group has {format_count(fewest, 'user')}: with fewer than {FEW_FOR_WELCH} and skewed "
+            "values the test finds a difference that is not there in more than 5 % of studies "
+            "(at 20 users in 8 to 23 %)."
+        )
+    return (
+        f"Gap: best group minus worst group, tested by Welch's t test{shared} ({over}). The best and the worst of "
+        f"several groups differ even by chance: read a gap with its p.{few}"
+    )

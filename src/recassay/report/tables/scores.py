@@ -1,22 +1,23 @@
-"""Scores of one call as tables: a row per metric and system for a terminal, systems by metrics for papers, counts."""
+"""Scores as tables: of one call for a terminal and for papers, with counts; and of a study, with times."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.report.content import wording
-from recassay.report.content.grids import LISTS, Grid, grids_of, real
+from recassay.report.content.grids import LISTS, Grid, grids_of, notes, real, result_grids
 from recassay.report.tables.formats import csv_rows, paper
-from recassay.report.tables.model import Cell, Column, ResultTable, groups
+from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, ResultTable, groups
 from recassay.report.tables.terminal import Terminal, words
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import Scores, Summary, restored
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 COUNTS = ("missing", "short", "undefined", "duplicate")
 SYSTEM = Column("system", "system", 40)
 CSV_HEADINGS = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
+DESIGN_WIDTH = 36
+STAGES = {"fit": "fit", "recommend": "answer"}  # always shown, by heading
+OF_SEQUENCES = {"judge": "judge", "judge with diversity": "judge with diversity"}  # shown where they were timed
+JUDGE = "judge"
+STATISTICS = ("mean", "median", "p95", "p99")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +125,9 @@ class ScoreTables:
             )
             for system in self.scores.systems
         )  # fmt: skip
-        notes = [wording.method(self.scores, self.comparison), self._superscripts(letters), wording.notes(self.scores)]
+        about = [wording.method(self.scores, self.comparison), self._superscripts(letters), wording.notes(self.scores)]
         columns = (SYSTEM, *(Column(grid.metric) for grid in self.grids))
-        return ResultTable(columns, rows, wording.conventions(self.scores), tuple(filter(None, notes)))
+        return ResultTable(columns, rows, wording.conventions(self.scores), tuple(filter(None, about)))
 
     def _superscripts(self, letters: dict[str, str]) -> str:
         """Return a sentence on what superscripts in the table mean; "" without a comparison."""
@@ -134,7 +140,7 @@ class ScoreTables:
 
     def notes(self) -> str:
         """Return sentences on intervals and tests, on the reference, and on what metrics were computed over."""
-        notes = [wording.method(self.scores, self.comparison)]
+        sentences = [wording.method(self.scores, self.comparison)]
         if self.comparison is not None and self.comparison.rows:
             baseline = self.comparison.baseline
             reference = "the best system of each metric" if baseline is None else f"the baseline, {baseline}"
@@ -144,8 +150,8 @@ class ScoreTables:
                 for pair in grid.pairs.values()
             )
             over = ", over the users that both systems have" if others else ""
-            notes.append(f"Differences are relative to {reference}{over}.")
-        return " ".join(filter(None, [*notes, wording.notes(self.scores)]))
+            sentences.append(f"Differences are relative to {reference}{over}.")
+        return " ".join(filter(None, [*sentences, wording.notes(self.scores)]))
 
 
 def _mean(grid: Grid, system: str, marks: str) -> Cell:
@@ -158,9 +164,9 @@ def _mean(grid: Grid, system: str, marks: str) -> Cell:
 def text_table(scores: Scores, comparison: Comparison | None = None) -> RenderableType:
     """Return scores for a terminal: conventions, the table with a row per metric and system, and notes."""
     tables, conventions = ScoreTables(scores, comparison), wording.conventions(scores)
-    notes = tables.notes()
+    about = tables.notes()
     head = [words(conventions), Text()] if conventions else []
-    return Group(*head, Terminal(tables.by_row()), Text(), *([words(notes, "dim"), Text()] if notes else []))
+    return Group(*head, Terminal(tables.by_row()), Text(), *([words(about, "dim"), Text()] if about else []))
 
 
 def paper_tables(scores: Scores, comparison: Comparison | None) -> tuple[ResultTable, ResultTable]:
@@ -188,3 +194,146 @@ def to_latex(scores: Scores, comparison: Comparison | None = None) -> str:
 def to_csv(scores: Scores) -> str:
     """Return scores as CSV: a row per system and metric with all counts; an undefined number is an empty field."""
     return csv_rows(({name: getattr(row, name) for name in CSV_HEADINGS} for row in scores.rows), CSV_HEADINGS)
+
+
+# --- studies ---
+
+
+def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Return a table of means over all folds per data set, split and seed, with a column per system.
+
+    The best mean of a row is bold. In a narrow terminal, systems are below each other, with their intervals, and a mark
+    says where designs change their order. ``rows`` are those of ``summary.json``.
+    """
+    every = result_grids((restored(row) for row in rows if row["fold"] == "all"), ())
+    several = len({seed for *_, seed in (results.place for results in every)}) > 1
+    parts: list[RenderableType] = []
+    for results in every:
+        dataset, split, _, seed = results.place
+        title = f"{dataset}, {split}{f', seed {seed}' if several else ''}"
+        parts += [Terminal(_study(results.grids, title)), Text()]
+    return Group(*parts)
+
+
+def _study(grids: Sequence[Grid], title: str) -> ResultTable:
+    """Return a row per design and metric, with the name of each design once."""
+    systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
+    lines = [
+        (Cell(design), Cell(grid.metric), *(_study_mean(grid, system, design, wording.NOTHING) for system in systems))
+        for design in dict.fromkeys(design for grid in grids for design in grid.designs)
+        for grid in grids
+        if design in grid.designs
+    ]
+    names = (Column(wording.shorten(system, SYSTEM_WIDTH)) for system in systems)
+    columns = (Column("design", "name"), Column("metric", "name"), *names)
+    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=tuple(map(_listed, grids)), gap=3)
+
+
+def _listed(grid: Grid) -> ResultTable:
+    """Return a row per design and system: the mean with its interval, the share of relevant items, and the order.
+
+    The order of systems is compared with that under the first design: the same, or different with Kendall's tau.
+    """
+    rows = [
+        (
+            Cell(design), Cell(system), _study_mean(grid, system, design),
+            Cell(wording.interval(grid.value(system, design, "low"), grid.value(system, design, "high"))),
+            *((Cell(), Cell()) if number else
+              (Cell(wording.number(grid.value(system, design, "rho"))), Cell(_order(grid, design)))),
+        )
+        for design in grid.designs
+        for number, system in enumerate(grid.systems)
+    ]  # fmt: skip
+    names = (Column(name, "system", DESIGN_WIDTH) for name in ("design", "system"))
+    columns = (*names, Column("mean"), Column("interval"), Column("rho"), Column("order", "name"))
+    moved = any(_order(grid, design).startswith("≠") for design in grid.designs)
+    about = [f"≠: different order from {grid.designs[0]}; τ: Kendall's tau" if moved else "", notes(grid)]
+    return ResultTable(columns, tuple(groups(rows, apart=False)), grid.metric, tuple(filter(None, about)))
+
+
+def _study_mean(grid: Grid, system: str, design: str, undefined: str = wording.UNDEFINED) -> Cell:
+    """Return the mean of a system under a design; ``undefined`` for one that is, and a dash if there is no row."""
+    mean = grid.rows.get((system, design), {"mean": wording.NOTHING}).get("mean")
+    text = mean if isinstance(mean, str) else undefined if mean is None else wording.number(mean)
+    return Cell(text, "best" if system in grid.best(design) else "")
+
+
+def _order(grid: Grid, design: str) -> str:
+    """Return how the order of systems under a design compares with that under the first: ``same``, or Kendall's tau."""
+    if design == grid.designs[0]:
+        return "first"
+    if grid.higher_is_better is None or len(grid.systems) < 2:
+        return wording.NOTHING
+    tau = grid.agreement(design)
+    if grid.same_order(design):
+        return wording.NOTHING if math.isnan(tau) else "same"
+    return f"≠ τ {wording.number(tau, 2)}"
+
+
+def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Return the mean seconds over folds and seeds to fit and to recommend; a table per data set and split.
+
+    All systems are evaluated together, so the evaluation has a single time, below the table. Generated sequences are
+    judged system by system; for them there are two more columns, the time of all metrics but diversity and the time of
+    all metrics. ``times`` are rows as in ``times.json``.
+
+    >>> from recassay.report.tables.terminal import printed
+    >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}
+    >>> rows = [("A", "fit", 2), ("A", "answer", 0.25), ("A", "answer", 0.75), ("B", "answer", 90), (None, "judge", 1)]
+    >>> times = [{**place, "system": system, "what": what, "seconds": seconds} for system, what, seconds in rows]
+    >>> print(printed(times_table(times)))
+    tiny, random(test=0.2)
+    seconds    fit   recommend
+    ──────────────────────────
+    A         2.00        0.50
+    B            –       90.00
+    evaluation of all systems: 1.00
+    <BLANKLINE>
+    """
+    places: dict[str, dict[tuple[str | None, str], list[float]]] = {}
+    for row in times:
+        place = places.setdefault(f"{row['dataset']}, {row['split']}", {})
+        place.setdefault((row["system"], row["what"]), []).append(row["seconds"])
+    parts: list[RenderableType] = []
+    for title, place in places.items():
+        timed = {stage for system, stage in place if system is not None}
+        stages = STAGES | {heading: stage for heading, stage in OF_SEQUENCES.items() if stage in timed}
+        rows = tuple(
+            (Cell(system), *(Cell(_seconds(place.get((system, stage)))) for stage in stages.values()))
+            for system in dict.fromkeys(system for system, _ in place if system is not None)
+        )
+        table = ResultTable((Column("seconds", "name"), *map(Column, stages)), rows, title, gap=3)
+        parts += [Terminal(table), Text(f"evaluation of all systems: {_seconds(place.get((None, JUDGE)))}"), Text()]
+    return Group(*parts)
+
+
+def calls_table(calls: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Return the microseconds per query and per update on streams; a table per data set and seed.
+
+    ``calls`` are rows as in ``times.json``.
+
+    >>> from recassay.report.tables.terminal import printed
+    >>> spent = {"calls": 4, "total": 2e-5, "mean": 5e-6, "median": 4e-6, "p95": 8e-6, "p99": 8e-6, "first": 8e-6}
+    >>> row = {"dataset": "tiny", "split": "whole", "seed": 0, "system": "A", "recommend": spent, "update": spent}
+    >>> print(printed(calls_table([row])))
+    tiny, seed 0
+    microseconds            mean   median   p95   p99   per second
+    ──────────────────────────────────────────────────────────────
+    A              query     5.0      4.0   8.0   8.0      200,000
+                   update    5.0      4.0   8.0   8.0      200,000
+    <BLANKLINE>
+    """
+    places: dict[str, list[tuple[Cell, ...]]] = {}
+    for row in calls:
+        rows = places.setdefault(f"{row['dataset']}, seed {row['seed']}", [])
+        for name, call, spent in ((row["system"], "query", row["recommend"]), ("", "update", row["update"])):
+            rate = f"{spent['calls'] / spent['total']:,.0f}" if spent["total"] else wording.NOTHING
+            micros = (f"{1e6 * spent[statistic]:,.1f}" for statistic in STATISTICS)
+            rows.append(tuple(map(Cell, (name, call, *micros, rate))))
+    columns = (Column("microseconds", "name"), Column("", "name"), *map(Column, (*STATISTICS, "per second")))
+    tables = (ResultTable(columns, tuple(rows), title, gap=3) for title, rows in places.items())
+    return Group(*(part for table in tables for part in (Terminal(table), Text())))
+
+
+def _seconds(seconds: list[float] | None) -> str:
+    return f"{fmean(seconds):,.2f}" if seconds else wording.NOTHING

@@ -3,9 +3,11 @@
 import io
 import re
 
+import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
-from recassay.report.tables.study import study_table
+from recassay.report.tables.scores import study_table
 from recassay.report.tables.verdict import findings_block
 
 
@@ -16,10 +18,61 @@ def row(system, mean, *, design="lists", metric="ndcg@10", fold="all", seed=0):
     }  # fmt: skip
 
 
-def shown(renderable, **options):
+def shown(renderable, width=100, **options):
     out = io.StringIO()
-    Console(file=out, width=100, **options).print(renderable)
+    Console(file=out, width=width, **options).print(renderable)
     return out.getvalue()
+
+
+def designs(means, **more):
+    """Return the rows of {design: {system: mean}}, with bounds and the share of relevant items."""
+    return [
+        {**row(system, mean, design=design, **more), "low": mean - 0.01, "high": mean + 0.01, "rho": 0.05}
+        for design, line in means.items()
+        for system, mean in line.items()
+    ]
+
+
+MEANS = {
+    "TI-AR-AN": {"pop": 0.2, "svd": 0.3},
+    "AI-AR-AN": {"pop": 0.1, "svd": 0.3},
+    "P1R": {"pop": 0.5, "svd": 0.4},
+}
+
+
+def test_a_narrow_terminal_has_a_line_per_system_and_marks_another_order():
+    systems = {f"system-{number}": 0.1 + number / 100 for number in range(8)}
+    lines = shown(study_table(designs({"TI-AR-AN": systems, "P1R": systems})), 70).splitlines()
+    assert lines[2].split() == ["design", "system", "mean", "interval", "rho", "order"]
+    assert lines[4].split() == ["TI-AR-AN", "system-0", "0.1000", "0.0900–0.1100", "0.0500", "first"]
+    assert lines[5].split() == ["system-1", "0.1100", "0.1000–0.1200"]
+    assert sum("TI-AR-AN" in line for line in lines) == 1
+    halves, others = ({name: sign * mean for name, mean in systems.items()} for sign in (0.5, -1))
+    text = shown(study_table(designs({"TI-AR-AN": systems, "AI-AR-AN": halves, "P1R": others})), 70)
+    assert ["same" in line for line in text.splitlines() if "AI-AR-AN" in line] == [True]
+    assert re.search(r"P1R .*≠ τ", text)
+    assert "≠: different order from TI-AR-AN; τ: Kendall's tau" in text
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 80])
+def test_numbers_are_complete_at_any_width(width):
+    means = MEANS | {"TI-1R-NN(100, by='popularity')": {"pop": 0.123, "svd": 0.456}}
+    lines = shown(study_table(designs(means)), width).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert all(any(number in line for line in lines) for number in ("0.1230", "0.4560"))
+    assert not any("0.…" in line for line in lines)
+
+
+def test_the_best_may_be_the_lowest():
+    text = shown(study_table(designs({"TI-AR-AN": {"a": 0.2, "b": 0.3}}, metric="rmse")), force_terminal=True)
+    assert "\x1b[1m0.2000" in text
+    assert "\x1b[1m0.3000" not in text
+
+
+def test_names_cannot_control_the_terminal():
+    text = shown(study_table(designs({"TI-AR-AN": {"[red]a\x1b[31m": 0.1, "b": 0.2}})))
+    assert "[red]a" in text
+    assert "\x1b" not in text
 
 
 def test_systems_are_columns_with_means_over_all_folds():

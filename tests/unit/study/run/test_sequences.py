@@ -16,7 +16,7 @@ from recassay.data.generated import Generated
 from recassay.data.synthetic import log
 from recassay.errors import RecassayError, UsageError
 from recassay.models.sequence import NGram, Uniform, Unigram
-from recassay.report.tables.study import times_table
+from recassay.report.tables.scores import times_table
 from recassay.results.scores import restored
 from recassay.study.store.answers import generated_frame, generated_of
 
