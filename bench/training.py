@@ -34,7 +34,7 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
-from recassay.data.histories import Histories
+from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.models.base.capabilities import Training, fitted_on_fold
 from recassay.models.neural.base import Neural

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recassay.data import chunks
 from recassay.data.chunks import TableChunks, chunk_boundaries
-from recassay.data.io import RowRange
+from recassay.data.io.read import RowRange
 
 from ..examples import examples
 from ..refusals import refused

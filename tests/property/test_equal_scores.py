@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
-from recassay.data.histories import Histories
+from recassay.data.sequences import Histories
 from recassay.models import ItemKNN, RecentItemKNN, UserKNN
 from recassay.models.base.model import rounded, step_for
 from recassay.models.incremental.item_knn import StreamItemKNN

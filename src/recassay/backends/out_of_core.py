@@ -21,7 +21,8 @@ from recassay.data.chunks import TableChunks, chunk_boundaries, require_one_type
 from recassay.data.features import validated_distances
 from recassay.data.fold import of_known_users
 from recassay.data.interactions import Interactions
-from recassay.data.io import RowRange, open_row_ranges, run_sources
+from recassay.data.io import run_sources
+from recassay.data.io.read import RowRange, open_row_ranges
 from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
 from recassay.data.run import Run
 from recassay.data.truth import Truth

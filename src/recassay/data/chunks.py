@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
-from recassay.data.io import RowRange
+from recassay.data.io.read import RowRange
 from recassay.errors import InputError
 from recassay.threads import Progress
 

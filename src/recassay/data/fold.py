@@ -161,3 +161,22 @@ def leaks(fold: Fold) -> LeakReport:
     later = past > future.min() if future.size else np.zeros(past.size, np.bool_)
     of_user = int(np.count_nonzero(past > earliest[fold.train.users]))
     return LeakReport(len(fold.train), None if fold.train.times == "user" else int(np.count_nonzero(later)), of_user)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Queries(Displayable):
+    """Users to recommend to, as ascending codes of the log that a system was fitted on.
+
+    A recommender receives queries and never the truth: the two are different types.
+    """
+
+    users: NDArray[np.int32]
+    vocabulary: Vocabulary
+
+    def __len__(self) -> int:
+        return int(self.users.size)
+
+    @property
+    def ids(self) -> pl.Series:
+        """Return the ids of the users."""
+        return self.vocabulary.decode(self.users)

@@ -21,8 +21,9 @@ from recassay.columnar.vocabulary import Vocabulary, rows_in_table
 from recassay.data.fold import Fold
 from recassay.data.generated import NOTHING, Generated
 from recassay.data.interactions import Interactions
-from recassay.data.io import make_folder, read_table, write_json, write_parquet
+from recassay.data.io import make_folder, write_json, write_parquet
 from recassay.data.io.columns import ITEM, POSITION, PROBABILITY, SEQUENCE, SURPRISE
+from recassay.data.io.read import read_table
 from recassay.data.read import read_interactions, read_truth
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import InputError

@@ -14,8 +14,9 @@ from recassay.columnar.time_kind import TimeKind, validated_kind
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import open_table, read_table, run_sources
+from recassay.data.io import run_sources
 from recassay.data.io.columns import TIMESTAMP, role_named
+from recassay.data.io.read import open_table, read_table
 from recassay.data.memberships import Memberships
 from recassay.data.nouns import require_noun
 from recassay.data.run import Nan, Order, Run

@@ -23,8 +23,8 @@ from recassay.columnar.layout import (
     sorted_within,
     strictly_ordered,
 )
+from recassay.columnar.order import OrderSigns, count_contrary_scores, count_rank_like_scores, may_be_ranks
 from recassay.columnar.vocabulary import Vocabulary
-from recassay.data.order_signs import OrderSigns, count_contrary_scores, count_rank_like_scores, may_be_ranks
 from recassay.data.standings import Standings
 from recassay.errors import InputError, UsageError
 from recassay.naming import choices

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import require_times
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.data.times import row_times
 from recassay.models.base.model import (
     ABOVE_0_UP_TO_1,

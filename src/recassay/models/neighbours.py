@@ -10,8 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.models.base.model import (
     AT_LEAST_0,
     COUNT,

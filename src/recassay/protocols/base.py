@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recassay.data.fold import Fold
+from recassay.data.fold import Fold, Queries
 from recassay.data.interactions import Interactions
-from recassay.data.queries import Queries
 from recassay.data.truth import Truth
 from recassay.naming.named import Named
 

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from recassay.data.io import read_table, run_sources
+from recassay.data.io import run_sources
 from recassay.data.io.columns import POOL, RANK, USER
+from recassay.data.io.read import read_table
 from recassay.data.run import Run
 from recassay.engine.ranks.judge import named
 from recassay.engine.ranks.sampled_ranks import sampled_ranks

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recassay.columnar import groups
 from recassay.columnar.columns import HashedTexts, LazyColumns, text_hashes
 from recassay.columnar.groups import GroupedRows
-from recassay.data.io import open_table
+from recassay.data.io.read import open_table
 from recassay.data.read import read_run
 
 from ...examples import examples

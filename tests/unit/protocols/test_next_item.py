@@ -6,8 +6,8 @@ import pytest
 
 import recassay as ra
 from recassay.data.fold import Fold
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.engine.ranks.play import ranking_task
 from recassay.errors import InputError

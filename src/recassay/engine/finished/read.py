@@ -9,7 +9,7 @@ import polars as pl
 
 from recassay.columnar.columns import normalised_name
 from recassay.comparison.tables import DATASET, METRIC, SYSTEM, VALUE, FinishedScores
-from recassay.data.io import open_table
+from recassay.data.io.read import open_table
 from recassay.engine.lists.score_sets import higher_is_better, parse_numbers
 from recassay.errors import InputError
 from recassay.naming.arguments import checks_types

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.data.io import open_table
 from recassay.data.io.documents import parse_json
 from recassay.data.io.edge import is_folder
 from recassay.data.io.manifest import files_of, manifest_of
+from recassay.data.io.read import open_table
 from recassay.engine.lists.score_joins import join_scorings
 from recassay.errors import InputError, RecassayError
 from recassay.metrics.base import Metric

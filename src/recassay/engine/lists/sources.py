@@ -15,7 +15,7 @@ import polars as pl
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.chunks import TableChunks, chunk_boundaries, count_up_to
 from recassay.data.interactions import Interactions, ItemCounts
-from recassay.data.io import RowRange
+from recassay.data.io.read import RowRange
 from recassay.data.truth import Negative, Truth, TruthStatistics, combined_about
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.threads import Progress

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from recassay.data.fold import Fold
+from recassay.data.fold import Fold, Queries
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import wrong_noun
-from recassay.data.queries import Queries
 from recassay.data.run import Run
 from recassay.engine.driver import drive
 from recassay.engine.options import Execution

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import Keys, mix
 from recassay.data.generated import NOTHING, Generated
-from recassay.data.histories import Histories
 from recassay.data.read import TableSource
-from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.sequences import Histories, SequenceFold, Sequences
 from recassay.data.times import TimeValues
 from recassay.engine.driver import drive
 from recassay.engine.sequences.beam import beam_search

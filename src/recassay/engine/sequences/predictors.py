@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import NOTHING
-from recassay.data.histories import Histories
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import Histories, Sequences
 from recassay.data.times import TimeValues
 from recassay.engine.sequences import _picks
 from recassay.engine.sequences.prefixes import Prefixes

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.histories import Histories
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import Histories, Sequences
 from recassay.data.times import TimeValues
 
 Int32 = NDArray[np.int32]

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import id_keys
 from recassay.columnar.vocabulary import Vocabulary, rows_in_table
 from recassay.data.features import Features
-from recassay.data.histories import Histories
-from recassay.data.io import read_table
 from recassay.data.io.clean import as_ids
 from recassay.data.io.columns import ITEM, POSITION, SEQUENCE, TIMESTAMP, USER, resolve, role_named
+from recassay.data.io.read import read_table
 from recassay.data.read import TableSource, read_memberships
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import Histories, Sequences
 from recassay.engine.sequences.predictors import Float, Int32, RowPredictor
 from recassay.errors import InputError
 from recassay.models.base.capabilities import SamplesNext

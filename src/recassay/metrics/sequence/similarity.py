@@ -18,7 +18,7 @@ from recassay.columnar.layout import readonly
 from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
-from recassay.data.io import read_table
+from recassay.data.io.read import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
 from recassay.metrics.sequence import _kernels

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from recassay.data.features import Features
 from recassay.data.fold import Fold
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

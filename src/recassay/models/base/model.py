@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups, rows_of_groups
 from recassay.columnar.vocabulary import rows_in_table
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
 from recassay.data.run import Run
+from recassay.data.sequences import Histories
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, Lists, Score, score_function
 from recassay.naming.grammar import Expression, Value, suggest

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.models.base.capabilities import Training
 from recassay.models.base.model import (
     AT_LEAST_0,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 
 POOL_BATCHES = 16  # batches sorted by length together, so batches have windows of similar length and little padding
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from recassay import threads
 from recassay.columnar.layout import row_groups
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.io.write import atomic
+from recassay.data.sequences import Histories
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Training
 from recassay.models.base.model import require_same_items

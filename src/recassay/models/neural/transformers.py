@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from recassay.data.histories import Histories
+from recassay.data.sequences import Histories
 from recassay.models.base.model import BELOW_1, COUNT, Ranges
 from recassay.models.neural.base import Drop, Neural, last_items, no_dropout
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.histories import Histories
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import Histories, Sequences
 from recassay.errors import UsageError
 from recassay.models.base.model import AT_LEAST_0, BELOW_1, COUNT, Ranges
 from recassay.models.sequence.base import Float, SequenceModel

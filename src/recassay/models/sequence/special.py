@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges, readonly, row_groups
-from recassay.data.histories import Histories
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import Histories, Sequences
 from recassay.errors import UsageError
 from recassay.models.base.model import AT_LEAST_0, AT_LEAST_2, POSITIVE, Ranges
 from recassay.models.sequence.base import Float, Int32, SequenceModel

@@ -17,8 +17,9 @@ import polars as pl
 
 from recassay.data.generated import Generated
 from recassay.data.interactions import Interactions
-from recassay.data.io import read_table, write_parquet
+from recassay.data.io import write_parquet
 from recassay.data.io.parquet import read_parquet
+from recassay.data.io.read import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.engine.sequences.exhibits import (
     by_position,

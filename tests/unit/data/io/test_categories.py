@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from recassay.data.io import open_table, read_table
+from recassay.data.io.read import open_table, read_table
 from recassay.data.read import read_run
 
 from ....refusals import refused

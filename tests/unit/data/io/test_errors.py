@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import recassay as ra
-from recassay.data.io import read_table
+from recassay.data.io.read import read_table
 from recassay.errors import RecassayError
 
 from ....refusals import refused

@@ -15,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from recassay.data.io import formats, read_table
+from recassay.data.io import formats
+from recassay.data.io.read import read_table
 from recassay.errors import InputError, UsageError
 
 RUN = pl.DataFrame({"user_id": [1, 1, 2], "item_id": ["a", "b", "a"], "score": [0.5, 0.25, 1.0]})

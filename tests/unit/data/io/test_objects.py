@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from recassay.data.io import objects as objects_module
-from recassay.data.io import read_table
 from recassay.data.io.columns import ROLES, could_be_named, resolve
+from recassay.data.io.read import read_table
 from recassay.errors import InputError
 
 from ....refusals import refused

@@ -13,7 +13,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.data.io import read_table
+from recassay.data.io.read import read_table
 from recassay.errors import InputError
 
 from ....examples import examples

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from recassay.data.io import read_table, run_sources
+from recassay.data.io import run_sources
+from recassay.data.io.read import read_table
 from recassay.errors import InputError, UsageError
 
 

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.io import open_row_ranges, open_table
+from recassay.columnar.order import MIN_LENGTH, count_contrary_scores, count_rank_like_scores
+from recassay.data.io.read import open_row_ranges, open_table
 from recassay.data.io.text import may_have_padded
-from recassay.data.order_signs import MIN_LENGTH, count_contrary_scores, count_rank_like_scores
 from recassay.errors import InputError, UsageError
 
 from ....refusals import refused

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.histories import Histories
-from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.sequences import Histories, SequenceFold, Sequences
 from recassay.data.synthetic import log
 from recassay.engine.sequences import beam, predictors
 from recassay.engine.sequences.generate import uniform_draws

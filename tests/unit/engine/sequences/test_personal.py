@@ -8,8 +8,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.generated import Generated
-from recassay.data.histories import Histories
-from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.sequences import Histories, SequenceFold, Sequences
 from recassay.data.synthetic import log
 from recassay.engine.sequences.generate import uniform_draws
 from recassay.errors import InputError, UsageError

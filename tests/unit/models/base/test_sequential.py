@@ -11,8 +11,8 @@ import pytest
 
 from recassay import models, protocols, split
 from recassay.api.play import play
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.errors import InputError
 from recassay.models import Markov, RecentItemKNN, RecentPopular

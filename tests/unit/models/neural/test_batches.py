@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.models import GRU, BERT4Rec, SASRec
 from recassay.models.neural.batches import HistoryWindows, NegativeSampler, shuffled_batches

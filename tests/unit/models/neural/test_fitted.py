@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recassay import models
-from recassay.data.histories import Histories
+from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.errors import UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from recassay.data.histories import Histories
+from recassay.data.sequences import Histories
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.neural import recurrent
 from recassay.models.neural.base import FittedNeural, initial_weights, network_of, no_dropout, on_device

@@ -9,8 +9,7 @@ import pycrfsuite
 import pytest
 
 from recassay import models
-from recassay.data.histories import Histories
-from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.sequences import Histories, SequenceFold, Sequences
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import NextProbabilities
 from recassay.models.sequence import (
