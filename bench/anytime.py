@@ -65,13 +65,18 @@ def false_alarms(null, streams: int) -> tuple[float, float, float | None]:
     sure = peeked = windowed = 0
     for stream in range(streams):
         d = null(rng, EVENTS)
-        sure += anytime_bounds(d, alpha=ALPHA).decided is not None
+        sure += _decided(anytime_bounds(d, alpha=ALPHA)).size > 0
         if stream >= looked:
             continue
         peeked += bool((_ordinary(d, binary) < ALPHA).any())
         if binary:
             windowed += bool(signed_mcnemar(np.maximum(d, 0), np.maximum(-d, 0), behind, alpha=ALPHA).claim.any())
     return sure / streams, peeked / looked, windowed / looked if binary else None
+
+
+def _decided(bounds):
+    """The events at which the bounds exclude 0."""
+    return np.flatnonzero((bounds.low > 0) | (bounds.high < 0))
 
 
 def _ordinary(d, binary):
@@ -92,9 +97,10 @@ def events_needed(only_a: float, only_b: float, tuned_for: float, runs: int) -> 
     for run in range(runs):
         d = rng.choice([-1.0, 0.0, 1.0], most, p=[only_b, 1 - only_a - only_b, only_a])
         bounds = anytime_bounds(d, alpha=ALPHA, tuned_for=tuned_for)
-        if bounds.decided is not None:
-            found[run] = bounds.decided + 1
-            wrong += bounds.mean[bounds.decided] < 0
+        decided = _decided(bounds)
+        if decided.size:
+            found[run] = decided[0] + 1
+            wrong += bounds.mean[decided[0]] < 0
     found.sort()
     return [found[math.ceil(power * runs) - 1] for power in POWERS], wrong / runs
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from recassay.comparison.across import Across, across
 from recassay.comparison.consistency import Consistency, consistency
-from recassay.comparison.over_time.compare import declared
-from recassay.comparison.over_time.folds import FoldCurves, compare_folds, over_folds
+from recassay.comparison.over_time.compare import compare_folds, declared
+from recassay.comparison.over_time.curves import FoldCurves, over_folds
 from recassay.comparison.overall import global_score, pareto
 from recassay.comparison.tables import FinishedScores
 from recassay.engine.finished.conclude import FinishedConclusions, conclude

@@ -155,6 +155,5 @@ def test_bounds_at_an_event_do_not_depend_on_later_events_and_are_mirrored_by_th
     assert np.array_equal(-mirrored.low, found.high)
     assert (found.low <= found.mean).all()
     assert (found.mean <= found.high).all()
-    assert found.decided == next((j for j in range(len(rows)) if found.low[j] > 0 or found.high[j] < 0), None)
     scaled = anytime_bounds(4 * d, largest=4)
     assert np.array_equal(scaled.low, 4 * found.low)

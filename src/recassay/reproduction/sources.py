@@ -316,8 +316,8 @@ def window_shares(compared: OverTime) -> pl.DataFrame:
         ahead_b.mean().alias("b_ahead"),
         (ahead_a | ahead_b).filter(above_a | above_b).mean().alias("significant"),
     )
-    pairs = pl.DataFrame({"a": [one.paired.a for one in compared.duels], "b": [one.paired.b for one in compared.duels]})
-    about = [pl.lit(str(compared.windows)).alias("window"), pl.lit(compared.testing.alpha).alias("level")]
+    pairs = compared.summary().select("a", "b")
+    about = [pl.lit(str(compared.windows)).alias("window"), pl.lit(compared.alpha).alias("level")]
     found = pairs.with_columns(*about).join(counted, on=["a", "b"], how="left", maintain_order="left")
     return found.with_columns(pl.col("windows").fill_null(0))
 

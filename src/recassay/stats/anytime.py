@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,25 +34,12 @@ STEPS, CLOSE = 60, 1e-9  # Newton's method: most steps, and the relative step at
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class AnytimeBounds:
-    """The mean difference of two systems up to each event, with bounds that hold at all events at once.
-
-    They do so with probability ``level``. ``decided`` is the position of the first event (from 0) at which the bounds
-    exclude 0, or None.
-    """
+class AnytimeBounds(NamedTuple):
+    """The mean difference of two systems up to each event, with bounds that hold at all events at once."""
 
     mean: Floats
     low: Floats
     high: Floats
-    alpha: float
-    largest: float
-    decided: int | None
-
-    @property
-    def level(self) -> float:
-        """Return the probability that all bounds hold."""
-        return 1 - self.alpha
 
 
 def anytime_bounds(
@@ -65,26 +52,22 @@ def anytime_bounds(
     bounds are tightest. The bounds are valid for any ``tuned_for``.
 
     >>> found = anytime_bounds(np.tile([1.0, 0, 0, 1, -1], 100))
-    >>> found.decided, found.low[-1].round(4).item(), found.high[-1].round(4).item()
+    >>> np.argmax(found.low > 0).item(), found.low[-1].round(4).item(), found.high[-1].round(4).item()
     (183, 0.0882, 0.3118)
     """
     d = np.asarray(differences, np.float64) / largest
     _check(d, alpha, largest, tuned_for)
     if not d.size:
-        return AnytimeBounds(d, d, d, alpha, largest, None)
+        return AnytimeBounds(d, d, d)
     rounded, errors = running_sums(d)
     squares, square_errors = running_sums(d**2)
     sums, spread = (rounded + errors)[1:], (squares + square_errors)[1:]
     radius = boundary(spread, alpha / 2, tuned_for)
     count = np.arange(1, d.size + 1)
-    outside = np.abs(sums) > radius
     return AnytimeBounds(
         mean=largest * sums / count,
         low=largest * np.maximum((sums - radius) / count, -1.0),
         high=largest * np.minimum((sums + radius) / count, 1.0),
-        alpha=alpha,
-        largest=largest,
-        decided=int(outside.argmax()) if outside.any() else None,
     )
 
 

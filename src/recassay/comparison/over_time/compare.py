@@ -6,23 +6,32 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from recassay.comparison.compare import pairs_of
-from recassay.comparison.over_time.curves import thinned
-from recassay.comparison.over_time.pair import Duel, Paired, StreamSignificanceOptions, Systems, systems_of
-from recassay.comparison.over_time.windows import FEWEST, By, How, WindowOptions, threshold, windows
+from recassay.comparison.over_time.curves import (
+    Folds,
+    PairedValues,
+    Systems,
+    moments_of,
+    outcomes_of_folds,
+    paired_values,
+    systems_of,
+    thinned,
+)
+from recassay.comparison.over_time.windows import FEWEST, By, How, WindowOptions, signed_mcnemar, threshold, windows
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.named import Departure, departs
 from recassay.results.exhibit import Exhibit
-from recassay.results.outcomes import EVENT, Outcomes, Played
-from recassay.stats.anytime import TUNED_FOR, anytime_bounds
-from recassay.stats.significance import adjust, p_phrase
+from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, is_error
+from recassay.stats.anytime import TUNED_FOR, AnytimeBounds, anytime_bounds
+from recassay.stats.significance import adjust, mcnemar_p, p_phrase, run_test
 
 DESCRIPTIVE = (
     "The curve describes the stream and is not a test: there are as many windows as events, each nearly equal to the "
@@ -33,6 +42,13 @@ SURE = (
 )
 
 WIDE = 10  # bounds more than this many times as wide as the last bounds are not drawn: they would fill the picture
+
+
+class Duel(NamedTuple):
+    """Two systems on a stream: their part of :attr:`OverTime.curve`, and their ``row`` about all events."""
+
+    curve: pl.DataFrame
+    row: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +63,36 @@ class OverTime:
     metric: str
     duels: tuple[Duel, ...]
     windows: WindowOptions
-    testing: StreamSignificanceOptions
+    alpha: float
+    fewest: int
     correction: choices.Correction
 
     @property
     def curve(self) -> pl.DataFrame:
         """Return a row per pair and event that was scored for both; the columns ``a`` and ``b`` name the pair."""
-        named = ((one, pl.lit(one.paired.a).alias("a"), pl.lit(one.paired.b).alias("b")) for one in self.duels)
-        return pl.concat([one.curve().select(a, b, pl.all()) for one, a, b in named], how="diagonal")
+        return pl.concat([duel.curve for duel in self.duels], how="diagonal")
 
     @property
     def stretches(self) -> pl.DataFrame:
         """Return a row per uninterrupted range of events in which McNemar's test in windows finds a system better.
 
-        Among the columns are ``better`` (the system), ``from_event`` and ``to_event``.
+        ``better`` names the system. The row has the first and the last event (and times if known), the number of events
+        ``scored`` in between, and ``strongest``, the value of signed McNemar that is farthest from 0.
         """
-        return pl.concat([one.stretches() for one in self.duels])
+        curve = self.curve
+        if "better" not in curve.columns:  # there is no test in windows
+            curve = curve.with_columns(better=pl.lit(None, pl.String), mcnemar=pl.lit(None, pl.Float64))
+        ends = [
+            end(column).alias(f"{side}_{what}")
+            for what, column in (("event", EVENT), ("time", TIME))
+            for side, end in (("from", pl.first), ("to", pl.last))
+            if column in curve.columns
+        ]
+        strongest = pl.col("mcnemar").get(pl.col("mcnemar").abs().arg_max())
+        claims = curve.with_columns(run=pl.col("better").rle_id().over("a", "b")).drop_nulls("better")
+        runs = claims.group_by("a", "b", "run", maintain_order=True)
+        found = runs.agg(pl.first("better"), *ends, scored=pl.len().cast(pl.Int64), strongest=strongest)
+        return found.drop("run")
 
     def summary(self) -> pl.DataFrame:
         """Return a row per pair: the test over all events, its p adjusted for all pairs, and the anytime-valid bounds.
@@ -74,59 +104,56 @@ class OverTime:
 
     def __str__(self) -> str:
         lines = [f"{self.metric} over time, over {self.windows}"]
-        for row in self.summary().iter_rows(named=True):
-            lines += ["", *_pair_sentences(row, self.testing.alpha)]
-            mine = self.stretches.filter(a=row["a"], b=row["b"])
-            if self._binary(row["a"], row["b"]):
-                level = f"{100 * (1 - self.testing.alpha):.4g} %"
-                lines.append(f"  windows at {level}: {_longest_stretches(mine) or 'neither is ahead in any'}")
-        lines += ["", DESCRIPTIVE.format(alpha=self.testing.alpha), "", SURE.format(level=1 - self.testing.alpha)]
+        for row, duel in zip(self.summary().iter_rows(named=True), self.duels, strict=True):
+            lines += ["", *_pair_sentences(row, self.alpha)]
+            if "better" in duel.curve.columns:
+                longest = _longest_stretches(self.stretches.filter(a=row["a"], b=row["b"]))
+                lines.append(f"  windows at {100 * (1 - self.alpha):.4g} %: {longest or 'neither is ahead in any'}")
+        lines += ["", DESCRIPTIVE.format(alpha=self.alpha), "", SURE.format(level=1 - self.alpha)]
         indented = [(line, " " * 4 if line.startswith(" ") else "") for line in lines]
         return "\n".join(textwrap.fill(line, 100, subsequent_indent=indent) for line, indent in indented)
 
     __repr__ = __str__
 
-    def _binary(self, a: str, b: str) -> bool:
-        return any(one.signed is not None for one in self.duels if (one.paired.a, one.paired.b) == (a, b))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the tests over all events, and the ranges of events with a better system, as plain values for JSON."""
-        about = {"metric": self.metric, "windows": str(self.windows), "alpha": self.testing.alpha}
+        about = {"metric": self.metric, "windows": str(self.windows), "alpha": self.alpha}
         return {**about, "summary": self.summary().to_dicts(), "stretches": self.stretches.to_dicts()}
 
     def exhibits(self) -> tuple[Exhibit, ...]:
         """Return figures: a curve per system, signed McNemar with its level, and the difference with its bounds."""
-        named = pl.concat([self._thinned_curve(one) for one in self.duels], how="diagonal")
-        signed = [self._signed(named)] if "mcnemar" in named.columns else []
-        return (self._means(), *signed, self._bounds(named))
+        drawn = pl.concat([_drawn(duel) for duel in self.duels], how="diagonal")
+        signed = [self._signed(drawn)] if "mcnemar" in drawn.columns else []
+        return (self._means(), *signed, self._bounds(drawn))
 
     def _means(self) -> Exhibit:
         means = {
-            system: table.select(EVENT, "n", "partial", pl.col(column).alias("value"), pl.lit(system).alias("system"))
-            for one in reversed(self.duels)
-            for table in [thinned(one.curve())]
-            for column, system in (("mean_b", one.paired.b), ("mean_a", one.paired.a))
+            duel.row[side]: thinned(duel.curve).select(
+                EVENT, "n", "partial", pl.col(f"mean_{side}").alias("value"), pl.col(side).alias("system")
+            )
+            for duel in reversed(self.duels)
+            for side in "ba"
         }
         title = f"{self.metric} over time"
         caption = f"Averages over {self.windows}, at events that were scored for both of a pair."
         return Exhibit("means-over-time", title, caption, pl.concat(reversed(means.values())), EVENT, "value", "system")
 
-    def _signed(self, named: pl.DataFrame) -> Exhibit:
-        signed = named.drop_nulls("mcnemar").with_columns(series=pl.lit("signed McNemar"))
-        level = threshold(self.testing.alpha)
+    def _signed(self, drawn: pl.DataFrame) -> Exhibit:
+        signed = drawn.drop_nulls("mcnemar").with_columns(series=pl.lit("signed McNemar"))
+        level = threshold(self.alpha)
         ends = signed.group_by("pair", maintain_order=True).agg(pl.col(EVENT).min(), last=pl.col(EVENT).max())
         lines = [
-            {EVENT: event, "mcnemar": value, "pair": pair, "series": f"level {self.testing.alpha:.4g}, {side}"}
+            {EVENT: event, "mcnemar": value, "pair": pair, "series": f"level {self.alpha:.4g}, {side}"}
             for pair, *events in ends.iter_rows()
             for value, side in ((level, "first"), (-level, "second"))
             for event in events
         ]
+        few = f"Nothing is claimed of windows where fewer than {self.fewest} events tell the two apart. "
         return Exhibit(
             "mcnemar-over-time",
             f"Who is ahead in {self.metric}, window by window",
             f"Signed McNemar over {self.windows}: above 0 the first of a pair is ahead, below 0 the second. "
-            + self._too_few()
-            + DESCRIPTIVE.format(alpha=self.testing.alpha),
+            f"{few if self.fewest else ''}{DESCRIPTIVE.format(alpha=self.alpha)}",
             pl.concat([signed, pl.DataFrame(lines)], how="diagonal"),
             EVENT,
             "mcnemar",
@@ -135,22 +162,17 @@ class OverTime:
             band="band",
         )
 
-    def _too_few(self) -> str:
-        fewest = self.testing.fewest
-        return f"Nothing is claimed of windows where fewer than {fewest} events tell the two apart. " if fewest else ""
-
-    def _bounds(self, named: pl.DataFrame) -> Exhibit:
+    def _bounds(self, drawn: pl.DataFrame) -> Exhibit:
         width = pl.col("high") - pl.col("low")
         narrow = width <= WIDE * width.last().over("pair")
         bounds = (pl.when(narrow).then(name).alias(name) for name in ("low", "high"))
-        table = named.filter(narrow | pl.col("mark").is_not_null()).with_columns(*bounds)
         return Exhibit(
             "difference-over-time",
             f"Difference in {self.metric} since the beginning",
-            f"The mean difference so far, first minus second. {SURE.format(level=1 - self.testing.alpha)} Bounds more "
+            f"The mean difference so far, first minus second. {SURE.format(level=1 - self.alpha)} Bounds more "
             f"than {WIDE} times as wide as in the end are left out; a mark shows where they first "
             "exclude 0 for the system that is better in the end.",
-            table,
+            drawn.filter(narrow | pl.col("mark").is_not_null()).with_columns(*bounds),
             EVENT,
             "difference",
             "pair",
@@ -159,22 +181,17 @@ class OverTime:
             mark="mark",
         )
 
-    def _thinned_curve(self, duel: Duel) -> pl.DataFrame:
-        """Return a few hundred points of the curve of a pair, for the figure.
 
-        The event at which the bounds decide is among them. The table has columns for shaded bands and marked
-        events.
-        """
-        curve, at = duel.curve(), duel.decided
-        table = thinned(curve)
-        if at is not None:
-            table = pl.concat([table, curve[at]]).unique(EVENT, keep="first").sort(EVENT)
-        said = pl.lit(None, pl.String) if at is None else pl.lit(f"{duel.row()['for']} better")
-        columns = {"pair": pl.lit(f"{duel.paired.a} and {duel.paired.b}")}
-        columns["mark"] = said if at is None else pl.when(pl.col(EVENT) == duel.row()["decided"]).then(said)
-        if duel.signed is not None:
-            columns["band"] = pl.col("better") + " better"
-        return table.with_columns(**columns)
+def _drawn(duel: Duel) -> pl.DataFrame:
+    """Return a few hundred points of the curve of a pair, with columns for shaded bands and marked events.
+
+    The event at which the bounds decide is among them.
+    """
+    decides = pl.col(EVENT) == pl.lit(duel.row["decided"], pl.Int64)
+    table = pl.concat([thinned(duel.curve), duel.curve.filter(decides)]).unique(EVENT, keep="first").sort(EVENT)
+    mark = pl.when(decides).then(pl.lit(f"{duel.row['for']} better"))
+    bands = {"band": pl.col("better") + " better"} if "better" in table.columns else {}
+    return table.select(pl.exclude("a", "b"), pair=pl.format("{} and {}", "a", "b"), mark=mark, **bands)
 
 
 @departs(
@@ -233,17 +250,72 @@ def compare_over_time(
         raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
     if fewest < 0:
         raise UsageError("U102", f"fewest must be at least 0, got {fewest}", hint="fewest=10")
-    systems, testing = systems_of(a, b), StreamSignificanceOptions(alpha, continuity, exact, test, fewest)
-    pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
-    options = windows(how, by, window, fading, scored=max(one.event.size for one in pairs), events=pairs[0].events)
-    share = alpha / len(pairs)
-    duels = [
-        Duel.of(
-            one, options, anytime_bounds(one.differences, alpha=share, largest=largest, tuned_for=tuned_for), testing
-        )
-        for one in pairs
-    ]
-    return OverTime(metric, tuple(duels), options, testing, correction)
+    systems = systems_of(a, b)
+    pairs = [paired_values(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
+    events = next(iter(systems.values())).events
+    options = windows(how, by, window, fading, scored=max(pair.event.size for pair in pairs), events=events)
+    bounds = partial(anytime_bounds, alpha=alpha / len(pairs), largest=largest, tuned_for=tuned_for)
+    mcnemar = _McNemar(alpha, continuity, exact, fewest)
+    duels = (_duel(pair, options, mcnemar, test, bounds(pair.values_a - pair.values_b)) for pair in pairs)
+    return OverTime(metric, tuple(duels), options, alpha, fewest, correction)
+
+
+class _McNemar(NamedTuple):
+    """Options of McNemar's test, in windows and over all events."""
+
+    alpha: float
+    correction: bool
+    exact: bool | None
+    fewest: int
+
+
+def _duel(pair: PairedValues, options: WindowOptions, how: _McNemar, test: str, bounds: AnytimeBounds) -> Duel:
+    """Return the comparison of a pair in the windows that ``options`` describe, and over all events.
+
+    ``bounds`` are those of the mean difference so far, and ``test`` is the one over all events.
+    """
+    a, b = pair.values_a, pair.values_b
+    past = options.over(pair.event, moments_of(pair.times, pair.a) if options.by == "time" else None)
+    names = [pair.b, None, pair.a]  # of the better system, by the sign of a - b: -1, 0 and 1
+    better = pl.Series("better", names[::-1] if is_error(pair.metric) else names, dtype=pl.String)
+    columns: dict[str, Any] = {EVENT: pair.event} | ({} if pair.times is None else {TIME: pair.times})
+    columns |= {"mean_a": past.means(a), "mean_b": past.means(b), "n": past.sizes(), "partial": past.partial}
+    values = np.concatenate([a, b])
+    binary = bool(np.isin(values, (0.0, values.max())).all())  # wrong or right
+    if binary:
+        signed = signed_mcnemar(a, b, past, **how._asdict())
+        kind = np.int64 if past.fading is None else np.float64
+        columns |= {"only_a": signed.only_a.astype(kind), "only_b": signed.only_b.astype(kind)}
+        columns |= {"mcnemar": signed.signed, "p": signed.p, "better": better.gather(signed.claim.astype(np.int64) + 1)}
+    columns |= {"difference": bounds.mean, "low": bounds.low, "high": bounds.high}
+    only_a, only_b = np.array([np.count_nonzero(a > b)]), np.array([np.count_nonzero(b > a)])
+    test = test if test != "auto" else "mcnemar" if binary else "t"
+    if test == "mcnemar" and binary:
+        p = mcnemar_p(only_a, only_b, correction=how.correction, exact=how.exact)
+    else:
+        p = run_test(test, (a - b)[:, None]).p
+    side = (bounds.low > 0).astype(np.int64) - (bounds.high < 0)
+    begin = int(np.flatnonzero(side == -side[-1]).max(initial=-1)) + 1  # after it they never exclude 0 otherwise
+    row = {
+        "metric": pair.metric,
+        "a": pair.a,
+        "b": pair.b,
+        "mean_a": float(a.mean()),
+        "mean_b": float(b.mean()),
+        "difference": float((a - b).mean()),
+        "n": a.size,
+        "dropped": pair.dropped,
+        "only_a": int(only_a[0]),
+        "only_b": int(only_b[0]),
+        "test": test,
+        "p": float(p[0]),
+        "low": float(bounds.low[-1]),
+        "high": float(bounds.high[-1]),
+        "decided": int(pair.event[begin + int((side[begin:] == side[-1]).argmax())]) if side[-1] else None,
+        "for": better[int(side[-1]) + 1],
+    }
+    curve = pl.DataFrame(columns).select(pl.lit(pair.a).alias("a"), pl.lit(pair.b).alias("b"), pl.all())
+    return Duel(curve, row)
 
 
 @checks_types
@@ -259,7 +331,7 @@ def declared(
     if not named:
         raise UsageError("U113", "there are no comparisons", hint="ra.compare_over_time(a, b, metric=...) makes one")
     rows = [
-        {**({"stream": name} if name else {}), **duel.row(), "alpha": one.testing.alpha}
+        {**({"stream": name} if name else {}), **duel.row, "alpha": one.alpha}
         for name, one in named
         for duel in one.duels
     ]
@@ -269,6 +341,30 @@ def declared(
     table.insert_column(after, pl.Series("p_adjusted", adjusted))
     table.insert_column(after + 1, pl.Series("significant", adjusted < table["alpha"].to_numpy()))
     return table.drop("alpha")
+
+
+@checks_types
+def compare_folds(a: Folds, b: Folds, *, metric: str, **options: Any) -> dict[str, OverTime]:
+    """Return the comparison of two systems in each fold, by label such as ``fold 0``; raise U113 for unequal numbers.
+
+    The other keywords are those of :func:`~recassay.compare_over_time`. The function ``declared`` puts the final tests
+    of all folds into one table, with p adjusted for their number.
+
+    >>> a, b = (
+    ...     [Outcomes(name, np.arange(30), {"hit@1": hits}, events=30, settings={"fold": f}) for f in (0, 1)]
+    ...     for name, hits in (("a", np.ones(30)), ("b", np.zeros(30)))
+    ... )
+    >>> declared(compare_folds(a, b, metric="hit@1")).select("stream", "only_a", "only_b", "significant").rows()
+    [('fold 0', 30, 0, True), ('fold 1', 30, 0, True)]
+    """
+    first, second = outcomes_of_folds(a), outcomes_of_folds(b)
+    if len(first) != len(second):
+        what = f"{first[0].system} has {len(first)} folds and {second[0].system} {len(second)}"
+        raise UsageError("U113", what, hint="play both with the same protocol")
+    return {
+        f"fold {one.settings.get('fold', number)}": compare_over_time(one, other, metric=metric, **options)
+        for number, (one, other) in enumerate(zip(first, second, strict=True))
+    }
 
 
 def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:

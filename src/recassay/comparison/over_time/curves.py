@@ -1,11 +1,11 @@
-"""The course of a metric along a stream: moving, fading and cumulative averages."""
+"""The course of a metric along a stream: moving, fading and cumulative averages, also of several folds of users."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
 from recassay.data.times import TimeValues, time_values
-from recassay.errors import InputError
+from recassay.errors import InputError, UsageError
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
@@ -199,3 +199,161 @@ def made_of(outcomes: Outcomes, metric: str) -> Errors:
     if metric not in outcomes.values and metric in ERRORS and ERRORS[metric].column in outcomes.values:
         return ERRORS[metric]
     return Errors(metric, np.asarray, np.asarray)
+
+
+Systems = Outcomes | Played | Iterable[Outcomes | Played] | Mapping[str, Outcomes | Played]
+
+
+def systems_of(a: Systems, b: Outcomes | Played | None = None) -> dict[str, Outcomes]:
+    """Return the outcomes of the systems to compare, by name.
+
+    ``a`` and ``b`` are two systems, or ``a`` alone is a collection of several; a mapping renames them.
+    """
+    if isinstance(a, Mapping):
+        named = [replace(outcomes_of(one), system=name) for name, one in a.items()]
+    else:
+        named = [outcomes_of(one) for one in (a if isinstance(a, Iterable) else [a])]
+    systems: dict[str, Outcomes] = {}
+    for one in named if b is None else [*named, outcomes_of(b)]:
+        if one.system in systems:
+            hint = "give a mapping of name to what was played"
+            raise UsageError("U109", f"two systems are called '{one.system}'", hint=hint)
+        systems[one.system] = one
+    return systems
+
+
+class PairedValues(NamedTuple):
+    """The values of two systems under a metric at the events scored for both, with the times of these events, if known.
+
+    ``dropped`` counts events that were scored for one system only, or where one value is undefined.
+    """
+
+    metric: str
+    a: str
+    b: str
+    event: NDArray[np.int64]
+    times: pl.Series | None
+    values_a: Floats
+    values_b: Floats
+    dropped: int
+
+
+def paired_values(a: Outcomes, b: Outcomes, metric: str) -> PairedValues:
+    """Return the values of two systems under a metric, at the events of one stream that were scored for both."""
+    where = f"{a.system} and {b.system}"
+    if a.events != b.events:
+        what = f"one stream has {a.events:,} events and the other {b.events:,}"
+        raise InputError("I311", what, where=where, hint="play both systems on the same log")
+    event, in_a, in_b = np.intersect1d(a.event, b.event, assume_unique=True, return_indices=True)
+    if a.users is not None and b.users is not None:
+        other = np.flatnonzero((a.users.gather(in_a) != b.users.gather(in_b)).to_numpy())
+        if other.size:
+            what = f"{other.size:,} of {event.size:,} events are of other users, the first is event {event[other[0]]:,}"
+            raise InputError("I311", what, where=where, hint="play both systems on the same log")
+    column, _, after = made_of(a, metric)
+    if after is not np.asarray:
+        what = f"{metric} of a stream is not a mean over its events, so events have no differences"
+        raise UsageError("U114", what, where=where, hint=f"compare {column}, or squares of it, event by event")
+    values_a, values_b = a.of(column)[in_a], b.of(column)[in_b]
+    known = ~(np.isnan(values_a) | np.isnan(values_b))
+    if not known.any():
+        what = f"no event has a value of {metric} for both: {len(a):,} were scored for one, {len(b):,} for the other"
+        raise InputError("I311", what, where=where, hint="play both with the same protocol")
+    times = None if a.times is None else a.times.gather(in_a[known])
+    dropped = len(a) + len(b) - event.size - int(np.count_nonzero(known))
+    return PairedValues(metric, a.system, b.system, event[known], times, values_a[known], values_b[known], dropped)
+
+
+@runtime_checkable
+class Copies(Protocol):
+    """A protocol for the results of several copies of one system on one stream, each with its own users."""
+
+    @property
+    def copies(self) -> tuple[Outcomes, ...]:
+        """Return the values of the scored events of each copy."""
+
+
+Folds = Copies | Iterable[Outcomes | Played]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldCurves:
+    """The curves of all folds, and their mean and range at the same events of the stream.
+
+    ``table`` has event, ``mean`` and ``sd`` (NaN for a single fold) of the values at that event, the ``lowest`` and
+    ``highest``, and the number of ``folds`` that have started.
+    """
+
+    curves: tuple[Curve, ...]
+    table: pl.DataFrame
+
+    def exhibit(self) -> Exhibit:
+        """Return a figure of the mean of the folds with one standard deviation to either side."""
+        first = self.curves[0]
+        table = self.table.with_columns(
+            low=pl.col("mean") - pl.col("sd"), high=pl.col("mean") + pl.col("sd"), system=pl.lit(first.system)
+        )
+        return Exhibit(
+            "folds-over-time",
+            f"{first.metric} over time, {len(self.curves)} folds",
+            f"Averages over {first.windows}: the mean of {len(self.curves)} folds and one standard deviation to either "
+            "side. Folds share the stream, so this is the spread over users and chance, not over streams.",
+            table,
+            EVENT,
+            "mean",
+            "system",
+            low="low",
+            high="high",
+        )
+
+
+@checks_types
+def over_folds(
+    folds: Folds,
+    metric: str,
+    *,
+    points: int = SHOWN,
+    **options: Any,
+) -> FoldCurves:
+    """Return the curves of k folds, their mean and their range, at up to ``points`` events of the stream.
+
+    Each curve is the one of :func:`~recassay.comparison.over_time.curves.over_time`, read at these events; ``options``
+    are its keywords.
+
+    >>> one = Outcomes("a", np.array([0, 2]), {"mrr": np.array([0.0, 1.0])}, events=4)
+    >>> other = Outcomes("a", np.array([1, 3]), {"mrr": np.array([1.0, 1.0])}, events=4)
+    >>> over_folds([one, other], "mrr", how="cumulative").table.select("event", "mean", "lowest", "folds").rows()
+    [(0, 0.0, 0.0, 1), (1, 0.5, 0.0, 2), (2, 0.75, 0.5, 2), (3, 0.75, 0.5, 2)]
+    """
+    outcomes = outcomes_of_folds(folds)
+    curves = tuple(over_time(one, metric, **options) for one in outcomes)
+    events = outcomes[0].events
+    at = np.unique(np.linspace(0, events - 1, min(points, events)).round().astype(np.int64))
+    read = [pl.DataFrame({EVENT: at, "value": curve.at(at)}) for curve in curves]
+    value = pl.col("value")
+    table = (
+        pl.concat(read)
+        .filter(value.is_not_nan())
+        .group_by(EVENT)
+        .agg(
+            mean=value.mean(),
+            sd=value.std().fill_null(np.nan),
+            lowest=value.min(),
+            highest=value.max(),
+            folds=pl.len().cast(pl.Int64),
+        )
+        .sort(EVENT)
+    )
+    return FoldCurves(curves, table)
+
+
+def outcomes_of_folds(folds: Folds) -> list[Outcomes]:
+    """Return the outcomes of all folds; raise U113 without any, and I311 if they belong to different streams."""
+    found = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
+    if not found:
+        raise UsageError("U113", "there are no folds", hint="play with prequential(folds='split', copies=5)")
+    lengths = sorted({one.events for one in found})
+    if len(lengths) > 1:
+        what = f"the folds belong to streams of {lengths[0]:,} and {lengths[-1]:,} events"
+        raise InputError("I311", what, where=f"outcomes of {found[0].system}", hint="give the folds of one stream")
+    return found

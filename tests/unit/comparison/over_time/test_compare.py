@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.comparison.over_time.pair import Paired
 from recassay.comparison.over_time.windows import signed_mcnemar, windows
 from recassay.errors import UsageError
 from recassay.results.outcomes import Outcomes
@@ -152,7 +151,7 @@ def test_who_is_better_at_the_end_is_named_with_the_first_event_at_which_the_bou
     )
     found = two(a, b, window=500)
     row, curve = found.summary().row(0, named=True), found.curve
-    assert found.duels[0].bounds.decided < 100, "the bounds exclude 0 early, with a better up to there"
+    assert curve.filter(pl.col("low") > 0)["event"][0] < 100, "the bounds exclude 0 early, with a better up to there"
     assert row["for"] == better
     if better is None:
         assert row["decided"] is None
@@ -233,8 +232,9 @@ def test_any_metric_of_two_values_is_right_or_not():
 def test_pairs_are_events_scored_for_both():
     a = outcomes("a", [1, 1, 0, 0], [1, 3, 5, 7], 9)
     b = outcomes("b", [0, 1, np.nan, 1], [1, 4, 5, 7], 9)
-    found = Paired.of(a, b, "hit@10")
-    assert (found.event.tolist(), found.differences.tolist(), found.dropped) == ([1, 7], [1, -1], 3)
+    found = ra.compare_over_time(a, b, metric="hit@10", window=1)
+    assert found.curve["event"].to_list() == [1, 7]
+    assert found.summary().select("only_a", "only_b", "dropped").rows() == [(1, 1, 3)]
 
 
 @pytest.mark.parametrize(
