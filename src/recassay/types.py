@@ -8,8 +8,8 @@ from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.over_time.compare import OverTime
 from recassay.comparison.over_time.curves import Curve
 from recassay.comparison.power import Power
-from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.standings import Standings
+from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.decide import Decision
 from recassay.engine.decisions.interleaving import Interleaving
 from recassay.models.rerank.runs import Reranked

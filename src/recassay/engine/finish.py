@@ -73,7 +73,7 @@ def row_of(key: Key, metric: Metric, mean: float, n: int, **more: Any) -> Summar
 
 def finish(
     units: pl.Series,
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, Metric | None],
     rows: Iterable[Summary],
     values: Mapping[Key, Values],
     weights: Mapping[Key, Values],

@@ -18,10 +18,10 @@ import polars as pl
 from recassay.comparison.over_time.compare import OverTime, compare_over_time
 from recassay.comparison.over_time.windows import How
 from recassay.comparison.rules import SuddenDeathOptions
-from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io.edge import reading
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import read_parquet
+from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.decide import sudden_deaths
 from recassay.engine.finished.conclude import FinishedConclusions, conclude
 from recassay.engine.finished.order_agreement import order_agreement

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -17,10 +17,10 @@ from recassay.checks.lists import extra_queries, missing_lists, nan_scores, shor
 from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.rules import NEVER, Loop, Rules, Ties, Users
-from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.read import Columns, RunSource, TableSource, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.finish import ENOUGH_USERS, merge_findings
 from recassay.engine.lists.job import users_per_block
 from recassay.engine.ranks.judge import raise_if_queries_differ
@@ -44,6 +44,7 @@ LIST_CHECKS = (missing_lists, short_lists, extra_queries, nan_scores)  # other c
 ROUNDING = 1e-6
 
 Ranks = NDArray[np.int32]
+Entry = TypeVar("Entry")
 
 
 @departs(
@@ -84,7 +85,7 @@ def sudden_death(
     """Let systems compete: the system with the highest-ranked first relevant item wins the user.
 
     ``runs`` and ``truth`` are what :func:`~recassay.score` takes; one pass over them decides all cut-offs in ``at``.
-    ``ties``, ``users`` and ``loop`` are the rules, see :class:`~recassay.comparison.sudden_death.Rules`. A missing list
+    ``ties``, ``users`` and ``loop`` are the rules, see :class:`~recassay.comparison.rules.Rules`. A missing list
     counts as an empty list and is reported (C001); an item twice in a list is an error. ``relevant_from`` is the
     smallest gain of a relevant item, 1 by default. Played runs carry their relevant items and need no truth, and so do
     scores of ``score(..., first_hits=True)``: their lists, conventions and ``relevant_from`` are those that were
@@ -104,39 +105,36 @@ def sudden_death(
     cutoffs, chosen = _cutoffs(at), None if competitors is None else tuple(competitors)
     streams = _streams(runs)
     if streams:
-        contest = _on_streams(_competing(chosen, streams), cutoffs, rules, metric, by)
+        named = ((stream.system, stream) for stream in streams)
+        contest = _on_streams(dict(_competing(named, chosen)), cutoffs, rules, metric, by)
     elif isinstance(runs, Scores | FirstHits):
         contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
-        contest = contest.with_findings(*_of_lists(runs.findings if isinstance(runs, Scores) else ()))
+        of_lists = {check.code for check in LIST_CHECKS}  # they hold for any use of these lists
+        found = runs.findings if isinstance(runs, Scores) else ()
+        contest = contest.with_findings(*(finding for finding in found if finding.code in of_lists))
     else:
         truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
         reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
-        contest = _on_runs(_competing_runs(chosen, reader), truth, cutoffs, rules, threads)
+        contest = _on_runs(_competing(((run.name, run) for run in reader), chosen), truth, cutoffs, rules, threads)
     contest = contest.with_findings(*_copies(contest))
     return replace(contest, confidence=Uncertainty(interval, level, resamples, seed), threads=threads)
 
 
-def _competing(chosen: tuple[str, ...] | None, streams: list[Outcomes]) -> list[Outcomes]:
-    """Return the outcomes of the chosen systems; raise U108 for an unknown one."""
-    _refuse_unknown(chosen, [stream.system for stream in streams])
-    return [stream for stream in streams if chosen is None or stream.system in chosen]
+def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | None) -> Iterator[tuple[str, Entry]]:
+    """Yield the chosen systems with their names; raise U109 if a name comes twice, at the end U108 for an unknown one.
 
-
-def _competing_runs(chosen: tuple[str, ...] | None, runs: Iterable[Run]) -> Iterator[Run]:
-    """Yield the runs of the chosen systems; raise U108 at the end if one was not among the runs."""
-    seen = []
-    for run in runs:
-        seen.append(run.name)
-        if chosen is None or run.name in chosen:
-            yield run
-    _refuse_unknown(chosen, seen)
-
-
-def _refuse_unknown(chosen: tuple[str, ...] | None, known: Iterable[str]) -> None:
-    names = list(known)
+    All systems compete if ``chosen`` is None.
+    """
+    seen: list[str] = []
+    for name, entry in named:
+        if name in seen:
+            raise UsageError("U109", f"two systems are named '{name}'", hint="give them as a dict of name to run")
+        seen.append(name)
+        if chosen is None or name in chosen:
+            yield name, entry
     for name in chosen or ():
-        if name not in names:
-            raise UsageError("U108", f"there is no system '{name}'", where="competitors", hint=suggest(name, names))
+        if name not in seen:
+            raise UsageError("U108", f"there is no system '{name}'", where="competitors", hint=suggest(name, seen))
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
@@ -151,12 +149,6 @@ def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
         if contest.n >= ENOUGH_USERS and (lines[a] < NEVER).any() and np.array_equal(lines[a], lines[b])
     ]
     return diagnose("table", same=alike)
-
-
-def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings that are about lists, such as missing ones; they hold for any use of these lists."""
-    codes = {check.code for check in LIST_CHECKS}
-    return (finding for finding in findings if finding.code in codes)
 
 
 def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
@@ -180,8 +172,7 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
 
     ``chosen`` names the systems that compete (None: all); ``rules`` say, for example, who wins a tie.
     """
-    _refuse_unknown(chosen, hits.by_system)
-    own = {name: one for name, one in hits.by_system.items() if chosen is None or name in chosen}
+    own = dict(_competing(hits.by_system.items(), chosen))
     extra = sum(one.extra for one in own.values())
     if rules.users == "all" and extra:
         what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
@@ -223,20 +214,21 @@ def _played_truth(runs: Any) -> Truth:
     return Truth.from_frame(pl.DataFrame({"user_id": users, "item_id": standings.vocabulary.decode(standings.item)}))
 
 
-def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rules, threads: int | None) -> SuddenDeath:
+def _on_runs(
+    runs: Iterable[tuple[str, Run]], truth: Truth, at: tuple[int, ...], rules: Rules, threads: int | None
+) -> SuddenDeath:
     deepest, found = max(at), list[Finding]()
     first: dict[str, Ranks] = {}
     missing, short = dict[str, int](), dict[str, int]()
     others = list[pl.Series]()
     everyone = rules.users == "all"
     checks = tuple(one for one in LIST_CHECKS if not (everyone and one is extra_queries))  # then none is left out
-    for run in runs:
-        _refuse_twice(run.name, first)
+    for name, run in runs:
         alignment = align(run, truth, STRICT)
-        first[run.name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
-        missing[run.name] = alignment.counts.missing
-        short[run.name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
-        facts = {"system": run.name, "deepest": deepest, "conventions": STRICT}
+        first[name] = _first_ranks(alignment, deepest, rules.relevant_from, threads)
+        missing[name] = alignment.counts.missing
+        short[name] = int(np.count_nonzero(alignment.judged_lengths < deepest))
+        facts = {"system": name, "deepest": deepest, "conventions": STRICT}
         facts |= count_lengths(alignment, deepest).facts(alignment.counts)
         found += [finding for check in checks if (finding := check(facts)) is not None]
         if everyone:
@@ -282,13 +274,8 @@ def _streams(runs: Any) -> list[Outcomes]:
     return [stream.outcomes if isinstance(stream, Stream) else stream for stream in streams]
 
 
-def _rank_metric(metrics: Sequence[str]) -> str:
-    """Return the metric from which ranks are read: the first reciprocal rank (``mrr``), else the first metric."""
-    return next((metric for metric in metrics if metric.startswith("mrr")), metrics[0])
-
-
 def _on_streams(
-    streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
+    streams: Mapping[str, Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
 ) -> SuddenDeath:
     """Return Sudden Death between outcomes of a stream, by event or by user; raise I311 if their events differ.
 
@@ -296,10 +283,9 @@ def _on_streams(
     """
     if by not in ("event", "user"):
         raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
-    reference, first = streams[0], dict[str, Ranks]()
-    metric = metric or _rank_metric(reference.metrics)
-    for stream in streams:
-        _refuse_twice(stream.system, first)
+    reference = next(iter(streams.values()))
+    metric = metric or next((name for name in reference.metrics if name.startswith("mrr")), reference.metrics[0])
+    for stream in streams.values():
         if not np.array_equal(stream.event, reference.event):
             raise InputError(
                 "I311",
@@ -308,14 +294,14 @@ def _on_streams(
                 where=f"outcomes of {stream.system}",
                 hint="play all systems on the same stream with the same protocol",
             )
-        first[stream.system] = _event_ranks(stream, metric)
-    units, ranks = pl.Series("event", reference.event), np.stack(list(first.values()))
+    units = pl.Series("event", reference.event)
+    ranks = np.stack([_event_ranks(stream, metric) for stream in streams.values()])
     if by == "user":
         if reference.users is None:
             raise UsageError("U205", "these outcomes have no user ids", hint="by='event'")
         units, ranks = _by_user(reference.users, ranks)
     everyone = np.ones(units.len(), np.bool_)
-    return SuddenDeath(tuple(first), units, ranks, everyone, at, rules, unit=by)
+    return SuddenDeath(tuple(streams), units, ranks, everyone, at, rules, unit=by)
 
 
 def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
@@ -350,8 +336,3 @@ def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
     numbered = np.where(ranks[:, order] < NEVER, number, NEVER)
     ids = vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32))
     return ids, np.minimum.reduceat(numbered, starts[:-1], axis=1).astype(np.int32)
-
-
-def _refuse_twice(name: str, known: Iterable[str]) -> None:
-    if name in known:
-        raise UsageError("U109", f"two systems are named '{name}'", hint="give them as a dict of name to run")

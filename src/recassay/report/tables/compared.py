@@ -15,8 +15,8 @@ from recassay.comparison.across import Across, MeanRanks
 from recassay.comparison.compare import Comparison
 from recassay.comparison.consistency import Consistency
 from recassay.comparison.power import Power
-from recassay.comparison.sudden_death import SuddenDeath
 from recassay.comparison.verdict import Verdict
+from recassay.engine.decisions.contest import SuddenDeath
 from recassay.report.content import wording
 from recassay.report.content.wording import place_names
 from recassay.report.tables.model import (

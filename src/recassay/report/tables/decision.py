@@ -10,9 +10,9 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.io import write_json, write_text
 from recassay.data.io.manifest import recording
+from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.decide import Decision
 from recassay.report.content.csv_text import csv_text, write_exhibits
 from recassay.report.content.verdict import verdict_document

@@ -8,10 +8,10 @@ Reference: Bridge, Kaya and Castells, Sudden Death: a new way to compare recomme
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.comparison.rules import NAME, PLAIN, Rules
+from recassay.engine.finish import finish
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.grammar import suggest
@@ -28,8 +29,11 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary
 from recassay.shown import Displayable
-from recassay.stats.intervals import BOOTSTRAP, Uncertainty, intervals
+from recassay.stats.group_means import pooled_values
+from recassay.stats.intervals import BOOTSTRAP, Uncertainty
 from recassay.stats.resampling import Floats
+
+Users = NDArray[np.bool_]  # a mask of the units
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +76,7 @@ class SuddenDeath(Displayable):
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
         """Return for each user how many systems have their first relevant item at the best rank of all systems."""
-        found = np.zeros(self.earliest.size, np.int16)
-        for own in self.first:
-            found += own == self.earliest
-        return found
+        return np.asarray((self.first == self.earliest).sum(axis=0, dtype=np.int16))
 
     @functools.cached_property
     def n(self) -> int:
@@ -83,7 +84,7 @@ class SuddenDeath(Displayable):
         return int(self.counted.sum())
 
     @functools.cached_property
-    def counted(self) -> NDArray[np.bool_]:
+    def counted(self) -> Users:
         """Return whether each user counts: users with relevant items do, others only with the rule ``users="all"``."""
         everyone = self.rules.users == "all"
         return np.ones(self.units.len(), np.bool_) if everyone else self.has_relevant
@@ -99,49 +100,27 @@ class SuddenDeath(Displayable):
             return f"{self.n:,} {self.unit}s"
         return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
-    @functools.cached_property
-    def _tallies(self) -> dict[str, Floats]:
-        """Return by kind (systems, cut-offs from 0) how many users each system won, won alone, or showed a hit."""
-        places = self.deepest + 1
-        tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
-        inside = np.minimum(self.first, places)  # one place behind the last stands for none
-        for line, own in enumerate(self.first):
-            wins = own == self.earliest
-            best, sharers = inside[line, wins], self.winners[wins]
-            weights = 1.0 / sharers if self.rules.ties == "split" else None
-            for kind, where, weight in (
-                ("won", best, weights),
-                ("outright", best[sharers == 1], None),
-                ("hit", inside[line], None),
-            ):
-                tallies[kind][line] = np.bincount(where, weight, minlength=places + 1)[:places].cumsum()
-        return tallies
-
     @property
     def deepest(self) -> int:
         """Return the largest cut-off."""
         return max(self.at)
 
-    def _of(self, kind: str, system: str, at: int | None) -> float:
-        counted = self._tallies[kind][self._line(system), self.rules.depth(self._cutoff(at))]
-        return float(counted) / self.n if self.n else float("nan")
-
     def share(self, system: str, at: int | None = None) -> float:
         """Return the share of users that a system wins (shows the first relevant item to) down to cut-off ``at``."""
-        return self._of("won", system, at)
+        won = self._won(system, at)
+        return self._share(1 / self.winners[won] if self.rules.ties == "split" else won)
 
     def outright(self, system: str, at: int | None = None) -> float:
         """Return the share of users that a system wins alone: no other system shows a relevant item as early."""
-        return self._of("outright", system, at)
+        return self._share(self._won(system, at) & (self.winners == 1))
 
     def hit(self, system: str, at: int | None = None) -> float:
         """Return the share of users to whom a system shows a relevant item, whatever the others do (1-call)."""
-        return self._of("hit", system, at)
+        return self._share(self.first[self._line(system)] <= self._depth(at))
 
     def nobody(self, at: int | None = None) -> int:
         """Return the number of counted users to whom no system shows a relevant item down to the cut-off ``at``."""
-        hit = self.earliest <= self.rules.depth(self._cutoff(at))
-        return self.n - int(hit.sum())
+        return self.n - int((self.earliest <= self._depth(at)).sum())
 
     def values(self, system: str, at: int | None = None) -> Floats:
         """Return the part (0 to 1) of each user that a system wins down to a cut-off; NaN for users that do not count.
@@ -149,117 +128,84 @@ class SuddenDeath(Displayable):
         Under the rule ``ties="split"``, k systems that are equally early win 1 / k each, else 1 each. By default users
         without relevant items do not count.
         """
+        won = self._won(system, at)
+        part = won / self.winners if self.rules.ties == "split" else won.astype(np.float64)
+        part[~self.counted] = np.nan
+        return np.asarray(part)
+
+    def _won(self, system: str, at: int | None) -> Users:
         own = self.first[self._line(system)]
-        wins = (own == self.earliest) & (own <= self.rules.depth(self._cutoff(at)))
-        won = wins / self.winners if self.rules.ties == "split" else wins.astype(np.float64)
-        won[~self.counted] = np.nan
-        return np.asarray(won)
+        return np.asarray((own == self.earliest) & (own <= self._depth(at)))
+
+    def _share(self, parts: Floats | Users) -> float:
+        return float(parts.sum()) / self.n if self.n else float("nan")
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
         """Return the part of each user that each system wins, as a metric for each cut-off in ``at`` (default: all).
 
         A user of several folds has the mean over the folds where the user counts, weighted by their number.
         """
-        cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
-        keys = [(system, cutoff) for cutoff in cutoffs for system in self.competitors]
-        values = {(system, self.rules.heading(cutoff)): self._per_user(system, cutoff) for system, cutoff in keys}
-        columns = {key: value for key, (value, _) in values.items()}
-        weights = {key: weight for key, (_, weight) in values.items() if weight is not None}
-        rows = tuple(row for cutoff in cutoffs for row in self._rows(cutoff))
-        headings = tuple(map(self.rules.heading, cutoffs))
-        settings = {"competitors": list(self.competitors), "rules": dataclasses.asdict(self.rules)}
-        settings["interval"] = dataclasses.asdict(self.confidence)
-        return Scores(
-            self._users[0], self.competitors, headings, columns, weights,
-            rows=rows, findings=self.findings, settings=settings,
-        )  # fmt: skip
-
-    @functools.cached_property
-    def _users(self) -> tuple[pl.Series, NDArray[np.int32] | None]:
-        """Return (distinct users, row of each unit among them); the rows are None if no user occurs twice."""
-        if self.folds == 1:
-            return self.units, None
-        vocabulary, codes = Vocabulary.dense(self.units)
-        return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
-
-    def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return the part won of each user (NaN: not counted), and its number of folds (None: a single fold)."""
-        values, (users, codes) = self.values(system, at), self._users
-        if codes is None:
-            return values, None
-        weight: Floats = np.bincount(codes, self.counted, users.len()).astype(np.float64)
-        total = np.bincount(codes, np.nan_to_num(values), users.len())
-        return np.divide(total, weight, out=np.full(users.len(), np.nan), where=weight > 0), weight
-
-    def _rows(self, at: int) -> list[Summary]:
-        bounds = self._bounds(at)
-        return [
+        keys = list(itertools.product(self._cutoffs(at), self.competitors))
+        values = {(system, self.rules.heading(cutoff)): self.values(system, cutoff) for cutoff, system in keys}
+        users, weights = self.units, {}
+        if self.folds > 1:
+            vocabulary, codes = Vocabulary.dense(self.units)
+            users, counted = (
+                vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)),
+                self.counted.astype(np.float64),
+            )
+            pooled = {
+                key: pooled_values([(codes.astype(np.int64), each, counted)], users.len())
+                for key, each in values.items()
+            }
+            values, weights = ({key: pair[place] for key, pair in pooled.items()} for place in (0, 1))
+        rows = [
             Summary(
-                system=system, metric=self.rules.heading(at), mean=self.share(system, at), n=self.n,
-                missing=self.missing.get(system, 0), short=self.short.get(system, 0), duplicate=0,
-                undefined=self.units.len() - self.n, low=low, high=high, parameters=dataclasses.asdict(self.rules),
+                system=system, metric=self.rules.heading(cutoff), mean=self.share(system, cutoff), n=self.n,
+                missing=self.missing.get(system, 0), short=self.short.get(system, 0),
+                undefined=self.units.len() - self.n, parameters=asdict(self.rules),
                 accompanying={
-                    "outright": self.outright(system, at),
-                    "hit": self.hit(system, at),
-                    "nobody": float(self.nobody(at)),
+                    "outright": self.outright(system, cutoff),
+                    "hit": self.hit(system, cutoff),
+                    "nobody": float(self.nobody(cutoff)),
                 },
             )
-            for system, (low, high) in zip(self.competitors, bounds, strict=True)
+            for cutoff, system in keys
         ]  # fmt: skip
-
-    def _bounds(self, at: int) -> list[tuple[float, float]]:
-        how = self.confidence
-        if how.method is None:
-            return [(float("nan"), float("nan"))] * len(self.competitors)
-        columns = [self._per_user(system, at) for system in self.competitors]
-        defined = ~np.isnan(columns[0][0])
-        weighted = columns[0][1] is not None
-        low, high = intervals(
-            np.column_stack([values[defined] for values, _ in columns]),
-            np.column_stack([weight[defined] for _, weight in columns if weight is not None]) if weighted else None,
-            method=how.method, level=how.level, resamples=how.resamples, seed=how.seed, threads=self.threads,
+        settings = {"competitors": list(self.competitors), "rules": asdict(self.rules)}
+        settings["interval"] = asdict(self.confidence)
+        metrics = dict.fromkeys(row.metric for row in rows)
+        return finish(
+            users, metrics, rows, values, weights, self.confidence,
+            threads=self.threads, findings=self.findings, settings=settings,
         )  # fmt: skip
-        return list(zip(low.tolist(), high.tolist(), strict=True))
 
     def summary(self, at: int | Iterable[int] | None = None) -> pl.DataFrame:
         """Return a row per cut-off and system: the score with its interval, shares won outright and shared, and counts.
 
         ``hit`` is the share of users to whom the system shows a relevant item, ``nobody`` counts those without one.
         """
-        cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
         rows = [
             {
                 "at": cutoff, "system": row.system, NAME: row.mean, "low": row.low, "high": row.high,
-                "outright": row.accompanying["outright"], "shared": self._shared(row.system, cutoff),
+                "outright": row.accompanying["outright"],
+                "shared": self._share(self._won(row.system, cutoff) & (self.winners > 1)),  # 1 even if wins are split
                 "hit": row.accompanying["hit"], "nobody": int(row.accompanying["nobody"]),
                 "n": row.n, "missing": row.missing, "short": row.short,
             }
-            for cutoff in cutoffs
-            for row in self._rows(cutoff)
+            for cutoff in self._cutoffs(at)
+            for row in self.scores(cutoff).rows
         ]  # fmt: skip
         return pl.DataFrame(rows)
 
-    def _shared(self, system: str, at: int) -> float:
-        """Return the share of users that a system wins together with others; a user counts 1 even if wins are split."""
-        if self.rules.ties == "share":
-            return self.share(system, at) - self.outright(system, at)
-        depth = self.rules.depth(self._cutoff(at))
-        together = (self.first[self._line(system)] == self.earliest) & (self.winners > 1) & (self.earliest <= depth)
-        return float(together.sum()) / self.n if self.n else float("nan")
-
-    def curve(self, *, interval: bool = True) -> Exhibit:
+    def curve(self) -> Exhibit:
         """Return a chart of the share of users that each system wins, at every cut-off from 1 to the deepest."""
-        rows = []
-        for at in range(1, self.deepest + 1):
-            bounds = self._bounds(at) if interval else [(float("nan"), float("nan"))] * len(self.competitors)
-            for system, (low, high) in zip(self.competitors, bounds, strict=True):
-                rows.append({"at": at, NAME: self.share(system, at), "low": low, "high": high, "system": system})
         return Exhibit(
             name="sudden-death",
             title="Sudden Death",
             caption=f"The share of {self.over()} for whom a system has the first hit within N ranks; a tie counts for "
             f"each. The numbers hold for these competitors only: {', '.join(self.competitors)}.",
-            table=pl.DataFrame(rows),
+            table=self.summary(range(1, self.deepest + 1)).select("at", NAME, "low", "high", "system"),
             x="at",
             y=NAME,
             series="system",
@@ -274,7 +220,7 @@ class SuddenDeath(Displayable):
         at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike
         shares of users won, these shares do not depend on the other competitors.
         """
-        depth, n = self.rules.depth(self._cutoff(at)), max(self.n, 1)
+        depth, n = self._depth(at), max(self.n, 1)
         rows: list[dict[str, Any]] = []
         for one, own in zip(self.competitors, self.first, strict=True):
             for other, theirs in zip(self.competitors, self.first, strict=True):
@@ -300,8 +246,7 @@ class SuddenDeath(Displayable):
         """
         test: choices.TestName = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
-        at = at if isinstance(at, tuple) else self._cutoff(at)
-        return compare(self.scores(at), how, baseline=baseline, threads=self.threads)
+        return compare(self.scores(self.deepest if at is None else at), how, baseline=baseline, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
         """Return the share of events won in a moving window, in stream order; the first point is at the first full one.
@@ -342,7 +287,7 @@ class SuddenDeath(Displayable):
         if not at:
             raise UsageError("U204", "these contests share no cut-off", where="pooled", hint="use the same `at`")
         units = pl.concat([one.units for one in every])
-        return dataclasses.replace(
+        return replace(
             self,
             units=units,
             folds=sum(one.folds for one in every),
@@ -367,7 +312,7 @@ class SuddenDeath(Displayable):
 
     def with_findings(self, *findings: Finding) -> SuddenDeath:
         """Return the same results with more findings."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
+        return replace(self, findings=(*self.findings, *findings))
 
     def aligned_with(self, other: SuddenDeath) -> SuddenDeath:
         """Return these results with systems in the other's order; raise if competitors or rules differ."""
@@ -383,17 +328,21 @@ class SuddenDeath(Displayable):
             what = f"the contests have different rules: {other.rules} and {self.rules}"
             raise UsageError("U204", what, hint="decide both by the same rules")
         lines = [self.competitors.index(name) for name in other.competitors]
-        return dataclasses.replace(self, competitors=other.competitors, first=self.first[lines])
+        return replace(self, competitors=other.competitors, first=self.first[lines])
 
     def _line(self, system: str) -> int:
         if system not in self.competitors:
             raise UsageError("U108", f"'{system}' does not compete", hint=suggest(system, self.competitors))
         return self.competitors.index(system)
 
-    def _cutoff(self, at: int | None) -> int:
-        if at is None:
-            return self.deepest
+    def _cutoffs(self, at: int | Iterable[int] | None) -> tuple[int, ...]:
+        """Return one cut-off or several as a tuple, by default all."""
+        return self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
+
+    def _depth(self, at: int | None) -> int:
+        """Return the last rank that counts at the cut-off ``at``, by default the deepest."""
+        at = self.deepest if at is None else at
         if not 1 <= at <= self.deepest:
             what = f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}"
             raise UsageError("U103", what, where=NAME, hint="use a larger cut-off first: at=20 covers 1 to 20")
-        return at
+        return self.rules.depth(at)
