@@ -156,10 +156,7 @@ def _comparison(comparison: Any) -> list[ResultTable]:
         name("metric"), name("systems"), DIFFERENCE, Field("low high", "interval", wording.interval),
         replace(P, heading="adjusted p"),
     )  # fmt: skip
-    tests = dict.fromkeys(
-        f"{wording.TESTS.get(row.test, row.test)}, {wording.CORRECTIONS.get(row.correction, row.correction)}"
-        for row in comparison.rows
-    )
+    tests = dict.fromkeys(wording.test_name(row.test, row.correction) for row in comparison.rows)
     note = f"First minus second; bold: adjusted p ≤ {1 - comparison.level:.4g}."
     title = f"comparison of {format_count(len(rows), 'pair')} of a metric; {'; '.join(tests)}"
     return [table(rows, fields, lambda row: "best" if row["significant"] else "", title=title, notes=(note,))]

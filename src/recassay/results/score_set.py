@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from recassay.errors import UsageError
+from recassay.errors import UsageError, printable
 from recassay.naming.grammar import suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
@@ -30,6 +30,21 @@ class Place(NamedTuple):
     protocol: str = GIVEN
     design: str = GIVEN
     seed: int | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Place:
+        """Return the coordinates that a row of results states."""
+        return cls(**{axis: row[axis] for axis in AXES if row.get(axis) is not None})
+
+    def text(self, separator: str = ", ", hidden: Collection[str] = ()) -> str:
+        """Return the stated coordinates as text, without those of the ``hidden`` axes.
+
+        >>> Place("ml-1m", design="P1R", seed=3).text(hidden=["design"])
+        'ml-1m, seed 3'
+        """
+        shown = {axis: value for axis, value in self._asdict().items() if axis not in hidden}
+        stated = {axis: printable(str(value)) for axis, value in shown.items() if value not in (None, GIVEN)}
+        return separator.join(f"seed {value}" if axis == "seed" else value for axis, value in stated.items())
 
     @property
     def on_events(self) -> bool:

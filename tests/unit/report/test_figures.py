@@ -12,7 +12,7 @@ import pytest
 from recassay.report.figures import panels, undrawn
 from recassay.report.figures.export import standalone, write_figures
 from recassay.report.figures.scale import linear, logarithmic, scale_of
-from recassay.report.page.html import page
+from recassay.report.folder.page import page
 from recassay.results.exhibit import Exhibit
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,8 +7,7 @@ import math
 from recassay.comparison.pairs import judges
 from recassay.comparison.verdict import Lead, verdict_of
 from recassay.report.content.grids import real, result_grids
-from recassay.report.page import html
-from recassay.results.score_set import GIVEN, Place
+from recassay.report.folder import page as html
 
 
 def verdict_from_rows(groups, level=0.95):
@@ -22,8 +21,7 @@ def verdict_from_rows(groups, level=0.95):
 def _lead(group, grid, design):
     ranked = grid.ranked(design)
     first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
-    dataset, split, protocol, seed = group.place
-    place = Place(str(dataset or GIVEN), str(split or GIVEN), str(protocol or GIVEN), design, seed)
+    place = group.place._replace(design=design)
     mean, low, high = (grid.value(first, design, name) for name in ("mean", "low", "high"))
     about = (place, grid.metric, tuple(grid.systems), first, mean, low, high, second)
     pairs = [pair for pair in grid.pairs if pair[0] == design]

@@ -15,16 +15,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.data.io.parquet import parquet_schema, read_parquet, scan_parquet
-from recassay.report.content._kernels import count_larger_equal_smaller, count_reaching, value_range
 from recassay.report.content.grids import design_of
 from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import Place
 from recassay.threads import each_block, worth_starting
 
 STEPS = 20  # from the smallest value to the largest
 TOLERANCE = 1e-9  # of the range: a value this close below a step counts as reaching it
 IDENTITY = ("dataset", "split", "protocol", "seed", "design", "system")
-Place = tuple[Any, ...]  # dataset, split, protocol, seed, design
 Values = NDArray[np.float64]
 UNITS = {"prequential": "events", "sequence": "sequences"}  # the unit of a protocol; other protocols score users
 
@@ -65,7 +65,7 @@ class UnitValues:
             return None
         blocks: dict[Place, dict[str, list[RowBlock]]] = {}
         for row in runs:
-            place = (*(row[name] for name in IDENTITY[:4]), design_of(row))
+            place = Place.of(row)._replace(design=design_of(row))
             blocks.setdefault(place, {}).setdefault(row["system"], []).append(RowBlock(row["begin"], row["end"]))
         return cls(path, {place: {k: tuple(v) for k, v in systems.items()} for place, systems in blocks.items()})
 
@@ -153,7 +153,7 @@ def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _units(place: Place) -> str:
-    return UNITS.get(str(place[IDENTITY.index("protocol")]).partition("(")[0], "users")
+    return UNITS.get(place.protocol.partition("(")[0], "users")
 
 
 def _exhibits(
@@ -252,3 +252,46 @@ def _win_row(names: Sequence[str], a: int, b: int, counts: tuple[int, int, int],
         "system": names[a], "against": names[b], "share won": share, "won": won, "wins": wins, "ties": ties,
         "losses": losses, units: n,
     }  # fmt: skip
+
+
+# --- compiled counts of values per unit; NaN means that a unit has no value ---
+
+
+@njit(cache=True, nogil=True)
+def value_range(values: Values) -> tuple[float, float]:
+    """Return the smallest and the largest value that is not NaN; (inf, -inf) if there is none."""
+    low, high = np.inf, -np.inf
+    for value in values:
+        if value == value:  # noqa: PLR0124 (not NaN)
+            low, high = min(low, value), max(high, value)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def count_reaching(values: Values, low: float, step: float, steps: int, tolerance: float) -> NDArray[np.int64]:
+    """Return how many values are at least each of the thresholds ``low``, ``low + step``, ..., ``low + steps * step``.
+
+    The result has ``steps`` + 1 counts. All values must lie between the first and the last threshold; NaN is not
+    counted. A value up to ``tolerance`` steps below a threshold counts as reaching it, because of rounding errors.
+    """
+    counts = np.zeros(steps + 1, np.int64)
+    for value in values:
+        if value == value:  # noqa: PLR0124 (not NaN)
+            counts[min(int((value - low) / step + tolerance), steps)] += 1
+    for at in range(steps - 1, -1, -1):
+        counts[at] += counts[at + 1]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def count_larger_equal_smaller(left: Values, right: Values) -> tuple[int, int, int]:
+    """Return for how many users (or other units) the left value is larger than, equal to, and below the right one.
+
+    ``left`` and ``right`` are the values of two systems for the same units; a unit where one is NaN is not counted.
+    """
+    more, equal, less = 0, 0, 0
+    for a, b in zip(left, right):  # noqa: B905 (numba does not support strict)
+        more += a > b
+        equal += a == b
+        less += a < b
+    return more, equal, less

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from recassay.comparison.verdict import Verdict
@@ -132,12 +132,17 @@ def _several(found: Sequence[Extremes]) -> str:
     differences = sorted(ends.difference for ends in found)
     smallest, largest = (wording.number(differences[at], DIGITS) for at in (0, -1))
     apart = smallest if smallest == largest else f"{smallest} to {largest}"
-    return (
-        f"highest {listed(list(_counted(ends.highest for ends in found)))}, lowest "
-        f"{listed(list(_counted(ends.lowest for ends in found)))}, of {len(found)} settings; {apart} apart"
+    highest, lowest = (
+        listed(list(counted(system for ends in several for system in ends)))
+        for several in zip(*((ends.highest, ends.lowest) for ends in found), strict=True)
     )
+    return f"highest {highest}, lowest {lowest}, of {len(found)} settings; {apart} apart"
 
 
-def _counted(winners: Iterator[tuple[str, ...]]) -> Iterator[str]:
-    counts = Counter(system for several in winners for system in several)
-    yield from (f"{system} on {count}" for system, count in counts.most_common())
+def counted(systems: Iterable[str]) -> Iterator[str]:
+    """Yield each system with the number of times it is named, the most often named first.
+
+    >>> list(counted("abb"))
+    ['b on 2', 'a on 1']
+    """
+    yield from (f"{system} on {count}" for system, count in Counter(systems).most_common())

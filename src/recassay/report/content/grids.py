@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -14,6 +14,7 @@ from recassay.checks.base import TARGET_SET_COLUMN
 from recassay.errors import RecassayError
 from recassay.metrics.registry import describe, parse_metric
 from recassay.report.content import wording
+from recassay.results.score_set import GIVEN, Place
 from recassay.results.scores import PLACES, Scores
 from recassay.stats.ranks import kendall
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
 
 Row = Mapping[str, Any]
-PLACE = ("dataset", "split", "protocol", "seed")
 LISTS = "lists"  # the design of ranked lists as given
 
 
@@ -114,6 +114,20 @@ class Grid:
         others = self.systems if baseline is None else (baseline,)
         return [other for other in others if self.beats(design, system, other)]
 
+    def order(self, design: str) -> list[str]:
+        """Return the systems with a row under a design, best first; those without a mean are last."""
+        ranked = self.ranked(design)
+        return [*ranked, *(system for system in self.systems if system not in ranked and (system, design) in self.rows)]
+
+    @cached_property
+    def letters(self) -> dict[str, str]:
+        """Return a letter for each system."""
+        return dict(zip(self.systems, wording.system_letters(len(self.systems)), strict=True))
+
+    def marks(self, design: str, system: str) -> str:
+        """Return the letters of the systems that a system is significantly better than."""
+        return wording.joined(self.letters[other] for other in self.beaten(design, system))
+
     def beats(self, design: str, a: str, b: str) -> bool:
         """Return whether ``a`` was compared with ``b`` and is significantly better."""
         pair = self.versus(design, a, b)
@@ -155,7 +169,7 @@ class ResultGrids:
     rows of comparisons.
     """
 
-    place: tuple[Any, ...]  # dataset, split, protocol, seed
+    place: Place
     grids: tuple[Grid, ...]
     folds: tuple[Row, ...] = ()
     comparisons: tuple[Row, ...] = field(default=())
@@ -169,15 +183,11 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str 
     >>> results.grids[0].ranked("lists"), results.grids[0].means("lists")
     (['pop'], [0.25])
     """
-    by_place, compared = (_grouped(table, lambda row: tuple(map(row.get, PLACE))) for table in (rows, comparisons))
-    return [_results_at(place, group, compared.get(place, []), baseline) for place, group in by_place.items()]
-
-
-def _grouped(rows: Iterable[Row], key: Callable[[Row], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Row]]:
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
+    by_place: dict[Place, tuple[list[Row], list[Row]]] = {}
+    for at, table in enumerate((rows, comparisons)):
+        for row in table:
+            by_place.setdefault(Place.of(row)._replace(design=GIVEN), ([], []))[at].append(row)
+    return [_results_at(place, *tables, baseline) for place, tables in by_place.items() if tables[0]]
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
@@ -189,7 +199,7 @@ def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]
     return result_grids(rows, map(dataclasses.asdict, comparison.rows), comparison.baseline)
 
 
-def _results_at(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row], baseline: str | None) -> ResultGrids:
+def _results_at(place: Place, rows: list[Row], comparisons: list[Row], baseline: str | None) -> ResultGrids:
     whole = [row for row in rows if row.get("fold", "all") == "all"]
     folds = [row for row in rows if row.get("fold", "all") != "all"]
     if len({row["fold"] for row in folds}) == 1 and whole:
@@ -234,6 +244,11 @@ def design_of(row: Row) -> str:
     """Return the design of a row; ``lists`` (ranked lists as given) if the row names none."""
     design = row.get("design") or LISTS
     return LISTS if design == "given" else str(design)
+
+
+def heading(place: Place, separator: str = ", ") -> str:
+    """Return the stated coordinates of results as text, but for the design of ranked lists as given."""
+    return place.text(separator, ["design"] if place.design == LISTS else [])
 
 
 def real(value: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from rich.cells import cell_len
 from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
 from recassay.metrics.align import Conventions
-from recassay.results.score_set import AXES, GIVEN, Place
+from recassay.naming.grammar import split
+from recassay.results.score_set import AXES, Place
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, population
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
 
 DIGITS = 4  # decimals of means
+WIDTH = 30  # characters of the longest name of a system that a sentence has whole
+CALL = re.compile(r"(?P<name>[\w.]+)\((?P<parameters>.+)\)")  # a model with its parameters
 NOTHING = "–"
 UNDEFINED = "undefined"
 
@@ -191,6 +195,15 @@ def data_notes(known: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     return " ".join(f"{what} {', '.join(metrics)}: {text}." for (what, text), metrics in by_note.items())
 
 
+def test_name(test: str, correction: str) -> str:
+    """Return the name of a test and that of the correction of its p-values.
+
+    >>> test_name("t", "holm")
+    'paired t test, Holm'
+    """
+    return f"{TESTS.get(test, test)}, {CORRECTIONS.get(correction, correction)}"
+
+
 def percent(level: float) -> str:
     """Return a level of confidence as text in percent.
 
@@ -268,11 +281,40 @@ def place_names(places: Iterable[Place]) -> dict[Place, str]:
     places = list(places)
     constant = {axis for axis in AXES if len({getattr(place, axis) for place in places}) == 1}
     hidden = constant if len(places) > 1 else set[str]()
-    return {
-        place: ", ".join(
-            f"seed {value}" if axis == "seed" else printable(str(value))
-            for axis, value in place._asdict().items()
-            if value not in (None, GIVEN) and axis not in hidden
-        )
-        for place in places
-    }
+    return {place: place.text(hidden=hidden) for place in places}
+
+
+def short_names(systems: Iterable[str]) -> dict[str, str]:
+    """Return a short form of each long name: of its parameters only those that tell it from the other systems.
+
+    Other long names lose their middle. A name stays whole if its short form could be another system's.
+
+    >>> names = [f"BPR(factors={number}, regularization=0.01)" for number in (16, 32)]
+    >>> short_names(["Popular", *names])[names[0]]
+    'BPR(factors=16, …)'
+    """
+    every = list(dict.fromkeys(systems))
+    forms = {name: _forms(name, every) for name in every if len(name) > WIDTH}
+    depth = max(map(len, forms.values()), default=0)
+    for at in range(depth):
+        found = {name: own[min(at, len(own) - 1)] for name, own in forms.items()}
+        shown = [found.get(name, name) for name in every]
+        if len(set(shown)) == len(shown):
+            return {name: short for name, short in found.items() if len(short) < len(name)}
+    return {}
+
+
+def _forms(name: str, every: list[str]) -> list[str]:
+    """Return possible short forms of a model's name, the shortest first; ``every`` are the names of all systems.
+
+    They have more and more of the parameters that tell it from other systems. Any other name has one form, without its
+    middle.
+    """
+    call = CALL.fullmatch(name)
+    if call is None:
+        return [shorten(name, WIDTH)]
+    others = [match for other in every if other != name and (match := CALL.fullmatch(other))]
+    alike = [set(split(other["parameters"])) for other in others if other["name"] == call["name"]]
+    parts = split(call["parameters"])
+    own = [part for part in parts if not all(part in other for other in alike)] if alike else []
+    return [f"{call['name']}({', '.join([*own[:size], '…'])})" for size in range(min(1, len(own)), len(own) + 1)]

@@ -18,9 +18,9 @@ from recassay.engine.decisions.comparing import comparison_facts
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import Row, design_of
 from recassay.report.folder.read import FOLDS, ResultFolder, read_results
-from recassay.report.folder.tables import SettingResults, parts
+from recassay.report.folder.tables import parts
 from recassay.results.finding import Finding
-from recassay.results.score_set import Place, ScoreSet
+from recassay.results.score_set import ScoreSet
 
 Outcome = Literal["finding", "fine", "not applicable"]
 SEQUENCES, STREAM = "sequences", "stream"
@@ -157,8 +157,8 @@ def _comparing(folder: ResultFolder) -> dict[str, Any] | None:
     compared_parts = [part for part in parts(folder) if part.comparison is not None]
     if not compared_parts:
         return None
-    sheets = {_place(part): part.scores for part in compared_parts}
-    compared = {_place(part): part.comparison for part in compared_parts if part.comparison is not None}
+    sheets = {part.place: part.scores for part in compared_parts}
+    compared = {part.place: part.comparison for part in compared_parts if part.comparison is not None}
     first = next(iter(compared.values()))
     correction = first.rows[0].correction
     return comparison_facts(
@@ -167,9 +167,3 @@ def _comparing(folder: ResultFolder) -> dict[str, Any] | None:
         first.baseline,
         SignificanceOptions(correction=correction, level=folder.level),  # type: ignore[arg-type]
     )
-
-
-def _place(part: SettingResults) -> Place:
-    *named, seed, design = part.place
-    dataset, split, protocol, under = (str(part or "given") for part in (*named, design))
-    return Place(dataset, split, protocol, under, seed)

@@ -1,22 +1,60 @@
-"""Writing of the report page of a folder of results, from the files of the folder alone."""
+"""The report page of a folder of results: a single HTML file without external resources.
+
+Text, tables and SVG figures are all visible without JavaScript. The results of a large page are in ``noscript``
+elements: a browser without scripts shows them, and one with scripts reads them as text until they are selected, so that
+the page opens at once. A small script adds controls to select data, metric,
+cut-off and design, and buttons to save tables and figures (CSV, SVG, PNG).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from recassay.comparison.verdict import Verdict
 from recassay.data.io import write_text
 from recassay.data.io.manifest import recording
+from recassay.errors import printable
+from recassay.report.content import wording
 from recassay.report.content.distribution import UnitValues
-from recassay.report.content.grids import result_grids
+from recassay.report.content.findings import finding_groups, verdict_without
+from recassay.report.content.grids import Grid, Row, result_grids
 from recassay.report.folder.read import PAGE, ResultFolder
-from recassay.report.page.figures import means, ranks
-from recassay.report.page.html import NO_VERDICT, Distributions, Provenance, page
+from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, groups_content, verdict_content
+from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit
-from recassay.results.score_set import GIVEN
+from recassay.results.finding import Finding
+from recassay.results.group_scores import GroupScores
+from recassay.results.score_set import GIVEN, Place
 from recassay.threads import StageProgress
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MAX_VIEWS = 60  # tables of a page that are laid out when it opens; a larger page unpacks those that are selected
+MAX_PAIRS = 2000  # rows of a table of comparisons
+Distributions = Mapping[tuple[Place, str], Sequence[Exhibit]]  # by place with design, and metric
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """How results were made: the lock of the study or the settings of a scoring, the command, and what failed.
+
+    ``lock`` is the content of the study's lock file, empty without a study; ``failures`` come from ``summary.json``.
+    """
+
+    lock: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    failures: Iterable[Row] = ()
+
+
+NO_PROVENANCE, NO_VERDICT = Provenance(), Verdict(())
 
 
 def write_page(
@@ -49,21 +87,122 @@ def write_page(
     return target
 
 
+def page(
+    title: str,
+    about: str,
+    rows: Iterable[Row],
+    *,
+    comparisons: Iterable[Row] = (),
+    findings: Iterable[Finding | Row] = (),
+    exhibits: Iterable[Exhibit] = (),
+    provenance: Provenance = NO_PROVENANCE,
+    distributions: Distributions | None = None,
+    verdict: Verdict = NO_VERDICT,
+    groups: Sequence[tuple[str, GroupScores]] = (),
+) -> str:
+    """Return a study as one HTML file: verdict, findings, summary card, results, figures, failures and settings.
+
+    ``rows``, ``comparisons`` and ``findings`` come from ``summary.json``. ``distributions`` are charts of the
+    distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input
+    gives equal bytes. Rows of single folds follow those over
+    all folds; undefined numbers say "undefined".
+
+    >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
+    >>> text = page("First", "Is the popular good enough?", [row])
+    >>> "0.2500" in text
+    True
+    """
+    lock, settings = provenance.lock, provenance.settings
+    comparisons = list(comparisons)
+    level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
+    alphas = {row["alpha"] for row in comparisons if row.get("alpha")}
+    grids, budget, charts = result_grids(rows, comparisons), SizeBudget(), distributions or {}
+    picture, by_code = systems(verdict, grids), finding_groups(findings, verdict)
+
+    def view_figures(place: Place, grid: Grid, design: str, name: str) -> list[dict[str, Any]]:
+        """Return the figures of the means of systems under a design."""
+        distribution = charts.get((place._replace(design=design), grid.metric), ())
+        return budget.figures([means(grid, design), *distribution], name)
+
+    def rank_figures(grid: Grid, name: str) -> list[dict[str, Any]]:
+        """Return the figure of ranks under all designs, if there are several designs and systems with an order."""
+        ordered = grid.higher_is_better is not None and len(grid.systems) > 1 and len(grid.designs) > 1
+        return budget.figures([ranks(grid)] if ordered else [], name)
+
+    return _environment().get_template("page.html.jinja").render(
+        title=title,
+        about=about,
+        study=bool(lock),
+        groups=grids,
+        controls=controls(grids),
+        view_figures=view_figures,
+        rank_figures=rank_figures,
+        budget=budget,
+        max_pairs=MAX_PAIRS,
+        packed=sum(len(grid.designs) for group in grids for grid in group.grids) > MAX_VIEWS,
+        level=wording.percent(level),
+        alpha=f"{alphas.pop() if len(alphas) == 1 else 1 - level:.4g}",
+        verdict=verdict_content(verdict, grids),
+        picture=None if picture is None else figure(picture, "systems"),
+        facts=card(grids, lock, settings),
+        by_groups=groups_content(groups),
+        command=provenance.command,
+        findings=[group for group in by_code if group.weight == 2],
+        other_findings=[group for group in by_code if group.weight < 2],
+        verdict_without=verdict_without(by_code, verdict),
+        unknown=any(group.open for group in by_code),
+        exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(exhibits, start=1)],
+        failures=list(provenance.failures),
+        lock=_yaml(lock or settings) if lock or settings else "",
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    import jinja2
+    from markupsafe import Markup
+
+    home = files("recassay.report")
+
+    def text(value: Any) -> Any:
+        """Return text with control characters escaped in each line; markup and other values are returned unchanged."""
+        if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
+            return "\n".join(printable(line) for line in value.split("\n"))
+        return value
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (home / "page" / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        finalize=text,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals |= {"source": lambda name: Markup((home / name).read_text(encoding="utf-8")), **FUNCTIONS}
+    environment.filters |= {**FILTERS, "drawn": Markup}  # figures escape their text when they are drawn
+    return environment
+
+
+def _yaml(lock: Mapping[str, Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=100))
+
+
 def figures_of(folder: ResultFolder, progress: StageProgress | None = None) -> list[Exhibit]:
     """Return all figures of the report page, also those that the page leaves out for its size."""
     distributions, several = distributions_of(folder, progress), len({row.get("dataset") for row in folder.rows}) > 1
-    exhibits = []
+    exhibits: list[Exhibit] = []
     for results in result_grids(folder.rows, ()):
         for grid in results.grids:
             figures = [ranks(grid)] if len(grid.designs) > 1 and grid.higher_is_better is not None else []
             for design in grid.designs:
-                figures += [means(grid, design), *distributions.get(((*results.place, design), grid.metric), ())]
-            exhibits += [_placed(figure, results.place) for figure in figures] if several else figures
+                place = results.place._replace(design=design)
+                figures += [means(grid, design), *distributions.get((place, grid.metric), ())]
+            suffix = f"-{results.place.dataset}" if several else ""
+            exhibits += [replace(figure, name=f"{figure.name}{suffix}") for figure in figures]
     return [*exhibits, *folder.exhibits]
-
-
-def _placed(exhibit: Exhibit, place: tuple[object, ...]) -> Exhibit:
-    return replace(exhibit, name=f"{exhibit.name}-{place[0]}")
 
 
 def title_of(folder: ResultFolder) -> str:
@@ -81,7 +220,7 @@ def title_of(folder: ResultFolder) -> str:
 def distributions_of(folder: ResultFolder, progress: StageProgress | None = None) -> Distributions:
     """Return charts of the distribution behind every mean; none if the folder has no values per user or event.
 
-    They are by (data set, split, protocol, seed, design) and metric.
+    They are by data set, split, protocol, seed and design, and by metric.
     """
     values = UnitValues.of(folder.scores)
     if values is None:

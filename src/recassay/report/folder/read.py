@@ -13,9 +13,10 @@ from recassay.data.io.manifest import files_of, manifest_of
 from recassay.errors import InputError
 from recassay.naming.grammar import suggest
 from recassay.report.content.csv_text import EXHIBITS
+from recassay.report.content.grids import heading
 from recassay.results.exhibit import Exhibit
 from recassay.results.group_scores import GroupScores
-from recassay.results.score_set import AXES, GIVEN
+from recassay.results.score_set import Place
 from recassay.results.scores import restored
 
 Row = Mapping[str, Any]
@@ -109,14 +110,9 @@ def _judged(summary: Mapping[str, Any], home: Path) -> tuple[Verdict | None, tup
     rows = _rows(summary, "groups", home)
     try:
         verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
-        return verdict, tuple((_place_text(row), GroupScores.from_dict(row)) for row in rows)
+        return verdict, tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in rows)
     except (KeyError, TypeError, ValueError) as error:
         raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
-
-
-def _place_text(row: Mapping[str, Any]) -> str:
-    named = [str(row[axis]) for axis in AXES if axis != "seed" and row.get(axis) not in (None, GIVEN, "lists")]
-    return " · ".join([*named, *([f"seed {row['seed']}"] if row.get("seed") is not None else [])])
 
 
 def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:

@@ -10,10 +10,11 @@ import polars as pl
 
 from recassay.comparison.compare import Comparison
 from recassay.comparison.compare import Row as Pair
-from recassay.report.content.grids import PLACE, ResultGrids, Row, design_of, real, result_grids
+from recassay.report.content.grids import ResultGrids, Row, design_of, heading, real, result_grids
 from recassay.report.folder.read import ResultFolder
 from recassay.report.tables.formats import csv_rows, paper
 from recassay.report.tables.scores import CSV_HEADINGS, paper_tables
+from recassay.results.score_set import Place
 from recassay.results.scores import Scores, Summary
 
 
@@ -23,7 +24,7 @@ def tables(folder: ResultFolder, form: str) -> str:
     Markdown and LaTeX have a heading and a table per data set, split, design and seed; CSV has all rows in one table.
     """
     if form == "csv":
-        return csv_rows(folder.rows, [*PLACE, "design", "fold", *CSV_HEADINGS])
+        return csv_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
     every = list(parts(folder))
     settings, several = [part for part in every if part.scores.rows], len(every) > 1
     return paper(
@@ -35,16 +36,14 @@ def tables(folder: ResultFolder, form: str) -> str:
 class SettingResults:
     """Scores and comparison on one data set, split and seed under one design, without values per user."""
 
-    place: tuple[Any, ...]  # dataset, split, protocol, seed, design
+    place: Place
     scores: Scores
     comparison: Comparison | None
 
     @property
     def heading(self) -> str:
         """Return the data set, split, design and seed as a heading; empty if none of them is known."""
-        *named, seed, design = self.place
-        parts = [str(part) for part in (*named, design) if part not in (None, "given", "lists")]
-        return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])
+        return heading(self.place)
 
 
 def parts(folder: ResultFolder) -> Iterator[SettingResults]:
@@ -52,7 +51,7 @@ def parts(folder: ResultFolder) -> Iterator[SettingResults]:
     for results in result_grids(folder.rows, folder.comparisons):
         for design in dict.fromkeys(design for grid in results.grids for design in grid.designs):
             scores = _scores(results, design, folder)
-            yield SettingResults((*results.place, design), scores, _comparison(results, design, folder))
+            yield SettingResults(results.place._replace(design=design), scores, _comparison(results, design, folder))
 
 
 def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
+import polars as pl
+
+from recassay.comparison.verdict import Verdict
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid
+from recassay.report.content.grids import Grid, ResultGrids
+from recassay.report.content.verdict import lead_names
 from recassay.report.figures import panels, undrawn
 from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import GIVEN
 
-DIGITS = 4
 MAX_ROWS = 1000  # of the data table of a figure
+MAX_PICTURES = 12  # places whose systems the first figure shows
 CHARACTERS_PER_CELL = 45  # of a table, with its markup, roughly
 MAX_CHARACTERS = 2_500_000  # of all figures next to results, so that a phone can open the page
+NUMBERS = ("mean", "low", "high")
 
 
 @dataclass
@@ -24,18 +32,18 @@ class SizeBudget:
     left: int = MAX_CHARACTERS
     left_out: int = 0
 
-    def take(self, content: dict[str, Any]) -> bool:
-        """Reserve the space of a figure and return True; if it does not fit, count it and return False.
+    def figures(self, exhibits: Iterable[Exhibit], name: str) -> list[dict[str, Any]]:
+        """Return the figures of exhibits that have a drawing and that fit; ids on the page begin with ``name``."""
+        drawn = (figure(exhibit, f"{name}-{at}") for at, exhibit in enumerate(exhibits, start=1))
+        return [content for content in drawn if content["panels"] and self._take(content)]
 
-        ``content`` are the values of the figure for the template.
-        """
+    def _take(self, content: dict[str, Any]) -> bool:
         size = sum(len(panel.svg) for panel in content["panels"])
         size += CHARACTERS_PER_CELL * len(content["columns"]) * len(content["lines"])
-        if size > self.left:
-            self.left_out += 1
-            return False
-        self.left -= size
-        return True
+        fits = size <= self.left
+        self.left -= size * fits
+        self.left_out += not fits
+        return fits
 
 
 def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def cell(value: Any, *, exact: bool) -> tuple[str, str]:
     if value is None:
         return wording.UNDEFINED, ""
     if isinstance(value, float):
-        shown = wording.number(value, DIGITS) if exact or math.isnan(value) else f"{value:.6g}"
+        shown = wording.number(value) if exact or math.isnan(value) else f"{value:.6g}"
         return shown, "" if math.isnan(value) else repr(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}", str(value)
@@ -75,37 +83,85 @@ def cell(value: Any, *, exact: bool) -> tuple[str, str]:
 
 def means(grid: Grid, design: str) -> Exhibit:
     """Return a chart of the means of all systems under one design, best first, with their intervals."""
-    import polars as pl
-
-    rows = [
-        {"system": system, **{name: grid.value(system, design, name) for name in ("mean", "low", "high")}}
-        for system in grid.ranked(design)
-    ]
-    return Exhibit(
+    return _dots(
         f"means-{grid.metric}-{design}",
         f"{grid.metric} by system",
         "Dots are means, lines are intervals. Systems can differ significantly in the paired comparison although their "
         "intervals overlap.",
-        pl.DataFrame(rows, schema={"system": pl.String, **dict.fromkeys(("mean", "low", "high"), pl.Float64)}),
-        "mean",
-        "system",
-        low="low",
-        high="high",
-        kind="dot",
+        [("", grid, system, design) for system in grid.ranked(design)],
+    )
+
+
+def _dots(
+    name: str, title: str, caption: str, rows: Sequence[tuple[str, Grid, str, str]], facet: str | None = None
+) -> Exhibit:
+    """Return a chart of means with intervals; ``rows`` are (setting, grid, system, design), ``facet`` has settings."""
+    numbers = [
+        {
+            **({facet: setting} if facet else {}), "system": system,
+            **{number: grid.value(system, design, number) for number in NUMBERS},
+        }
+        for setting, grid, system, design in rows
+    ]  # fmt: skip
+    kinds = {**({facet: pl.String} if facet else {}), "system": pl.String, **dict.fromkeys(NUMBERS, pl.Float64)}
+    table = pl.DataFrame(numbers, schema=kinds)
+    return Exhibit(
+        name, title, caption, table, "mean", "system", facet=facet, low="low", high="high", kind="dot",
+        own_scales=bool(facet),
+    )  # fmt: skip
+
+
+def systems(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
+    """Return a figure of the means of all systems by the main metric, or None without a verdict.
+
+    It has a panel per data set, split, protocol and seed. Systems are in the order of their mean rank.
+    """
+    leads = {lead.place.without("design"): lead for lead in verdict.leads}
+    names = lead_names(verdict.leads)
+    settings = [(group.place, grid) for group in groups for grid in group.grids if grid.metric == verdict.metric]
+    ranks: dict[str, list[int]] = {}
+    for _, grid in settings:
+        for rank, system in enumerate(grid.ranked(grid.designs[0])):
+            ranks.setdefault(system, []).append(rank)
+    rows = []
+    for place, grid in settings[:MAX_PICTURES]:
+        if (lead := leads.get(place.without("design"))) is not None:
+            design = lead.place.design if lead.place.design in grid.designs else grid.designs[0]
+            name = names[lead.place._replace(design=GIVEN)]
+            ordered = sorted(ranks, key=lambda system: fmean(ranks[system]))
+            rows += [(name, grid, system, design) for system in ordered if (system, design) in grid.rows]
+    if not rows:
+        return None
+    several = len({name for name, *_ in rows}) > 1
+    order = "systems are in order of their mean rank over all settings" if len(settings) > 1 else "best on top"
+    left_out = f" The first {MAX_PICTURES} of {len(settings)} settings are shown." * (len(settings) > MAX_PICTURES)
+    return _dots(
+        "systems",
+        f"{verdict.metric} of every system",
+        f"Dots are means, lines are {wording.percent(verdict.level)} intervals; {order}. Systems can differ "
+        f"significantly in the paired test although their intervals overlap.{left_out}",
+        rows,
+        "setting" if several else None,
     )
 
 
 def ranks(grid: Grid) -> Exhibit:
     """Return a heat map of the rank of every system under every design; the longer axis is vertical."""
-    import polars as pl
-
+    sign = 1 if grid.higher_is_better else -1
     rows = []
     for system in grid.systems:
         for design in grid.designs:
             mean = grid.value(system, design)
-            better = [other for other in grid.ranked(design) if _ahead(grid, design, other, system)]
-            rank = None if math.isnan(mean) else len(better) + 1
-            rows.append({"system": system, "design": design, "rank": rank, "mean": None if math.isnan(mean) else mean})
+            better = sum(sign * grid.value(other, design) > sign * mean for other in grid.ranked(design))
+            known = not math.isnan(mean)
+            rows.append(
+                {
+                    "system": system,
+                    "design": design,
+                    "rank": better + 1 if known else None,
+                    "mean": mean if known else None,
+                }
+            )
     down = len(grid.designs) > len(grid.systems)
     table = pl.DataFrame(rows, infer_schema_length=None)
     if down:
@@ -123,8 +179,3 @@ def ranks(grid: Grid) -> Exhibit:
         value="rank",
         downwards=True,
     )
-
-
-def _ahead(grid: Grid, design: str, other: str, system: str) -> bool:
-    sign = 1 if grid.higher_is_better else -1
-    return sign * grid.value(other, design) > sign * grid.value(system, design)

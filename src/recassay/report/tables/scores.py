@@ -120,7 +120,7 @@ class ScoreTables:
         rows = tuple(
             (
                 Cell(system, marks=letters[system] if self.comparison else ""),
-                *(_mean(grid, system, wording.joined(letters[other] for other in grid.beaten(LISTS, system)))
+                *(_mean(grid, system, grid.marks(LISTS, system))
                   for grid in self.grids),
             )
             for system in self.scores.systems
@@ -206,12 +206,10 @@ def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
     says where designs change their order. ``rows`` are those of ``summary.json``.
     """
     every = result_grids((restored(row) for row in rows if row["fold"] == "all"), ())
-    several = len({seed for *_, seed in (results.place for results in every)}) > 1
+    hidden = ["protocol"] if len({results.place.seed for results in every}) > 1 else ["protocol", "seed"]
     parts: list[RenderableType] = []
     for results in every:
-        dataset, split, _, seed = results.place
-        title = f"{dataset}, {split}{f', seed {seed}' if several else ''}"
-        parts += [Terminal(_study(results.grids, title)), Text()]
+        parts += [Terminal(_study(results.grids, results.place.text(hidden=hidden))), Text()]
     return Group(*parts)
 
 

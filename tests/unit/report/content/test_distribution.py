@@ -11,8 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recassay.report.content._kernels import count_larger_equal_smaller, count_reaching, value_range
-from recassay.report.content.distribution import STEPS, UnitValues, share_reaching, win_shares
+from recassay.report.content.distribution import (
+    STEPS,
+    UnitValues,
+    count_larger_equal_smaller,
+    count_reaching,
+    share_reaching,
+    value_range,
+    win_shares,
+)
+from recassay.results.score_set import Place
 
 VALUES = st.integers(0, 30).flatmap(
     lambda size: st.tuples(*(arrays(float, size, elements=st.sampled_from([0.0, 0.05, 0.3, 0.5, 1.0, np.nan])),) * 2)
@@ -65,7 +73,7 @@ def written(tmp_path, systems, *, folds=(None,), units=(1, 2, 3), mixed=False):
 def test_shares_and_wins_are_read_from_a_file(tmp_path):
     values = written(tmp_path, {"a": [0.0, 0.5, None], "b": [1.0, 0.5, 1.0]})
     [((place, metric), (shares, wins))] = values.exhibits({"mrr": True, "absent": True}).items()
-    assert (place, metric) == (("d", "s", "p", 0, "lists"), "mrr")
+    assert (place, metric) == (Place("d", "s", "p", "lists", 0), "mrr")
     assert shares.table.filter(system="b", mrr=1.0)["users"].to_list() == [2]
     assert wins.table.select("system", "wins", "ties", "losses").rows() == [("a", 0, 1, 1), ("b", 1, 1, 0)]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from recassay.report.page.verdict import short_names, with_short_names
+from recassay.report.content.wording import short_names
+from recassay.report.page.content import with_short_names
 
 LONG = "regularization=0.01, iterations=200"
 
