@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -97,21 +97,11 @@ class LazyColumns:
 
     @classmethod
     def of(
-        cls,
-        frame: pl.DataFrame,
-        remarks: Mapping[str, str] | None = None,
-        *,
-        positions: bool = False,
-        categories: Collection[str] = (),
+        cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False
     ) -> LazyColumns:
-        """Return the columns of a frame that is in memory.
-
-        ``categories`` are columns of ids that are stored as categories; only :meth:`ids` returns them so, all else
-        returns their texts. ``remarks`` and ``positions`` are as in :class:`LazyColumns`.
-        """
-        fetch: dict[str, Callable[[], pl.Series]] = {name: partial(frame.get_column, name) for name in frame.columns}
-        fetch |= {name: partial(frame[name].cast, pl.String) for name in categories}
-        return cls(fetch, frame.height, frame.get_column, remarks, positions=positions)
+        """Return the columns of a frame that is in memory; ``remarks`` and ``positions`` are as in the class."""
+        fetch = {name: partial(frame.get_column, name) for name in frame.columns}
+        return cls(fetch, frame.height, None, remarks, positions=positions)
 
     @property
     def columns(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
 from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
-from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
+from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.lines import read_head
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, scan_parquet
@@ -35,7 +35,6 @@ from recassay.data.io.unread import (
 from recassay.errors import InputError, UsageError
 
 SMALL = 1_000_000  # up to this many rows all columns are read together, which is faster
-HEADERS = ("parquet", "csv", "recbole", "trec", "movielens", "uirt")  # formats whose first bytes tell the columns
 
 
 def read_table(
@@ -88,24 +87,6 @@ def open_table(
         if not found.rows:
             raise InputError("I102", f"the {role} has no rows", where=where, hint="check the program that wrote it")
     return found
-
-
-def read_header(
-    source: str | Path, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
-) -> dict[str, str] | None:
-    """Return the columns of a table, by canonical name, from the first bytes of its first file.
-
-    Raise I201 if a required column is missing. Return None for formats whose columns are known only after the whole
-    file has been read: JSON, formats of lists, and formats that the user registered.
-    """
-    head, wanted = read_head(table_files(source)[0]), role_named(role)
-    known = FORMATS.find(format) if format else next((one for one in formats() if one.matches(head)), None)
-    if known is None or known.name not in HEADERS:
-        return None
-    table = known.table(head, wanted)
-    if table.scan is None and table.pack is None:
-        return None
-    return _resolved(table, _ReadOptions(wanted, parse_columns(columns), format, False))[0]
 
 
 @dataclass(frozen=True)
@@ -180,7 +161,7 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
             )
         rows = int(scan.select(pl.len()).collect().item())
         types = {meaning: _id_type(scan.select(found[meaning])) for meaning in (USER, ITEM) if meaning in found}
-        remarks |= _mixed_table_remarks(scan, grouping_columns(table.names, found, role), found[USER], role)
+        remarks |= _mixed_table_remarks(table, found, scan, role)
 
     @reading(table.where)
     def read(columns: Sequence[str], begin: int, rows: int) -> pl.DataFrame:
@@ -315,84 +296,67 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
     return found, {**table.remarks, **unread}
 
 
-def _mixed_table_remarks(scan: pl.LazyFrame, groups: Sequence[str], user: str, role: Role) -> Remarks:
-    """Return the remark R003 if the rows of a table seem to come from several tables, by one of the columns ``groups``.
+def _mixed_table_remarks(table: Table, found: Mapping[str, str], scan: pl.LazyFrame, role: Role) -> Remarks:
+    """Return the remark R003 if the rows of a table seem to come from several tables, by a column such as a model name.
 
-    ``user`` is the column of users.
+    ``found`` are the columns that are read, by canonical name, and ``scan`` has the rows.
     """
-    pairs = [scan.select(user, pl.col(name).alias(GROUP + name)).unique().collect() for name in groups]
-    return {
-        code: text
-        for name, rows in zip(groups, pairs, strict=True)
-        for code, text in remark_on_mixed_tables(rows, user, GROUP + name, role).items()
-    }
+    remarks: Remarks = {}
+    for name in grouping_columns(table.names, found, role):
+        pairs = scan.select(pl.col(found[USER]).alias(USER), pl.col(name).alias(GROUP + name))
+        remarks |= remark_on_mixed_tables(pairs.unique(maintain_order=True).collect(), USER, GROUP + name, role)
+    return remarks
 
 
 def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     role = options.role
     found, remarks = _resolved(table, options)
-    wanted = dict(found)
-    groups = grouping_columns(table.names, found, role)
-    if role.others:
-        wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
-
-    def raw(wanted: Mapping[str, str]) -> pl.DataFrame:
-        return table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
-
-    def cleaned(frame: pl.DataFrame, categories: Collection[str] = ()) -> pl.DataFrame:
-        columns = tuple(name for name in found if name not in categories)
-        return clean(frame, columns=columns, where=table.where, whole_ranks=role.whole_ranks)
-
-    positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
-    rows = table.rows
-    refuse_too_many_values(rows, len(wanted), table.where)
-    if rows <= SMALL:
-        frame = raw(wanted | {GROUP + name: name for name in groups})
+    others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
+    wanted, rows, where = found | {name: name for name in others}, table.rows, table.where
+    refuse_too_many_values(rows, len(wanted), where)
+    if table.scan is None or rows <= SMALL:
+        groups = grouping_columns(table.names, found, role)
+        frame = table.read(wanted | {GROUP + name: name for name in groups})
         if table.scan is not None:
-            require_rows(frame.to_series(), rows, next(iter(wanted.values())), table.where)
-        categories = [name for name in (USER, ITEM) if name in found and are_complete_categories(frame[name])]
-        frame = cleaned(frame, categories)
-        for name in groups:
-            remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
-        return LazyColumns.of(frame.select(list(wanted)), remarks, positions=positions, categories=categories)
-    for name in groups:
-        frame = cleaned(raw({USER: found[USER], GROUP + name: name}))
-        remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
+            require_rows(frame.to_series(), rows, next(iter(wanted.values())), where)
+        rows, table = frame.height, replace(table, scan=frame.lazy(), stored=False)
+    scan = table.scan
+    assert scan is not None  # a table in memory has one too
+    remarks |= _mixed_table_remarks(table, found, scan, role)
 
-    @reading(table.where)
+    @reading(where)
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
-        column = _narrow(table, wanted[meaning])
+        column = _narrow(scan.select(wanted[meaning]), stored=table.stored)
         if column is None:
             return None
         values = column if isinstance(column, pl.Series) else column.texts
-        require_rows(values, rows, wanted[meaning], table.where)
-        return column if column is not values or are_complete_categories(values) else as_ids(values, table.where)
+        require_rows(values, rows, wanted[meaning], where)
+        return column if column is not values or are_complete_categories(values) else as_ids(values, where)
 
-    @reading(table.where)
+    @reading(where)
     def only(meaning: str) -> pl.Series:
-        column = cleaned(raw({meaning: wanted[meaning]})).to_series()
-        require_rows(column, rows, wanted[meaning], table.where)
-        return column
+        column = scan.select(pl.col(wanted[meaning]).alias(meaning)).collect()
+        columns = (meaning,) if meaning in found else ()
+        values = clean(column, columns=columns, where=where, whole_ranks=role.whole_ranks).to_series()
+        require_rows(values, rows, wanted[meaning], where)
+        return values
 
-    return LazyColumns(
-        {meaning: partial(only, meaning) for meaning in wanted}, rows, narrow, remarks, positions=positions
-    )
+    positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
+    fetch = {meaning: partial(only, meaning) for meaning in wanted}
+    return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
 
 
-def _narrow(table: Table, name: str) -> pl.Series | HashedTexts | None:
+def _narrow(column: pl.LazyFrame, *, stored: bool) -> pl.Series | HashedTexts | None:
     """Return ids in a form that becomes codes faster: categories as they are; from files 32-bit numbers, hashed texts.
 
-    None if a column has no such form, or holds something that is not an id.
+    None if the column has no such form, or holds something that is not an id.
     """
-    if table.scan is None:
-        return None
-    column = table.scan.select(name)
-    kind = column.collect_schema()[name]
+    (kind,) = column.collect_schema().dtypes()
     if isinstance(kind, pl.Categorical | pl.Enum):
         return column.collect().to_series()
-    if table.stored and kind == pl.String:
+    if stored and kind == pl.String:
         return HashedTexts.read(column)
-    if table.stored and kind in (pl.Int64, pl.UInt64, pl.UInt32):
+    if stored and kind in (pl.Int64, pl.UInt64, pl.UInt32):
         with suppress(pl.exceptions.InvalidOperationError):  # an id does not fit 32 bits
             return column.cast(pl.Int32).collect().to_series()
     return None
