@@ -17,15 +17,8 @@ from recassay.columnar.time_kind import require_times
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.data.times import row_times
-from recassay.models.base.model import (
-    ABOVE_0_UP_TO_1,
-    AT_LEAST_0,
-    BuiltIn,
-    FittedRow,
-    HistoryModel,
-    Ranges,
-    ScoringModel,
-)
+from recassay.models.base.model import BuiltIn, FittedRow, HistoryModel, ScoringModel
+from recassay.naming.named import ABOVE_0_UP_TO_1, AT_LEAST_0, Ranges
 from recassay.rng import derive
 
 

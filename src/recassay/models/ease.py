@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.io.edge import available_memory
 from recassay.errors import UsageError, out_of_memory
-from recassay.models.base.model import COUNT, POSITIVE, BuiltIn, FittedProduct, Ranges, user_item_matrix
+from recassay.models.base.model import BuiltIn, FittedProduct, user_item_matrix
+from recassay.naming.named import COUNT, POSITIVE, Ranges
 from recassay.threads import blocks, one_library_thread
 
 ITEMS_PER_BLOCK = 512  # rows of the item-to-item matrix that are built or mirrored at a time

@@ -14,18 +14,8 @@ from recassay.columnar.layout import readonly
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.models.base._biased_step import step
-from recassay.models.base.model import (
-    AT_LEAST_0,
-    COUNT,
-    POSITIVE,
-    BuiltIn,
-    FittedFactors,
-    Ranges,
-    ScoringModel,
-    rating_values,
-    user_item_matrix,
-)
-from recassay.naming.named import Departure
+from recassay.models.base.model import BuiltIn, FittedFactors, ScoringModel, rating_values, user_item_matrix
+from recassay.naming.named import AT_LEAST_0, COUNT, POSITIVE, Departure, Ranges
 from recassay.rng import derive
 from recassay.threads import blocks, one_library_thread
 

@@ -10,18 +10,15 @@ import scipy
 
 from recassay.data.interactions import Interactions
 from recassay.models.base.model import (
-    AT_LEAST_0,
-    COUNT,
     BuiltIn,
     FittedFactors,
     FittedProduct,
-    Ranges,
     fit_quietly,
     rounded,
     step_for,
     user_item_matrix,
 )
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, COUNT, Departure, Ranges
 from recassay.optional import need
 from recassay.rng import derive_seed
 from recassay.threads import one_library_thread

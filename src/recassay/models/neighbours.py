@@ -13,21 +13,17 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.models.base.model import (
-    AT_LEAST_0,
-    COUNT,
-    UP_TO_1,
     USERS_PER_BLOCK,
     BuiltIn,
     FittedProduct,
     HistoryModel,
-    Ranges,
     ScoringModel,
     rating_values,
     rounded,
     step_for,
     user_item_matrix,
 )
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, COUNT, UP_TO_1, Departure, Ranges
 from recassay.threads import blocks
 
 NUMBERS = 1 << 22  # entries of a block of similarities

@@ -28,10 +28,10 @@ import inspect
 import sys
 import typing
 from abc import ABCMeta
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import Expression, Value, suggest
@@ -121,16 +121,35 @@ def unknown_parameter(name: str, parameter: str, known: Collection[str], where: 
     return UsageError("U102", f"{name} has no parameter '{parameter}'", where=where, hint=hint)
 
 
+class Range(NamedTuple):
+    """Which numbers a parameter may have, in words for the error about others."""
+
+    words: str
+    holds: Callable[[float], bool]
+
+
+Ranges = Mapping[Range, Sequence[str]]
+AT_LEAST_0 = Range("at least 0", lambda number: number >= 0)
+COUNT = Range("at least 1", lambda number: number >= 1)
+AT_LEAST_2 = Range("at least 2", lambda number: number >= 2)
+POSITIVE = Range("above 0", lambda number: number > 0)
+BELOW_1 = Range("at least 0 and below 1", lambda number: 0 <= number < 1)
+UP_TO_1 = Range("at least 0 and at most 1", lambda number: 0 <= number <= 1)
+ABOVE_0_UP_TO_1 = Range("above 0 and at most 1", lambda number: 0 < number <= 1)
+INSIDE = Range("above 0 and below 1", lambda number: 0 < number < 1)
+
+
 class Named(metaclass=_ChecksCalls):
     """Base of objects written as ``name(parameter=value)``: frozen dataclasses whose fields are plain values.
 
     Use ``@dataclass(frozen=True, repr=False)``.
 
     The type of a field says which values it accepts: a ``Literal``, a number, a string, or a union with ``|``.
-    ``validate`` checks fields against each other.
+    ``ranges`` limits the numbers of fields; ``validate`` checks fields against each other.
     """
 
     name: ClassVar[str] = ""
+    ranges: ClassVar[Ranges] = {}  # of the parameters that this class adds; None is always allowed
     departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
     n_defined: ClassVar[int] = 0
 
@@ -143,6 +162,14 @@ class Named(metaclass=_ChecksCalls):
         kinds = parameter_kinds(type(self))
         for parameter, value in self.parameters.items():
             check_type(self.name, parameter, value, kinds[parameter])
+        for kind in reversed(type(self).__mro__):
+            for allowed, names in vars(kind).get("ranges", {}).items():
+                for name in names:
+                    value = getattr(self, name)
+                    if isinstance(value, int | float) and not allowed.holds(value):
+                        default = getattr(type(self), name, None)
+                        hint = "" if default is None else f"{name}={default}"
+                        raise self.refuse(name, f"it must be {allowed.words}", hint)
         self.validate()
 
     def validate(self) -> None:

@@ -18,11 +18,11 @@ from recassay.split.chance import Given as given  # noqa: N813
 from recassay.split.chance import KFolds as k_folds  # noqa: N813 - a split reads like a verb
 from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
 from recassay.split.chance import RandomSplit as random  # noqa: N813
+from recassay.split.chance import UserFolds as user_folds  # noqa: N813
 from recassay.split.chance import subsample
 from recassay.split.debiased import Skew as skew  # noqa: N813
 from recassay.split.debiased import UniformItems as uniform_items  # noqa: N813
 from recassay.split.debiased import Wtd as wtd  # noqa: N813
-from recassay.split.new_users import UserFolds as user_folds  # noqa: N813
 from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
 from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
 from recassay.split.sequences import SequenceFolds as sequence_folds  # noqa: N813

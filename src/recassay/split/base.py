@@ -59,15 +59,24 @@ class RowAssignment:
 
 
 class Cut(Named):
-    """Base of splits and of rules that make sessions: a frozen description whose parameters are shares and counts."""
+    """Base of splits, of filters and of rules that make sessions: a frozen description of what is done with a log."""
+
+    times: ClassVar[TimeKind | None] = None
 
     @property
     def needs(self) -> TimeKind | None:
         """Return the least kind of times that a log must have (``user``, ``global``, ``clock``); None: no times used.
 
-        From least to most these are: an order within each user, an order of all events, and clock times.
+        From least to most these are: an order within each user, an order of all events, and clock times. It is that
+        of the class, ``times``, or the order within each user that ``by="time"`` needs.
         """
-        return None
+        return "user" if self.parameters.get("by") == "time" else self.times
+
+    def remote(self, log: Any) -> RemoteLog:
+        """Return a log that is not in memory; raise U225 for anything else, and for times that are not enough."""
+        found = require_remote_log(log, str(self))
+        require_times(found, self.needs, self)
+        return found
 
     def __post_init__(self) -> None:
         """Check the parameters.
@@ -79,17 +88,6 @@ class Cut(Named):
                 hint = f"parameters come first, then the log: {self.name}(...)(log)"
                 raise UsageError("U124", f"{parameter} cannot be {kind}", where=self.name, hint=hint)
         super().__post_init__()
-
-    def share(self, *parameters: str) -> None:
-        """Raise U102 unless each of these parameters of the split has a value strictly between 0 and 1."""
-        for parameter in parameters:
-            if not 0 < getattr(self, parameter) < 1:
-                raise self.refuse(parameter, "it must be a share, above 0 and below 1", "0.2 for a fifth")
-
-    def count(self, parameter: str, least: int) -> None:
-        """Raise U102 if this parameter of the split, a count, is below ``least``."""
-        if getattr(self, parameter) < least:
-            raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
 
 
 class Split(Cut):
@@ -143,8 +141,7 @@ class Split(Cut):
         if kind_of(log) not in ("", "a log"):
             raise wrong_noun(log, "log", str(self))
         if not isinstance(log, Interactions):
-            require_times(require_remote_log(log, str(self)), self.needs, self)
-            return require_remote_log(log, str(self)).cut(self)
+            return self.remote(log).cut(self)
         require_times(log, self.needs, self)
         folds = tuple(self._fold(log, part) for part in self.parts(log))
         if not folds:

@@ -1,4 +1,4 @@
-"""Random splits, which ignore time, and given, which may also take the earliest events of each user for training.
+"""Random splits, which ignore time, and given and user_folds, which may also reveal the earliest events of a user.
 
     time            1  2  3  4  5      random(test=0.4, by='user')    leave_out(n=1)             given(n=2, by='time')
     Ann             a  b  c  d  e      test d e | train a b c         test e | train a b c d     test c d e | train a b
@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.order import positions_in_groups
-from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, INSIDE, Departure, Ranges
 from recassay.split.base import RowAssignment, Split
 from recassay.split.partitions import (
     Boundary,
@@ -62,6 +61,7 @@ class RandomSplit(Split):
     """
 
     name: ClassVar[str] = "random"
+    ranges: ClassVar[Ranges] = {INSIDE: ("test",), BELOW_1: ("validation",)}
 
     test: float
     by: Literal["rating", "user"] = "rating"
@@ -69,8 +69,7 @@ class RandomSplit(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise an error unless all shares are between 0 and 1 and leave rows for training."""
-        self.share("test", *(["validation"] if self.validation else []))
+        """Raise an error unless the shares leave rows for training."""
         if self.test + self.validation >= 1:
             raise self.refuse("validation", "together with test it leaves nothing for training")
 
@@ -101,15 +100,11 @@ class LeaveOut(Split):
     """
 
     name: ClassVar[str] = "leave_out"
+    ranges: ClassVar[Ranges] = {COUNT: ("n",), AT_LEAST_0: ("validation",)}
 
     n: int = 1
     validation: int = 0
     seed: int = 0
-
-    def validate(self) -> None:
-        """Raise an error if ``n`` is below 1 or ``validation`` below 0."""
-        self.count("n", 1)
-        self.count("validation", 0)
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
         """Yield one assignment: the rows with the ``n`` lowest draws of each user are test."""
@@ -133,6 +128,7 @@ class KFolds(Split):
     """
 
     name: ClassVar[str] = "k_folds"
+    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",), BELOW_1: ("validation",)}
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "target-sets",
@@ -148,14 +144,11 @@ class KFolds(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise an error unless there are at least two folds and some ratings are left for training."""
-        self.count("k", 2)
+        """Raise an error unless some ratings are left for training."""
         if self.k > MOST_FOLDS:
             raise self.refuse("k", f"there are at most {MOST_FOLDS:,} folds")
-        if self.validation:
-            self.share("validation")
-            if self.validation + 1 / self.k >= 1:
-                raise self.refuse("validation", "together with the test part it leaves nothing for training")
+        if self.validation and self.validation + 1 / self.k >= 1:
+            raise self.refuse("validation", "together with the test part it leaves nothing for training")
 
     def facts(self, log: PartitionedLog) -> list[Boundary]:
         """Return the boundaries of parts in the order of all random draws; [] for ``by="user"``, which needs none."""
@@ -221,28 +214,91 @@ class Given(Split):
     """
 
     name: ClassVar[str] = "given"
+    ranges: ClassVar[Ranges] = {COUNT: ("n",)}
 
     n: int = 1
     by: Literal["chance", "time"] = "chance"
     seed: int = 0
 
-    def validate(self) -> None:
-        """Raise an error if ``n`` is below 1."""
-        self.count("n", 1)
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``user``, an order within each user, for ``by="time"``; None otherwise."""
-        return "user" if self.by == "time" else None
-
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
         """Yield one assignment: all but ``n`` rows of each user are test."""
-        if self.by == "time":
-            rank = positions_in_groups(log.users, row_times(log))
-        else:
-            rank = draw_ranks(log, log.users, row_draws(log, self.seed, self.name))
+        rank = _user_ranks(self, log)
         enough = (events_per_user(log) > self.n)[log.users]
         yield RowAssignment(enough & (rank >= self.n))
+
+
+def _user_ranks(split: Given | UserFolds, log: Interactions) -> NDArray[np.int64]:
+    """Return the rank 0, 1, ... of each row among the rows of its user: by time, or by its random draw."""
+    if split.by == "time":
+        return positions_in_groups(log.users, row_times(log))
+    return draw_ranks(log, log.users, row_draws(log, split.seed, split.name))
+
+
+@dataclass(frozen=True, repr=False)
+class UserFolds(Split):
+    """Folds of the users: k groups whose sizes differ by at most one, each of which is the test group once.
+
+    A split by user asks for strong generalisation: can a system serve users it has not learned from (Marlin 2004)? Of
+    the test users of a fold, training holds only the revealed events. Leakage: global.
+
+    Of the n events of a test user max(1, floor(reveal * n)) are revealed to the system, as the user's profile: drawn at
+    random, or the earliest (``by="time"``, ties in row order). The others are test. The profile is in ``fold.train``,
+    so that every model can answer for the user. ``fold.profile`` marks it, for models that can leave it out when they
+    learn. If a test user has one event, it is removed. ``by="time"`` needs an order within each user.
+
+    ``given`` = N reveals exactly N events instead (Given-N), ``all_but`` = N all but N (All-but-N; Breese, Heckerman
+    and Kadie 1998). The events of test users with too few for that are removed.
+
+    >>> import polars as pl
+    >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+    >>> for fold in UserFolds(k=2, reveal=0.5, by="time")(log):
+    ...     print(fold.train.take(fold.profile).frame().rows(), fold.test.frame().rows(), dict(fold.removed))
+    [('bob', 'a', 2)] [('bob', 'b', 4)] {'only event of a user': 1}
+    [('ann', 'a', 1)] [('ann', 'b', 3), ('ann', 'c', 5)] {'only event of a user': 0}
+    """
+
+    name: ClassVar[str] = "user_folds"
+    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",), INSIDE: ("reveal",), COUNT: ("given", "all_but")}
+    orders_users: ClassVar[bool] = True
+
+    k: int = 5
+    reveal: float = 0.8
+    by: Literal["chance", "time"] = "chance"
+    seed: int = 0
+    given: int | None = None
+    all_but: int | None = None
+
+    def validate(self) -> None:
+        """Raise an error if ``given`` and ``all_but`` are both there."""
+        if self.given is not None and self.all_but is not None:
+            raise self.refuse("given", "Given-N and All-but-N exclude each other", "give one of them")
+
+    def user_order(self, log: Interactions) -> Draws:
+        """Return a random number for each user; users in ascending order of it are dealt to the k folds in turn."""
+        return user_draws(log, self.seed, self.name)
+
+    def cuts(self, log: Interactions, facts: NDArray[np.int64]) -> Iterator[RowAssignment]:
+        """Yield one assignment per fold; ``facts`` is the rank of each user in the random order of all users."""
+        fold_of = facts % self.k
+        rank = _user_ranks(self, log)
+        size = events_per_user(log)
+        shown = self._revealed(size)
+        few = ((shown < 1) | (shown >= size))[log.users]
+        revealed = (rank < shown[log.users]) & ~few
+        reason = "only event of a user" if self.given is None and self.all_but is None else "too few events of a user"
+        for number in range(self.k):
+            tested = (fold_of == number)[log.users]
+            removed = {reason: tested & few}
+            yield RowAssignment(tested & ~revealed, removed=removed, profile=tested & revealed, number=number)
+
+    def _revealed(self, size: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many events are revealed of users with ``size`` events each."""
+        if self.given is not None:
+            return np.full(size.size, self.given)
+        if self.all_but is not None:
+            return size - self.all_but
+        return np.maximum(1, round_down(self.reveal * size))
 
 
 def subsample(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:

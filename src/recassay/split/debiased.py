@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from recassay.columnar.order import Keys, ordered_keys
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
+from recassay.naming.named import BELOW_1, INSIDE, Ranges
 from recassay.split.base import RowAssignment, Split
 from recassay.split.partitions import (
     SLACK,
@@ -80,6 +81,7 @@ class UniformItems(Split):
     """
 
     name: ClassVar[str] = "uniform_items"
+    ranges: ClassVar[Ranges] = {INSIDE: ("test",), BELOW_1: ("epsilon",)}
 
     test: float
     epsilon: float = 0.5
@@ -90,10 +92,7 @@ class UniformItems(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise an error unless shares are in range, and ``positive_from`` is given exactly where it is needed."""
-        self.share("test")
-        if not 0 <= self.epsilon < 1:
-            raise self.refuse("epsilon", "it must be at least 0 and below 1", "epsilon=0.5")
+        """Raise an error unless ``positive_from`` is given exactly where it is needed."""
         if (self.balance_on == "positive") != (self.positive_from is not None):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
@@ -203,13 +202,14 @@ class DebiasedTest(Split):
     -log(u) / weight for u uniform on (0, 1) (Efraimidis and Spirakis 2006).
     """
 
+    ranges: ClassVar[Ranges] = {INSIDE: ("test", "held_out")}
+
     test: float
     held_out: float
     seed: int = 0
 
     def validate(self) -> None:
         """Raise an error if the test share is larger than the share that is held out."""
-        self.share("test", "held_out")
         if self.test > self.held_out:
             raise self.refuse("test", "it is drawn from the held-out ratings, so it cannot be larger", "held_out=0.4")
 

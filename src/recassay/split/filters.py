@@ -29,8 +29,9 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
-from recassay.naming.named import Named
+from recassay.naming.named import COUNT, Ranges
 from recassay.naming.registry import Registry
+from recassay.split.base import Cut
 from recassay.split.partitions import (
     ItemSums,
     PartitionedLog,
@@ -51,7 +52,7 @@ class Filtered:
     removed: Mapping[str, int]
 
 
-class Filter(Named):
+class Filter(Cut):
     """Base of filters: a frozen description of which rows of a log to keep; calling it returns the filtered log.
 
     :meth:`facts` computes what a filter must know about all rows, and :meth:`kept` then selects rows of any group of
@@ -60,14 +61,6 @@ class Filter(Named):
     """
 
     reads_items: ClassVar[bool] = False
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return the least kind of times that a log must have (``user``, ``global``, ``clock``); None: no times used.
-
-        From least to most these are: an order within each user, an order of all events, and clock times.
-        """
-        return None
 
     def facts(self, log: PartitionedLog) -> Any:
         """Return what the selection depends on besides a user's own rows, such as rare items, from all rows."""
@@ -113,7 +106,7 @@ class Filter(Named):
     def __call__(self, log: Interactions | RemoteLog) -> Any:
         """Return the filtered log; kept rows stay in their order."""
         if not isinstance(log, Interactions):
-            return _filtered_remotely(log, [self], str(self))
+            return _filtered_remotely(log, [self])
         require_times(log, self.needs, self)
         kept, removed = self.rows(log)
         if not kept.any():
@@ -147,13 +140,10 @@ class Core(Filter):
     """
 
     name: ClassVar[str] = "core"
+    ranges: ClassVar[Ranges] = {COUNT: ("users", "items")}
 
     users: int = 5
     items: int = 5
-
-    def validate(self) -> None:
-        """Raise an error if a count is below 1."""
-        require_positive_counts(self)
 
     def facts(self, log: PartitionedLog) -> list[ItemSums]:
         """Return the items that each round of removal removes, one :class:`ItemSums` per round."""
@@ -200,14 +190,11 @@ class Once(Filter):
     """
 
     name: ClassVar[str] = "once"
+    ranges: ClassVar[Ranges] = {COUNT: ("users", "items")}
 
     users: int = 5
     items: int = 5
     first: Literal["items", "users", "neither"] = "items"
-
-    def validate(self) -> None:
-        """Raise an error if a count is below 1."""
-        require_positive_counts(self)
 
     def facts(self, log: PartitionedLog) -> ItemSums:
         """Return the items with too few events (after the removal of quiet users if ``first="users"``)."""
@@ -226,9 +213,7 @@ class Once(Filter):
         if self.first == "items":
             busy[common] = occur_at_least(log.users[common], self.users)
         gone = {"item too rare": ~common, "user too quiet": ~busy}
-        first, second = reversed(gone) if self.first == "users" else gone
-        removed = {first: gone[first], second: gone[second] & ~gone[first]}
-        return busy & common, {reason: int(np.count_nonzero(rows)) for reason, rows in removed.items()}
+        return without(dict(reversed(gone.items())) if self.first == "users" else gone)
 
     def _busy(self, log: Interactions) -> Rows:
         return occur_at_least(log.users, self.users)
@@ -250,8 +235,7 @@ class Rated(Filter):
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows that reach the rating, and the number of the others."""
-        liked = log.liked(self.at_least)
-        return liked, {f"rating below {self.at_least:g}": int(np.count_nonzero(~liked))}
+        return without({f"rating below {self.at_least:g}": ~log.liked(self.at_least)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,6 +252,7 @@ class Between(Filter):
     """
 
     name: ClassVar[str] = "between"
+    times: ClassVar[TimeKind | None] = "global"
 
     start: float | str | None = None
     end: float | str | None = None
@@ -276,11 +261,6 @@ class Between(Filter):
         """Raise an error unless ``start`` or ``end`` is given."""
         if self.start is None and self.end is None:
             raise self.refuse("start", "give start=, end=, or both", "between(start='2024-01-01')")
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``global``: the log must have an order of all events."""
-        return "global"
 
     def facts(self, log: PartitionedLog) -> list[float | None]:
         """Return ``start`` and ``end`` as numbers in the unit of the log; None where there is no limit."""
@@ -295,8 +275,23 @@ class Between(Filter):
         time, (start, end) = row_times(log), facts
         early = np.zeros(time.size, np.bool_) if start is None else time < start
         late = np.zeros(time.size, np.bool_) if end is None else time >= end
-        removed = {"too early": int(np.count_nonzero(early)), "too late": int(np.count_nonzero(late & ~early))}
-        return ~early & ~late, removed
+        return without({"too early": early, "too late": late})
+
+
+def without(gone: Mapping[str, Rows]) -> tuple[Rows, dict[str, int]]:
+    """Return a mask of the rows that no reason removes, and the number of rows that each reason is the first to remove.
+
+    ``gone`` has a mask of rows by reason.
+
+    >>> kept, removed = without({"early": np.array([True, False, False]), "rare": np.array([True, True, False])})
+    >>> kept.tolist(), removed
+    ([False, False, True], {'early': 1, 'rare': 1})
+    """
+    kept, removed = ~np.zeros_like(next(iter(gone.values()))), {}
+    for reason, rows in gone.items():
+        removed[reason] = int(np.count_nonzero(kept & rows))
+        kept &= ~rows
+    return kept, removed
 
 
 def occur_at_least(codes: NDArray[np.int32], least: int) -> Rows:
@@ -328,13 +323,6 @@ def mask(rows: NDArray[np.int64], n: int) -> Rows:
     return found
 
 
-def require_positive_counts(checked: Core | Once) -> None:
-    """Raise an error if a filter's ``users`` or ``items`` is below 1."""
-    for parameter in ("users", "items"):
-        if getattr(checked, parameter) < 1:
-            raise checked.refuse(parameter, "it must be at least 1", f"{parameter}=5")
-
-
 Filters = str | Filter | Iterable[str | Filter]
 REGISTRY: Registry[type[Filter]] = Registry("filter", "recassay.split", Filter, group="recassay.filters")
 parse = REGISTRY.parse
@@ -351,25 +339,21 @@ def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | Non
     """
     parsed = [step if items is None else step.bind(items) for step in REGISTRY.parse_list(filters)]
     if not isinstance(log, Interactions):
-        return _filtered_remotely(log, parsed, "filters")
-    left = Filtered(log, {})
+        return _filtered_remotely(log, parsed)
+    removed: dict[str, int] = {}
     for step in parsed:
-        found: Filtered = step(left.log)
-        left = Filtered(found.log, add_counts(left.removed, found.removed))
-    return left
+        found: Filtered = step(log)
+        log, removed = found.log, add_counts(removed, found.removed)
+    return Filtered(log, removed)
 
 
-def _filtered_remotely(log: RemoteLog, filters: list[Filter], where: str) -> Any:
-    """Return a log on a cluster after filters; raise U225 for a filter that changes ratings.
-
-    ``where`` names the filters in an error about something that is not a log.
-    """
-    remote = require_remote_log(log, where)
+def _filtered_remotely(log: RemoteLog, filters: list[Filter]) -> Any:
+    """Return a log on a cluster after filters; raise U225 for a filter that changes ratings."""
     for step in filters:
-        require_times(remote, step.needs, step)
+        step.remote(log)
         if step.changes_ratings:
             raise needs_memory_error(f"{step} changes ratings", "ra.read_interactions(...)", str(step))
-    return remote.filtered(filters)
+    return require_remote_log(log, "filters").filtered(filters)
 
 
 def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

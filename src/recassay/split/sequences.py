@@ -36,6 +36,7 @@ from recassay.data.fold import Leakage
 from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
 from recassay.data.times import TimeValues, parse_instant
 from recassay.errors import InputError, UsageError
+from recassay.naming.named import AT_LEAST_2, INSIDE, Ranges
 from recassay.naming.registry import Registry
 from recassay.rng import derive_seed
 from recassay.split.partitions import SLACK, Rows, needs_memory_error
@@ -91,13 +92,10 @@ class RandomSequences(SequenceSplit):
     """
 
     name: ClassVar[str] = "random_sequences"
+    ranges: ClassVar[Ranges] = {INSIDE: ("test",)}
 
     test: float = 0.2
     seed: int = 0
-
-    def validate(self) -> None:
-        """Raise an error unless ``test`` is between 0 and 1."""
-        self.share("test")
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """Return one fold: the sequences with the highest draws are test."""
@@ -108,12 +106,9 @@ class RandomSequences(SequenceSplit):
 class TimedSequences(SequenceSplit):
     """Base of splits of sequences by the time at which they begin; ``strict`` removes training events after the cut."""
 
-    strict: bool
+    times: ClassVar[TimeKind | None] = "global"
 
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``global``: the sequences must have an order of all events."""
-        return "global"
+    strict: bool
 
     @property
     def leakage(self) -> Leakage:
@@ -156,13 +151,10 @@ class LatestSequences(TimedSequences):
     """
 
     name: ClassVar[str] = "latest_sequences"
+    ranges: ClassVar[Ranges] = {INSIDE: ("test",)}
 
     test: float = 0.2
     strict: bool = False
-
-    def validate(self) -> None:
-        """Raise an error unless ``test`` is between 0 and 1."""
-        self.share("test")
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """Return one fold: the sequences that begin last are test."""
@@ -207,13 +199,10 @@ class SequenceFolds(SequenceSplit):
     """The sequences in k random parts whose sizes differ by at most one; each is test once. Leakage: global."""
 
     name: ClassVar[str] = "sequence_folds"
+    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",)}
 
     k: int = 5
     seed: int = 0
-
-    def validate(self) -> None:
-        """Raise an error if ``k`` is below 2."""
-        self.count("k", 2)
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """Return k folds, one per part."""

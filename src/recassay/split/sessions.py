@@ -25,9 +25,9 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
 from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.naming.named import Departure
+from recassay.naming.named import POSITIVE, Departure, Ranges
 from recassay.split.base import Cut
-from recassay.split.partitions import RemoteLog, Rows, events_per_user, require_remote_log
+from recassay.split.partitions import RemoteLog, Rows, events_per_user
 
 TICKS = 1e6  # microseconds in a second: the resolution of dates
 INT32 = 1 << 31  # from this number of rows on, row numbers need 64 bits
@@ -52,8 +52,7 @@ class Sequencer(Sequencing):
     def __call__(self, log: Interactions | RemoteLog) -> Any:
         """Return the sequences of a log; raise an error if there are none."""
         if not isinstance(log, Interactions):
-            require_times(require_remote_log(log, str(self)), self.needs, self)
-            return require_remote_log(log, str(self)).sequences(self)
+            return self.remote(log).sequences(self)
         require_times(log, self.needs, self)
         found = self.sequences_of(log)
         if not len(found):
@@ -121,6 +120,8 @@ class Sessions(Sequencer):
     """
 
     name: ClassVar[str] = "sessions"
+    ranges: ClassVar[Ranges] = {POSITIVE: ("gap",)}
+    times: ClassVar[TimeKind | None] = "clock"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sequeval",
@@ -138,16 +139,6 @@ class Sessions(Sequencer):
     gap: float
     inclusive: bool = False
     ties: Literal["join", "drop", "error"] = "join"
-
-    def validate(self) -> None:
-        """Raise an error unless ``gap`` is above 0."""
-        if self.gap <= 0:
-            raise self.refuse("gap", "it must be above 0", "sessions(gap=3600) for an hour in seconds")
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``clock``: pauses are durations, so the log must have clock times."""
-        return "clock"
 
     def sequences_of(self, log: Interactions) -> Sequences:
         """Return the sessions of the users of a log, without sessions of one event."""

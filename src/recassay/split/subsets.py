@@ -18,8 +18,8 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.naming.named import Departure
-from recassay.split.filters import Filter, absent_from, mask
+from recassay.naming.named import COUNT, POSITIVE, Departure, Ranges
+from recassay.split.filters import Filter, absent_from, mask, without
 from recassay.split.partitions import ItemSums, PartitionedLog, Rows, row_draws, user_draws
 from recassay.split.sessions import by_user_and_time, clock_times
 
@@ -40,18 +40,10 @@ class NoBursts(Filter):
     """
 
     name: ClassVar[str] = "no_bursts"
+    ranges: ClassVar[Ranges] = {POSITIVE: ("gap",)}
+    times: ClassVar[TimeKind | None] = "clock"
 
     gap: float = 60
-
-    def validate(self) -> None:
-        """Raise an error unless ``gap`` is above 0."""
-        if self.gap <= 0:
-            raise self.refuse("gap", "it must be above 0", "no_bursts(gap=60) for a minute in seconds")
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``clock``: the gap is a duration, so the log must have clock times."""
-        return "clock"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows of users without a burst, and the number of the others."""
@@ -60,8 +52,7 @@ class NoBursts(Filter):
         users, time = log.users[order], time[order]
         close = (users[1:] == users[:-1]) & (time[1:] - time[:-1] < gap)
         hasty = np.bincount(users[1:][close], minlength=log.n_users) > 0
-        gone = hasty[log.users]
-        return ~gone, {"user with a burst": int(np.count_nonzero(gone))}
+        return without({"user with a burst": hasty[log.users]})
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,15 +102,12 @@ class Featured(Filter):
 
         ``facts`` are the items that have a wanted feature, and those that have an unwanted one.
         """
-        kept, removed = np.ones(len(log), np.bool_), {}
+        gone = {}
         if "only" in facts:
-            kept = ~absent_from(log, facts["only"])[log.items]
-            removed["item without a wanted feature"] = int(np.count_nonzero(~kept))
+            gone["item without a wanted feature"] = absent_from(log, facts["only"])[log.items]
         if "without" in facts:
-            unwanted = kept & ~absent_from(log, facts["without"])[log.items]
-            removed["item with an unwanted feature"] = int(np.count_nonzero(unwanted))
-            kept = kept & ~unwanted
-        return kept, removed
+            gone["item with an unwanted feature"] = ~absent_from(log, facts["without"])[log.items]
+        return without(gone)
 
     def _with(self, parameter: str, names: str) -> ItemSums:
         """Return the items that have one of the features in ``names``, joined by ``|``; raise U102 for unknown ones."""
@@ -149,23 +137,18 @@ class OneIn(Filter):
     """
 
     name: ClassVar[str] = "one_in"
+    ranges: ClassVar[Ranges] = {COUNT: ("n",)}
 
     n: int
     of: Literal["users", "rows"] = "users"
     seed: int = 0
-
-    def validate(self) -> None:
-        """Raise an error if ``n`` is below 1."""
-        if self.n < 1:
-            raise self.refuse("n", "it must be at least 1", "one_in(n=10)")
 
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows in the sample, and the number of the others."""
         users = self.of == "users"
         draws = user_draws(log, self.seed, self.name) if users else row_draws(log, self.seed, self.name)
         sampled = draws <= np.uint64((2**64 - 1) // self.n)
-        kept = sampled[log.users] if users else sampled
-        return kept, {"not in the sample": int(np.count_nonzero(~kept))}
+        return without({"not in the sample": ~(sampled[log.users] if users else sampled)})
 
 
 Float = NDArray[np.float64]

@@ -29,6 +29,7 @@ from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
+from recassay.naming.named import AT_LEAST_0, BELOW_1, COUNT, INSIDE, POSITIVE, Ranges
 from recassay.split.base import RowAssignment, Split
 from recassay.split.partitions import Boundary, PartitionedLog, events_per_user, find_boundaries
 
@@ -50,6 +51,8 @@ class GlobalTime(Split):
     """
 
     name: ClassVar[str] = "global_time"
+    ranges: ClassVar[Ranges] = {INSIDE: ("quantile",), BELOW_1: ("validation",)}
+    times: ClassVar[TimeKind | None] = "global"
     leakage: ClassVar[Leakage] = "none"
 
     at: float | str | None = None
@@ -57,17 +60,9 @@ class GlobalTime(Split):
     validation: float = 0.0
 
     def validate(self) -> None:
-        """Raise an error unless exactly one of ``at`` and ``quantile`` is given, and all shares are between 0 and 1."""
+        """Raise an error unless exactly one of ``at`` and ``quantile`` is given."""
         if (self.at is None) == (self.quantile is None):
             raise self.refuse("at", "give either at= or quantile=", "global_time(quantile=0.8)")
-        self.share(*(name for name in ("quantile", "validation") if getattr(self, name)))
-        if self.quantile is not None:
-            self.share("quantile")
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``global``: the log must have an order of all events."""
-        return "global"
 
     def facts(self, log: PartitionedLog) -> TimeCut:
         """Return the time at which test begins, and the boundary at which validation begins (None: no validation)."""
@@ -137,20 +132,12 @@ class Last(Split):
     """
 
     name: ClassVar[str] = "last"
+    ranges: ClassVar[Ranges] = {COUNT: ("n",), AT_LEAST_0: ("validation",)}
+    times: ClassVar[TimeKind | None] = "user"
     leakage: ClassVar[Leakage] = "per user"
 
     n: int = 1
     validation: int = 0
-
-    def validate(self) -> None:
-        """Raise an error if ``n`` is below 1 or ``validation`` below 0."""
-        self.count("n", 1)
-        self.count("validation", 0)
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``user``: the log must have an order within each user."""
-        return "user"
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
         """Yield one assignment: the last ``n`` rows of each user are test."""
@@ -187,24 +174,14 @@ class Windows(Split):
     """
 
     name: ClassVar[str] = "windows"
+    ranges: ClassVar[Ranges] = {POSITIVE: ("length", "step", "train")}
+    times: ClassVar[TimeKind | None] = "clock"
     leakage: ClassVar[Leakage] = "none"
 
     length: float
     step: float | None = None
     first: float | str | None = None
     train: float | None = None
-
-    def validate(self) -> None:
-        """Raise an error if a length of time is not above 0."""
-        for name in ("length", "step", "train"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise self.refuse(name, "a length of time must be above 0", f"{name}=86400")
-
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``clock``: lengths of windows are durations, so the log must have clock times."""
-        return "clock"
 
     def facts(self, log: PartitionedLog) -> list[Window]:
         """Return the windows that get a fold: those with events in both the training and the test period."""

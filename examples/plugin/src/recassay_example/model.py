@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay import Interactions
-from recassay.models.base.model import AT_LEAST_0, BuiltIn, Ranges, ScoringModel, user_item_matrix
+from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
+from recassay.naming.named import AT_LEAST_0, Ranges
 
 
 @dataclass(frozen=True, repr=False)

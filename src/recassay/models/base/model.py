@@ -13,9 +13,9 @@ import functools
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -72,37 +72,8 @@ class Wrapper(NamesFitted):
         return type(self.model).__name__
 
 
-class Range(NamedTuple):
-    """Which numbers a parameter may have, in words for the error about others."""
-
-    words: str
-    holds: Callable[[float], bool]
-
-
-Ranges = Mapping[Range, Sequence[str]]
-AT_LEAST_0 = Range("at least 0", lambda number: number >= 0)
-COUNT = Range("at least 1", lambda number: number >= 1)
-AT_LEAST_2 = Range("at least 2", lambda number: number >= 2)
-POSITIVE = Range("above 0", lambda number: number > 0)
-BELOW_1 = Range("at least 0 and below 1", lambda number: 0 <= number < 1)
-UP_TO_1 = Range("at least 0 and at most 1", lambda number: 0 <= number <= 1)
-ABOVE_0_UP_TO_1 = Range("above 0 and at most 1", lambda number: 0 < number <= 1)
-INSIDE = Range("above 0 and below 1", lambda number: 0 < number < 1)
-
-
 class CheckedParameters(Named, NamesFitted):
-    """Base of unfitted models, which checks the ranges of their parameters."""
-
-    ranges: ClassVar[Ranges] = {}  # of the parameters that this class adds; None is always allowed
-
-    def validate(self) -> None:
-        """Raise U102 if a parameter is out of its range."""
-        for kind in reversed(type(self).__mro__):
-            for allowed, names in vars(kind).get("ranges", {}).items():
-                for name in names:
-                    value = getattr(self, name)
-                    if value is not None and not allowed.holds(value):
-                        raise self.refuse(name, f"it must be {allowed.words}", f"{name}={getattr(type(self), name)}")
+    """Base of unfitted models, which have names and parameters."""
 
 
 class BuiltIn(CheckedParameters):

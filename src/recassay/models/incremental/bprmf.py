@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.models.base.model import AT_LEAST_0, COUNT, Ranges
 from recassay.models.incremental import _bprmf
 from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
 from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, FactorDraws
@@ -17,7 +16,7 @@ from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, COUNT, Departure, Ranges
 from recassay.rng import derive_seed
 
 UPDATES = {"event": _bprmf.EVENT, "user": _bprmf.USER, "user and item": _bprmf.BOTH}

@@ -21,11 +21,12 @@ from recassay.models.base.capabilities import (
     UpdatesOnline,
     score_function,
 )
-from recassay.models.base.model import COUNT, BuiltIn, Ranges, checked_scores
+from recassay.models.base.model import BuiltIn, checked_scores
 from recassay.models.base.registry import parse
 from recassay.models.incremental._walk import Int32
 from recassay.models.incremental.base import Incremental, with_added_seed
 from recassay.naming.grammar import split
+from recassay.naming.named import COUNT, Ranges
 
 Float = NDArray[np.float64]
 RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: the first ranks differ less

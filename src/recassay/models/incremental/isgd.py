@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.models.base.model import AT_LEAST_0, COUNT, Ranges
 from recassay.models.incremental._factor_blocks import (
     FIRST_BLOCKS,
     ITEMS_PER_BLOCK,
@@ -33,6 +32,7 @@ from recassay.models.incremental._walk import (
 )
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
+from recassay.naming.named import AT_LEAST_0, COUNT, Ranges
 
 ZERO, ONE = np.float32(0), np.float32(1)
 

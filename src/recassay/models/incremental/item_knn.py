@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.models.base.model import COUNT, Ranges
 from recassay.models.incremental._lists import BLOCK, CoCounts, GrowingCoCounts, count, row_for
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import Incremental, Walker
+from recassay.naming.named import COUNT, Ranges
 
 Float = NDArray[np.float64]
 

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.models.base.model import COUNT, Ranges
 from recassay.models.incremental._lists import BLOCK, NONE, Bools, CoCounts, GrowingCoCounts, Int64, count, row_for
 from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
 from recassay.models.incremental.base import Incremental, Walker, grown
-from recassay.naming.named import Departure
+from recassay.naming.named import COUNT, Departure, Ranges
 
 Float = NDArray[np.float64]
 Sizes = NDArray[np.float32]

@@ -14,21 +14,11 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.models.base.capabilities import Training
-from recassay.models.base.model import (
-    AT_LEAST_0,
-    AT_LEAST_2,
-    BELOW_1,
-    COUNT,
-    POSITIVE,
-    UP_TO_1,
-    BuiltIn,
-    HistoryModel,
-    Ranges,
-)
+from recassay.models.base.model import BuiltIn, HistoryModel
 from recassay.models.neural import losses
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.compute import Network, Tensor, device_of, enough_memory, map_chunks, torch_module
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, POSITIVE, UP_TO_1, Departure, Ranges
 
 Array = NDArray[np.float32]
 Drop = Callable[[Tensor, float], Tensor]  # dropout of a tensor at a rate

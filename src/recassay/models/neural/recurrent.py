@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from recassay.models.base.model import BELOW_1, COUNT, Ranges
 from recassay.models.neural.base import Drop, Neural, whole_histories
 from recassay.models.neural.compute import Network, Tensor, torch_module
 from recassay.naming.grammar import Value
-from recassay.naming.named import Departure
+from recassay.naming.named import BELOW_1, COUNT, Departure, Ranges
 from recassay.threads import blocks
 
 PLACES_PER_CHUNK = 8  # places that attend together: each needs (n, t, h) numbers

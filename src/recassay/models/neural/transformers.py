@@ -10,12 +10,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.data.sequences import Histories
-from recassay.models.base.model import BELOW_1, COUNT, Ranges
 from recassay.models.neural.base import Drop, Neural, last_items, no_dropout
 from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
 from recassay.models.neural.compute import Network, Tensor, torch_module
 from recassay.naming.grammar import Value
-from recassay.naming.named import Departure
+from recassay.naming.named import BELOW_1, COUNT, Departure, Ranges
 
 AUTHORS: Mapping[str, Value] = {"rate": 0.0001, "loss": "softmax", "copies": 10}  # of BERT4Rec
 FROM_THE_END = Departure(

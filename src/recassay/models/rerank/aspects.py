@@ -15,10 +15,9 @@ from recassay.columnar.recoding import Recoding
 from recassay.data.features import Features, gather_sets
 from recassay.data.interactions import Interactions
 from recassay.data.subprofiles import Miner
-from recassay.models.base.model import COUNT, INSIDE, Ranges
 from recassay.models.rerank import _kernels
 from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, Int32, Int64, RerankContext, Reranker
-from recassay.naming.named import Departure
+from recassay.naming.named import COUNT, INSIDE, Departure, Ranges
 from recassay.rng import derive
 
 RELEVANCE = {"score_share": _kernels.SCORE_SHARE, "graded": _kernels.GRADED, "binary": _kernels.BINARY}

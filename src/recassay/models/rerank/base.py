@@ -19,10 +19,10 @@ from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, HasFactors, Lists, UsesLog, fitted, score_function
-from recassay.models.base.model import COUNT, NO_ITEM, UP_TO_1, BuiltIn, Ranges, best_unseen
+from recassay.models.base.model import NO_ITEM, BuiltIn, best_unseen
 from recassay.models.base.registry import parse
 from recassay.models.rerank import _greedy
-from recassay.naming.named import Departure
+from recassay.naming.named import COUNT, UP_TO_1, Departure, Ranges
 from recassay.threads import each_block
 
 Int32 = NDArray[np.int32]

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.sequences import Histories, Sequences
-from recassay.models.base.model import AT_LEAST_0, AT_LEAST_2, Ranges
 from recassay.models.sequence.base import Float, Int32, SequenceModel
-from recassay.naming.named import Departure
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, Departure, Ranges
 
 Int64 = NDArray[np.int64]
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from recassay.data.sequences import Histories, Sequences
 from recassay.errors import UsageError
-from recassay.models.base.model import AT_LEAST_0, BELOW_1, COUNT, Ranges
 from recassay.models.sequence.base import Float, SequenceModel
+from recassay.naming.named import AT_LEAST_0, BELOW_1, COUNT, Ranges
 from recassay.optional import need
 from recassay.threads import each_block, one_library_thread
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.data.sequences import Histories, Sequences
 from recassay.errors import UsageError
-from recassay.models.base.model import AT_LEAST_0, AT_LEAST_2, POSITIVE, Ranges
 from recassay.models.sequence.base import Float, Int32, SequenceModel
 from recassay.models.sequence.counts import FittedCounts, NGram
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, POSITIVE, Ranges
 
 Int64 = NDArray[np.int64]
 
