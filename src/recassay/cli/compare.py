@@ -248,13 +248,13 @@ def _show(
     details: bool,
 ) -> None:
     """Print a comparison, with its means by group if ``details``; else with a line saying that the folder has them."""
-    from recassay.report.tables import decision
+    from recassay.report.tables import compared
 
     if output is not None:
-        decision.write_decision(result, output)
+        compared.write_decision(result, output)
     if as_json:
         by_group = {"groups": [{"place": place, **one.to_dict()} for place, one in groups]} if groups else {}
-        _common.print_json(decision.decision_document(result) | by_group)
+        _common.print_json(compared.decision_document(result) | by_group)
     elif table == "text":
         from rich.text import Text
 
@@ -262,14 +262,14 @@ def _show(
 
         screen = _common.console()
         findings, path = ((), None) if folder is None else (folder.findings, folder.path)
-        screen.print(decision.decision_text(scores, result, findings, folder=path, details=details))
+        screen.print(compared.decision_text(scores, result, findings, folder=path, details=details))
         if groups and not details:
             columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
             screen.print(Text(f"The folder has means by group ({columns}): --details"))
         for place, one in groups if details else ():
             screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
     else:
-        typer.echo(decision.decision_table(scores, result, table), nl=False)
+        typer.echo(compared.decision_table(scores, result, table), nl=False)
     if output is not None:
         _common.say(f"The comparison is in {output}")
 

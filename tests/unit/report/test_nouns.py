@@ -41,7 +41,7 @@ def values():
         (ra.read_scores(scores.frame()), ["scores in 1 setting"]),
         (stream, ["on a stream", "1,500 events"]),
         (contest, ["Sudden Death", "Popular"]),
-        (contest.curve(interval=False), ["Sudden Death"]),
+        (contest.curve(), ["Sudden Death"]),
         (ra.split.sessions(gap=86_400)(LOG), ["sequences of"]),
     ]
     return dict(zip(NAMES, shown, strict=True))

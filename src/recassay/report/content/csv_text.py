@@ -8,7 +8,7 @@ programs, and are written unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from recassay.data.io import write_json, write_text
 from recassay.data.io.file_names import file_name
+from recassay.data.io.manifest import recording
 from recassay.errors import printable
 from recassay.results.exhibit import Exhibit
 
@@ -50,14 +51,24 @@ def cell(value: Any) -> Any:
     return f"'{text}" if re.match(FORMULA, text) and not re.match(NUMBER, text) else text
 
 
-def write_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Write exhibits (tables to draw) into the subfolder ``exhibits``, from which ``recassay report`` draws them.
+def write_tables(
+    folder: str | Path, name: str, document: Any, frames: Mapping[str, pl.DataFrame], exhibits: Sequence[Exhibit]
+) -> Path:
+    """Write a JSON document, a CSV file for each frame, and exhibits (tables to draw); return the folder.
 
-    Each is written as CSV, and its title, caption and axes as JSON.
+    ``recassay report`` draws the exhibits, from the subfolder ``exhibits``: each is written as CSV, and its title,
+    caption and axes as JSON. Raise U111 if the folder has files of another program.
     """
-    home = folder / EXHIBITS
-    for exhibit in exhibits:
-        home.mkdir(exist_ok=True)
-        name = file_name(exhibit.name, (other.name for other in exhibits))
-        write_json(exhibit.to_dict(), home / f"{name}.json")
-        write_text(csv_text(exhibit.table), home / f"{name}.csv")
+    target = Path(folder)
+    with recording(target) as manifest:
+        write_json(document, target / name)
+        for stem, frame in frames.items():
+            write_text(csv_text(frame), target / f"{stem}.csv")
+        for exhibit in exhibits:
+            home = target / EXHIBITS
+            home.mkdir(exist_ok=True)
+            stem = file_name(exhibit.name, (other.name for other in exhibits))
+            write_json(exhibit.to_dict(), home / f"{stem}.json")
+            write_text(csv_text(exhibit.table), home / f"{stem}.csv")
+        manifest.write()
+    return target

@@ -13,10 +13,8 @@ from rich.text import Text
 
 from recassay.checks import diagnose
 from recassay.columnar.time_kind import KINDS
-from recassay.data.io import write_json, write_text
-from recassay.data.io.manifest import recording
 from recassay.report.content import wording
-from recassay.report.content.csv_text import csv_text, write_exhibits
+from recassay.report.content.csv_text import write_tables
 from recassay.report.tables.model import Cell, Column, Field, ResultTable, count, name, system, table
 from recassay.report.tables.terminal import Terminal, lines_table, words
 from recassay.results.finding import Finding
@@ -296,10 +294,5 @@ def _places(ranking: FinishedRanking) -> ResultTable:
 
 def write_conclusions(conclusions: FinishedConclusions, folder: str | Path) -> Path:
     """Write ``conclusions.json``, ``places.csv`` (ranks of systems) and the data of the chart; return the folder."""
-    target = Path(folder)
-    with recording(target) as manifest:
-        write_json(conclusions.to_dict(), target / "conclusions.json")
-        write_text(csv_text(conclusions.frame()), target / "places.csv")
-        write_exhibits([conclusions.exhibit()], target)
-        manifest.write()
-    return target
+    frames = {"places": conclusions.frame()}
+    return write_tables(folder, "conclusions.json", conclusions.to_dict(), frames, [conclusions.exhibit()])

@@ -12,8 +12,7 @@ from rich.console import Console
 from recassay.comparison.across import across
 from recassay.engine.decisions.decide import decide
 from recassay.engine.lists.score_sets import read_scores
-from recassay.report.tables.compared import MAX_ROWS, across_tables
-from recassay.report.tables.decision import decision_table, decision_text
+from recassay.report.tables.compared import MAX_ROWS, across_tables, decision_table, decision_text
 from recassay.report.tables.model import Cell, Column, ResultTable
 from recassay.report.tables.terminal import Terminal
 
