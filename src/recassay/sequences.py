@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.engine.sequences.exhibits import by_position, item_counts, item_frequency, parallel_view, sequence_sizes
+from recassay.engine.sequences.exhibits import (
+    by_position,
+    item_counts,
+    item_frequency,
+    parallel_view,
+    perplexity_by_position,
+    sequence_sizes,
+)
 from recassay.engine.sequences.generate import generate
-from recassay.engine.sequences.likelihood import perplexity_by_position
 from recassay.engine.sequences.score import score_sequences, sequeval
 
 __all__ = [

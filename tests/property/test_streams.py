@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recassay as ra
 from recassay.columnar.identity import mix
-from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.checkpoint import Checkpoint
 from recassay.engine.streams.run import _learn_counts, play_stream
 from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRandom
 from recassay.models.incremental.base import initial_factors
@@ -464,7 +464,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bits(protocol, tmp_path):
     played = None
     for _ in range(10):
         try:
-            options = {"checkpoint": CheckpointOptions(path, seconds=0.0), "block": 70, "progress": stop}
+            options = {"checkpoint": Checkpoint(path, seconds=0.0), "block": 70, "progress": stop}
             played = play_stream(model, log, protocol, lists=True, **options)
             break
         except KeyboardInterrupt:

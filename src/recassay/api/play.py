@@ -14,7 +14,7 @@ from recassay.data.read import TableSource
 from recassay.data.run import Run
 from recassay.engine.options import Execution
 from recassay.engine.ranks.play import PlayRequest, play_fold
-from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
+from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, Checkpoint
 from recassay.engine.streams.play import BLOCK
 from recassay.engine.streams.result import Stream
 from recassay.engine.streams.run import play_stream
@@ -23,7 +23,7 @@ from recassay.metrics.registry import Metrics
 from recassay.models.base.capabilities import ModelSource
 from recassay.models.base.registry import parse as parse_model
 from recassay.naming.arguments import checks_types
-from recassay.protocols.base import BaseProtocol, Protocol, UserProtocol
+from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.threads import Progress
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def play(
     model: ModelSource,
     fold: Fold,
-    protocol: Protocol,
+    protocol: UserProtocol,
     *,
     name: str | None = None,
     threads: int | None = None,
@@ -48,7 +48,7 @@ def play(
 def play(
     model: ModelSource,
     fold: SparkFold,
-    protocol: Protocol,
+    protocol: UserProtocol,
     *,
     name: str | None = None,
     work: str | Path | None = None,
@@ -132,7 +132,7 @@ def play(
             metrics=metrics,
             items=items,
             lists=lists,
-            checkpoint=CheckpointOptions(checkpoint, checkpoint_seconds, trust),
+            checkpoint=Checkpoint(None if checkpoint is None else Path(checkpoint), checkpoint_seconds, trust),
             progress=progress,
             block=block,
         )

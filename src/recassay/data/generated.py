@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -84,3 +85,14 @@ class Generated(Displayable):
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of items in each generated sequence."""
         return np.asarray(np.count_nonzero(self.items != NOTHING, axis=1))
+
+
+def why_no_items(items: NDArray[Any], shape: tuple[int, ...], n_items: int) -> str:
+    """Return why an array does not hold the items of generated sequences, in a table of this shape; "" if it does."""
+    if items.shape != shape or items.dtype.kind not in "iu":
+        return f"its items have the shape {items.shape} and type {items.dtype}, not whole numbers of shape {shape}"
+    if items.min() < NOTHING or items.max() >= n_items:
+        return f"its item codes from {items.min()} to {items.max()} are not among the {n_items:,} of the fold"
+    if ((items[:, :-1] == NOTHING) & (items[:, 1:] != NOTHING)).any():
+        return "an item follows the end of a list"
+    return ""

@@ -24,8 +24,8 @@ from recassay.data.interactions import Interactions
 from recassay.data.io.archive import NotStorableError, check_storable, read_archive, write_archive
 from recassay.data.read import read_interactions
 from recassay.data.times import row_times
-from recassay.engine.streams.outcome_chunks import OutcomeChunks
 from recassay.engine.streams.play import Player
+from recassay.engine.streams.result import OutcomeChunks
 from recassay.engine.streams.source import Batch, digest
 from recassay.errors import InputError, UsageError
 from recassay.live.models import KEY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recassay.naming.registry import Registry
-from recassay.protocols.base import BaseProtocol, Protocol, Step, UserProtocol
+from recassay.protocols.base import BaseProtocol, Step, UserProtocol
 from recassay.protocols.next_item import NextItem as next_item  # noqa: N813 - a protocol reads like a verb
 from recassay.protocols.prequential import Prequential as prequential  # noqa: N813
 from recassay.protocols.ranking import Ranking as ranking  # noqa: N813
@@ -16,7 +16,6 @@ parse = REGISTRY.parse
 
 __all__ = [
     "BaseProtocol",
-    "Protocol",
     "Step",
     "UserProtocol",
     "next_item",

@@ -39,20 +39,8 @@ class BaseProtocol(Named):
     """Base of all protocols: frozen descriptions of which queries a system is evaluated on."""
 
 
-class Protocol(BaseProtocol):
-    """Base of protocols on folds: a frozen description that gives the steps and the truth of a fold."""
-
-    def steps(self, fold: Fold) -> Iterator[Step]:
-        """Yield the steps of the protocol on a fold, in order."""
-        raise NotImplementedError(f"{type(self).__name__} must define its steps")
-
-    def truth(self, fold: Fold) -> Truth:
-        """Return the relevant items of each query on a fold."""
-        raise NotImplementedError(f"{type(self).__name__} must define the truth")
-
-
-class UserProtocol(Protocol):
-    """Base of protocols with one query per user.
+class UserProtocol(BaseProtocol):
+    """Base of protocols on folds, with one query per user: they give the steps and the truth of a fold.
 
     One pass over a system's scores then gives the ranks of all relevant items. A test rating of ``relevant_from`` or
     more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
@@ -85,6 +73,10 @@ class UserProtocol(Protocol):
     def revealed(self, fold: Fold) -> Interactions | None:
         """Return the events that systems see after training and before the queries; None if there are none."""
         return None
+
+    def truth(self, fold: Fold) -> Truth:
+        """Return the relevant items of each query on a fold."""
+        raise NotImplementedError(f"{type(self).__name__} must define the truth")
 
     def steps(self, fold: Fold) -> Iterator[Step]:
         """Yield a step that reveals events, if there are any, and a step with a query for every test user."""

@@ -122,28 +122,42 @@ class Prequential(BaseProtocol):
         for name, least in {**least_values, "given": 0, "all_but": 1}.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise self.refuse(name, f"it must be at least {least}", f"{least} or more")
-        if not 0 < self.score_every <= 1:
-            raise self.refuse("score_every", "it must be a probability above 0", "above 0, at most 1")
-        if self.given and self.all_but is not None:
-            raise self.refuse("given", "Given-N and All-but-N exclude each other", "give one of them")
-        if self.learn_until is not None and self.learn_until < self.warmup:
-            why = f"the warm-up of {self.warmup} events is always learned"
-            raise self.refuse("learn_until", why, f"{self.warmup} or more")
-        if len(self.regime) > 1:
-            why = f"{' and '.join(self.regime)} exclude each other"
-            raise self.refuse(next(iter(self.regime)), why, "give one of them")
-        if self.timed and self.order == "row":
-            raise self.refuse("order", f"{next(iter(self.regime))} is a time, but rows have no times", "'sort'")
-        if self.watching is None and self.on_alarm != "log":
-            raise self.refuse("on_alarm", "without a detector there are no alarms", "detector='ADWIN'")
-        if self.known == "stream" and (self.watching is not None or self.predict == "ratings"):
-            why = "detectors see answered queries only, and a rating that was not predicted has no error"
-            raise self.refuse("known", why, "known='model'")
-        if self.known == "any" and self.predict == "items":
-            why = "a model has no list for a user without events; only ratings are predicted for any user"
-            raise self.refuse("known", why, "known='model'")
-        if self.credit == "share" and self.match not in ("future", "window"):
-            raise self.refuse("credit", f"with match={self.match!r} there is only one relevant item", "match='future'")
+        regime, timed, watched = self.regime, self.timed, self.watching is not None
+        schedule = next(iter(regime), "")
+        wrong: tuple[tuple[str, bool, str, str], ...] = (
+            ("score_every", not 0 < self.score_every <= 1, "it must be a probability above 0", "above 0, at most 1"),
+            (
+                "given", self.given > 0 and self.all_but is not None,
+                "Given-N and All-but-N exclude each other", "give one of them",
+            ),
+            (
+                "learn_until", self.learn_until is not None and self.learn_until < self.warmup,
+                f"the warm-up of {self.warmup} events is always learned", f"{self.warmup} or more",
+            ),
+            (schedule, len(regime) > 1, f"{' and '.join(regime)} exclude each other", "give one of them"),
+            ("order", timed and self.order == "row", f"{schedule} is a time, but rows have no times", "'sort'"),
+            (
+                "on_alarm", not watched and self.on_alarm != "log",
+                "without a detector there are no alarms", "detector='ADWIN'",
+            ),
+            (
+                "known", self.known == "stream" and (watched or self.predict == "ratings"),
+                "detectors see answered queries only, and a rating that was not predicted has no error",
+                "known='model'",
+            ),
+            (
+                "known", self.known == "any" and self.predict == "items",
+                "a model has no list for a user without events; only ratings are predicted for any user",
+                "known='model'",
+            ),
+            (
+                "credit", self.credit == "share" and self.match not in ("future", "window"),
+                f"with match={self.match!r} there is only one relevant item", "match='future'",
+            ),
+        )  # fmt: skip
+        for name, is_wrong, why, hint in wrong:
+            if is_wrong:
+                raise self.refuse(name, why, hint)
 
     @property
     def needs(self) -> TimeKind | None:
@@ -171,8 +185,8 @@ class Prequential(BaseProtocol):
 
         It is empty if the model learns after every event.
         """
-        given = {name: value for name in ("batch", "refit", "delay") if (value := getattr(self, name)) is not None}
-        return {name: self._span(name, value) for name, value in given.items()}
+        names = (name for name in ("batch", "refit", "delay") if getattr(self, name) is not None)
+        return {name: self._span(name, getattr(self, name)) for name in names}
 
     def _span(self, name: str, value: int | str) -> Span:
         if isinstance(value, int):

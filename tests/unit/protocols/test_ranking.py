@@ -46,8 +46,11 @@ def test_invalid_parameters_are_errors(parameters):
         protocols.ranking(**parameters)
 
 
-def test_a_custom_protocol_must_define_its_steps():
-    with pytest.raises(NotImplementedError, match="must define its steps"):
-        protocols.Protocol().steps(FOLD)
+def test_a_custom_protocol_must_define_the_truth():
+    class Mine(protocols.UserProtocol):
+        """A protocol without a truth."""
+
+        k, bins = 10, 0
+
     with pytest.raises(NotImplementedError, match="must define the truth"):
-        protocols.Protocol().truth(FOLD)
+        Mine().truth(FOLD)

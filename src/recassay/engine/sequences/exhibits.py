@@ -1,25 +1,29 @@
-"""Exhibits (tables with a figure) of generated sequences: item frequencies, systems by metric, metrics by position."""
+"""Exhibits (tables with a figure) of sequences: item frequencies, systems by metric, and scores by position."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
+from recassay.columnar.layout import row_groups
 from recassay.comparison.overall import standing
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.data.stats import sequence_stats
 from recassay.engine.finish import finish, mean_of, row_of
-from recassay.engine.sequences.generated import Systems, generated_by_system, require_sequence_fold
-from recassay.engine.sequences.given import GivenData
+from recassay.engine.sequences.generate import make_predictor, no_probabilities
+from recassay.engine.sequences.given import GivenData, Systems, generated_by_system, require_sequence_fold
+from recassay.engine.sequences.predictors import surprisal
 from recassay.engine.sequences.score import SEQUENCES_PER_BLOCK, sequence_metrics
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.metrics.sequence.base import PlaceSum, SequenceBlock, SequenceContext, SequenceMetric, WholeSequenceMetric
+from recassay.models.base.capabilities import ModelSource
+from recassay.models.sequence.base import fitted_on_sequences
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
@@ -144,16 +148,16 @@ def sequence_sizes(fold: SequenceFold) -> Exhibit:
     )
 
 
-def _shown(run: Generated, fold: SequenceFold) -> NDArray[np.int64]:
+def _shown(run: Generated, fold: SequenceFold) -> Int64:
     return np.bincount(run.items[run.items >= 0], minlength=fold.n_items)
 
 
-def _spaced_ranks(n: int) -> NDArray[np.int64]:
+def _spaced_ranks(n: int) -> Int64:
     """Return at most 200 ranks from 1 to ``n``, evenly spaced on a logarithmic axis; none for ``n`` = 0."""
     return np.unique(np.geomspace(1, max(n, 1), RANKS).round().astype(np.int64))[:n]
 
 
-def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
+def _ranked_shares(counts: Int64) -> pl.DataFrame:
     """Return a table of the counts above 0, largest first, with the columns rank and share (of their sum).
 
     Only some ranks are included, evenly spaced on a logarithmic axis.
@@ -262,3 +266,46 @@ def _values_by_position(known: SequenceContext, made: Generated, metric: Sequenc
         size=SEQUENCES_PER_BLOCK, threads=threads,
     )  # fmt: skip
     return np.concatenate(parts)
+
+
+@checks_types
+def perplexity_by_position(
+    fold: SequenceFold, systems: Mapping[str, ModelSource], *, positions: int = 10, threads: int | None = None
+) -> Exhibit:
+    """Return the perplexity of the items at each position of the test sequences: does a longer history help?
+
+    ``systems`` are unfitted models or models fitted on ``fold.train``, by name, as :func:`generate` takes them. At most
+    ``positions`` positions are reported; position 1 is the first predicted item, the second of its sequence. The column
+    ``transitions`` is the number of test sequences with an item at the position. Over all positions together the
+    perplexity is ``seq_perplexity``.
+
+    >>> from recassay.data.sequences import Sequences
+    >>> from recassay.models.sequence import Uniform
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"bbbac"]}))
+    >>> perplexity_by_position(SequenceFold(made, made), {"chance": Uniform()}).table.rows()
+    [(1, 3.0..., 2, 'chance'), (2, 3.0..., 1, 'chance')]
+    """
+    offsets = fold.test.references.offsets
+    position = np.arange(offsets[-1]) - offsets[row_groups(offsets)]
+    counts = np.bincount(position)[:positions]
+    parts = []
+    for name, system in systems.items():
+        fitted = fitted_on_sequences(system, fold.train)
+        predictor = make_predictor(fitted, fold, name, threads=threads)
+        if predictor is None:
+            raise no_probabilities(name)
+        bits = surprisal(predictor.item_probabilities(fold.test))
+        mean = np.bincount(position, bits)[:positions] / counts
+        columns = {"position": np.arange(counts.size) + 1, "perplexity": np.exp2(mean), "transitions": counts}
+        parts.append(pl.DataFrame(columns).with_columns(system=pl.lit(name)))
+    return Exhibit(
+        name="perplexity-by-position",
+        title="Perplexity by position",
+        caption="The number of equally likely items that the uncertainty of a system equals, at each position of the "
+        "test sequences: less is better. Later positions exist only in long sequences.",
+        table=pl.concat(parts),
+        x="position",
+        y="perplexity",
+        series="system",
+        log_y=True,
+    )

@@ -12,20 +12,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int32
 from recassay.columnar.identity import Keys, mix
-from recassay.data.generated import NOTHING, Generated
+from recassay.data.generated import NOTHING, Generated, why_no_items
 from recassay.data.read import TableSource
 from recassay.data.sequences import Histories, SequenceFold, Sequences
-from recassay.data.times import TimeValues
 from recassay.engine.driver import drive
-from recassay.engine.sequences.beam import beam_search
-from recassay.engine.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
-from recassay.engine.sequences.prefixes import Prefixes
+from recassay.engine.sequences.predictors import (
+    DirectPredictor,
+    Predictor,
+    Prefixes,
+    RowPredictor,
+    next_times,
+    surprise,
+)
 from recassay.engine.sequences.seeds import Seeds, SetSeeds, read_seeds
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
@@ -103,26 +108,29 @@ def generate(
     if read is not None and read.sets:
         fitted = _begun_with_sets(fitted, read, name, fold, generator)
     rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
-    predictor = _predictor(fitted, fold, name, rows=rows, threads=threads)
+    predictor = make_predictor(fitted, fold, name, rows=rows, threads=threads)
     if predictor is None and generator is None:
-        raise _no_probabilities_error(name, str(protocol), ", or a generator=")
-    direct = _predictor(fitted, fold, name, rows=False, threads=threads)
-    known = direct is not None and seeds is None
-    surprise = direct.surprise(fold.test) if known and direct else np.full(len(fold.test), np.nan)
-    begun = Prefixes.first_items(fold.test)
-    found = []
+        raise no_probabilities(name, str(protocol), ", or a generator=")
+    direct = make_predictor(fitted, fold, name, threads=threads)
+    bits = surprise(direct, fold.test) if direct and seeds is None else np.full(len(fold.test), np.nan)
+    begun, found = Prefixes.first_items(fold.test), list[Generated]()
     for seed in range(protocol.seed, protocol.seed + protocol.seeds):
         uniforms = uniform_draws(fold.test, protocol, seed)
+        made: Int32 | None = None
         if generator is not None:
-            made = _check_items(generator(fitted, begun.histories(), protocol.k, uniforms), uniforms.shape, name, fold)
-            times = _times_of(fitted, begun, made)
-            chances = np.full(made.shape, np.nan)
-            if predictor is not None:
-                chances = _item_probabilities(predictor, begun, made, times)
-        else:
-            assert predictor is not None, "a predictor or a generator"
-            made, chances, times = _generate_items(predictor, begun, protocol, uniforms, name)
-        found.append(Generated(name, made, chances, surprise, seed, times, fold.test, read.table if read else None))
+            returned = np.asarray(generator(fitted, begun.histories(), protocol.k, uniforms))
+            if why := why_no_items(returned, uniforms.shape, fold.n_items):
+                hint = "return a row per history, a column per step, and -1 after the end of a list"
+                raise InputError("I354", f"the generator of {name} cannot be used: {why}", hint=hint)
+            made = returned.astype(np.int32)
+        elif protocol.how == "beam":
+            assert isinstance(predictor, RowPredictor), "beam search needs rows"
+            made = predictor.search(begun, protocol.k, protocol.beam)
+        going = _Continuation(fitted, predictor, begun, protocol, uniforms, name, made)
+        for _ in drive(going, protocol.steps()):
+            pass
+        table = read.table if read else None
+        found.append(Generated(name, going.items, going.chances, bits, seed, going.times, fold.test, table))
         if progress is not None:
             progress(len(fold.test))
     return tuple(found)
@@ -134,7 +142,7 @@ def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, g
         what = "a generator= gets histories of items, and some seeds stand for several items"
         raise UsageError("U173", what, where=name, hint="give seeds that are items, or leave generator= out")
     if not isinstance(fitted, NextProbabilities):
-        raise _no_probabilities_error(name)
+        raise no_probabilities(name)
     return SetSeeds(RowPredictor(fitted, name, fold.train.item_vocabulary), seeds.sets)
 
 
@@ -164,20 +172,9 @@ def _beginning_keys(test: Sequences) -> Keys:
     return first_events.identities[number]
 
 
-def make_predictor(fitted: Any, fold: SequenceFold, name: str, *, threads: int | None = None) -> Predictor:
-    """Return the fastest interface to a fitted system's predictions; raise U173 if it gives no probabilities."""
-    predictor = _predictor(fitted, fold, name, rows=False, threads=threads)
-    if predictor is None:
-        raise _no_probabilities_error(name)
-    return predictor
-
-
-def _no_probabilities_error(name: str, where: str = "", instead: str = "") -> UsageError:
-    what = f"{name} has no next_probabilities(histories) to draw from"
-    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
-
-
-def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Predictor | None:
+def make_predictor(
+    fitted: Any, fold: SequenceFold, name: str, *, rows: bool = False, threads: int | None = None
+) -> Predictor | None:
     """Return the fastest interface to a fitted system's predictions; None if the system gives no probabilities.
 
     With ``rows``, it is the one that has a row of probabilities of all items.
@@ -187,113 +184,53 @@ def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, thread
     return RowPredictor(fitted, name, fold.train.item_vocabulary) if isinstance(fitted, NextProbabilities) else None
 
 
-def _generate_items(
-    predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str
-) -> tuple[Int32, Float, TimeValues | None]:
-    """Return the items (n, k) that the protocol generates after ``begun``, their probabilities and their times.
-
-    ``begun`` are the first items of n sequences, and ``uniforms`` (n, k) the random numbers of draws. The times are
-    None if the first items have none. Raise U172 if the model has no further item to generate.
-    """
-    if protocol.how == "beam":
-        assert isinstance(predictor, RowPredictor), "beam search needs rows"
-        items = beam_search(predictor, begun, protocol.k, protocol.beam)
-        times = _times_of(predictor.fitted, begun, items)
-        return items, _item_probabilities(predictor, begun, items, times), times
-    going = _Going(predictor, begun, protocol, uniforms, name)
-    for _ in drive(going, protocol.steps()):
-        pass
-    return going.items, going.chances, going.times
+def no_probabilities(name: str, where: str = "", instead: str = "") -> UsageError:
+    """Return the error for a system that gives no probabilities; ``instead`` is what else it could do."""
+    what = f"{name} has no next_probabilities(histories) to draw from"
+    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
 
 
-class _Going:
+class _Continuation:
     """Sequences that a system continues place by place, for the driver: their items, probabilities and times so far.
 
-    A query is the number of a place. ``which`` are the sequences that have not ended.
+    A query is the number of a place. ``which`` are the sequences that have not ended. Where the items are ``made``
+    already, by a generator or a beam search, only their probabilities and times are asked for.
     """
 
-    def __init__(self, predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str) -> None:
-        self.predictor, self.begun, self.protocol, self.uniforms, self.name = predictor, begun, protocol, uniforms, name
+    def __init__(
+        self, fitted: Any, predictor: Predictor | None, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str,
+        made: Int32 | None,
+    ) -> None:  # fmt: skip
+        self.fitted, self.predictor, self.begun, self.protocol, self.name = fitted, predictor, begun, protocol, name
+        self.uniforms, self.made, self.which = uniforms, made, np.arange(len(begun))
         self.items, self.chances = np.full(uniforms.shape, NOTHING, np.int32), np.full(uniforms.shape, np.nan)
-        self.times = _no_times(begun, uniforms.shape)
-        self.which = np.arange(len(begun))
+        self.times: Any = None if begun.times is None else np.zeros(uniforms.shape, begun.times.dtype)
 
     def answer(self, place: int) -> None:
         """Add the next item of each sequence; raise U172 if the model has none to generate."""
-        protocol, which = self.protocol, self.which
-        prefixes = _prefixes(self.begun, self.items, self.times, which, place)
-        if protocol.how == "argmax":
-            items, chances = self.predictor.likeliest(prefixes)
-        elif protocol.how == "sample":
-            items, chances = self.predictor.draw(prefixes, self.uniforms[which, place])
+        which = self.which
+        if self.made is not None:
+            which = which[self.made[which, place] != NOTHING]
+        times = None if self.times is None else self.times[which, :place]
+        prefixes = self.begun.take(which).followed_by(self.items[which, :place], times)
+        if self.made is not None:
+            items, chances = self.made[which, place], self.chances[which, place]
+            if self.predictor is not None:
+                chances = self.predictor.probability(prefixes, items)
         else:
-            assert isinstance(self.predictor, RowPredictor), "drawing without repeats needs rows"
-            items, chances = self.predictor.draw_new(prefixes, self.uniforms[which, place])
+            assert self.predictor is not None, "a predictor or a generator"
+            items, chances = self.predictor.follow(prefixes, self.protocol.how, self.uniforms[which, place])
             self._refuse_ended(items == NOTHING, place)
         self.items[which, place], self.chances[which, place] = items, chances
         self.which, prefixes = which[items != NOTHING], prefixes.take(items != NOTHING)
         if self.times is not None:
-            following = self.predictor.next_times(prefixes, items[items != NOTHING])
-            assert following is not None, "first items with times have next times"
-            self.times[self.which, place] = following
+            self.times[self.which, place] = next_times(self.fitted, prefixes, items[items != NOTHING])
 
     def learn(self, reveal: None) -> None:
         """Do nothing: the true items are not revealed."""
 
-    def _refuse_ended(self, ended: NDArray[np.bool_], place: int) -> None:
+    def _refuse_ended(self, ended: Bool, place: int) -> None:
         if ended.any() and not self.protocol.allow_short:
             what = f"{self.name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
             hint = "smooth the model, lower k, or set allow_short=True"
             raise UsageError("U172", f"{what} after {place} items", where=str(self.protocol), hint=hint)
-
-
-def _prefixes(begun: Prefixes, items: Int32, times: TimeValues | None, which: NDArray[Any], j: int) -> Prefixes:
-    """Return the first items of some sequences (``which``), each followed by its first j generated items."""
-    return begun.take(which).followed_by(items[which, :j], None if times is None else times[which, :j])
-
-
-def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
-    if begun.times is None:
-        return None
-    times: Any = np.zeros(shape, begun.times.dtype)
-    return cast("TimeValues", times)
-
-
-def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
-    """Return the time of each of ``items``, which a generator made without times; 0 behind the end of a list.
-
-    Return None if the first items have no times.
-    """
-    times = _no_times(begun, items.shape)
-    if times is not None:
-        for j in range(items.shape[1]):
-            filled = np.flatnonzero(items[:, j] != NOTHING)
-            following = next_times(fitted, _prefixes(begun, items, times, filled, j), items[filled, j])
-            assert following is not None, "first items with times have next times"
-            times[filled, j] = following
-    return times
-
-
-def _item_probabilities(predictor: Predictor, begun: Prefixes, items: Int32, times: TimeValues | None) -> Float:
-    """Return the probability of every generated item given the items before it."""
-    found = np.full(items.shape, np.nan)
-    for j in range(items.shape[1]):
-        filled = np.flatnonzero(items[:, j] != NOTHING)
-        found[filled, j] = predictor.probability(_prefixes(begun, items, times, filled, j), items[filled, j])
-    return found
-
-
-def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, fold: SequenceFold) -> Int32:
-    """Return the items of a generator; raise I354 if they are not a table of item codes of this ``shape``."""
-    found = np.asarray(items)
-    why = ""
-    if found.shape != shape or found.dtype.kind not in "iu":
-        why = f"an array of shape {found.shape} and type {found.dtype}, not whole numbers of shape {shape}"
-    elif found.min() < NOTHING or found.max() >= fold.n_items:
-        why = f"items from {found.min()} to {found.max()}, but the codes of the fold are 0 to {fold.n_items - 1}"
-    elif ((found[:, :-1] == NOTHING) & (found[:, 1:] != NOTHING)).any():
-        why = "items after the end of a list"
-    if why:
-        hint = "return a row per history, a column per step, and -1 after the end of a list"
-        raise InputError("I354", f"the generator of {name} returned {why}", hint=hint)
-    return found.astype(np.int32)

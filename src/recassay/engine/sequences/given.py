@@ -1,31 +1,36 @@
-"""Data that users pass beside generated sequences, made ready for metrics.
+"""Sequences and other data as users pass them, checked against the fold and made ready for metrics.
 
-They are item features, item similarities, and a primitive recommender (which gives obvious items).
+Beside generated sequences, they are item features, item similarities, and a primitive recommender (which gives obvious
+items).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary
-from recassay.data.generated import Generated
-from recassay.data.read import Columns, read_items
+from recassay.arrays import Int32
+from recassay.columnar.vocabulary import rows_in_table
+from recassay.data.fold_files import read_generated
+from recassay.data.generated import Generated, why_no_items
+from recassay.data.nouns import wrong_noun
+from recassay.data.read import Columns, TableSource, read_items
 from recassay.data.sequences import SequenceFold
 from recassay.engine.sequences.generate import generate
-from recassay.engine.sequences.generated import generated_by_system
 from recassay.errors import InputError, UsageError
 from recassay.metrics.sequence.base import SequenceContext, SequenceMetric
 from recassay.models.base.capabilities import CanFit, NextProbabilities
 from recassay.models.sequence import parse as parse_model
 from recassay.protocols.sequence import Sequence as SequenceProtocol
 
+Runs = Generated | Iterable[Generated]  # of one system, with one or several seeds
+Systems = Generated | Iterable[Runs] | Mapping[str, Runs | TableSource]
 GIVEN = "given"  # parameter value of a metric that uses an argument of the call
 PRIMITIVE = "primitive"
 # by argument of the call: a metric that uses it, and the parameter of metrics with the value that says so
@@ -53,13 +58,15 @@ class GivenData:
     def used_by(self, metrics: Mapping[str, SequenceMetric]) -> GivenData:
         """Return the data without features, similarities or a primitive recommender that none of the metrics reads."""
         unused = {name: None for name in USED_BY if not _is_used(name, metrics)}
-        return replace(self, **unused)
+        return dataclasses.replace(self, **unused)
 
     def context(
         self, fold: SequenceFold, metrics: Mapping[str, SequenceMetric], *, threads: int | None
     ) -> SequenceContext:
         """Return the data in the form that metrics read; raise U231 for data that no metric uses."""
-        _raise_if_unused(metrics, items=self.items, similarities=self.similarities, primitive=self.primitive)
+        for name in USED_BY:
+            if getattr(self, name) is not None and not _is_used(name, metrics):
+                raise _unused(name, metrics)
         features = None if self.items is None else read_items(self.items, columns=self.columns)
         primitive = None
         if self.primitive is not None:
@@ -67,9 +74,7 @@ class GivenData:
         return SequenceContext(fold, features, self.similarities, primitive, threads)
 
 
-def primitive_items(
-    primitive: Any, fold: SequenceFold, length: int, *, threads: int | None = None
-) -> NDArray[np.int32]:
+def primitive_items(primitive: Any, fold: SequenceFold, length: int, *, threads: int | None = None) -> Int32:
     """Return the obvious items: one list for everyone (k), or a list for each test sequence (n, k); -1 for no item.
 
     ``primitive`` is what ``GivenData`` has. A recommender generates ``length`` items from the first item of each test
@@ -93,26 +98,20 @@ def primitive_items(
     raise _unusable(f"a {type(primitive).__name__} is neither a list of ids nor a recommender")
 
 
-def _codes(ids: list[Any], fold: SequenceFold) -> NDArray[np.int32]:
+def _codes(ids: list[Any], fold: SequenceFold) -> Int32:
     """Return the item codes of ids given by the user; -1 for an item that is in no sequence."""
-    vocabulary = fold.train.item_vocabulary
-    assert vocabulary.ids is not None, "ids of sequences are dense"
-    theirs = vocabulary.ids.head(3).to_list()
+    known = fold.train.item_vocabulary.ids
+    assert known is not None, "ids of sequences are dense"
     if not ids:
         raise _unusable("the list is empty")
-    if not all(isinstance(one, str | int | np.integer) for one in ids):
-        other = next(one for one in ids if not isinstance(one, str | int | np.integer))
-        raise _unusable(f"its entries are not ids: one is {other!r}")
-    given, codes = Vocabulary.dense(pl.Series(ids))
-    items = Recoding.between(given, vocabulary.ids)(codes)
-    if not (items >= 0).any():
-        raise InputError(
-            "I363",
-            f"no item of the primitive list (such as {', '.join(map(repr, ids[:3]))}) is in the sequences "
-            f"(such as {', '.join(map(repr, theirs))})",
-            hint="give ids as they are in the log",
-        )
-    return items
+    if strange := [one for one in ids if not isinstance(one, str | int | np.integer)]:
+        raise _unusable(f"its entries are not ids: one is {strange[0]!r}")
+    codes = rows_in_table(pl.Series(ids), known).astype(np.int32)
+    if not (codes >= 0).any():
+        ours, theirs = (", ".join(map(repr, some)) for some in (ids[:3], known.head(3)))
+        what = f"no item of the primitive list (such as {ours}) is in the sequences (such as {theirs})"
+        raise InputError("I363", what, hint="give ids as they are in the log")
+    return codes
 
 
 def _unusable(why: str) -> InputError:
@@ -134,15 +133,83 @@ def _is_used(name: str, metrics: Mapping[str, SequenceMetric]) -> bool:
     return any(getattr(metric, parameter, "") == value for metric in metrics.values())
 
 
-def _raise_if_unused(chosen: Mapping[str, SequenceMetric], **given: Any) -> None:
-    """Raise U231 for data that were ``given`` and that no chosen metric uses."""
-    for name, one in given.items():
-        metric, parameter, value = USED_BY[name]
-        if one is None or _is_used(name, chosen):
-            continue
-        near = [heading for heading, one in chosen.items() if hasattr(one, parameter)]
-        what = f"{name}= was given, but no metric uses it"
-        if near:
-            what += f": {near[0]} takes {parameter}={getattr(chosen[near[0]], parameter)!r}"
-        cut = chosen[near[0]].k if near else max((one.k or 0 for one in chosen.values()), default=0) or 5
-        raise UsageError("U231", what, where=", ".join(chosen), hint=f"{metric}({parameter}='{value}')@{cut}")
+def _unused(name: str, chosen: Mapping[str, SequenceMetric]) -> UsageError:
+    """Return the error for data that were given, by their ``name``, and that no chosen metric uses."""
+    metric, parameter, value = USED_BY[name]
+    near = [heading for heading, one in chosen.items() if hasattr(one, parameter)]
+    what = f"{name}= was given, but no metric uses it"
+    if near:
+        what += f": {near[0]} takes {parameter}={getattr(chosen[near[0]], parameter)!r}"
+    cut = chosen[near[0]].k if near else max((one.k or 0 for one in chosen.values()), default=0) or 5
+    return UsageError("U231", what, where=", ".join(chosen), hint=f"{metric}({parameter}='{value}')@{cut}")
+
+
+def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
+    """Return the generated sequences of each system, one result per seed.
+
+    Raise U124 if the arguments are not a fold of sequences and generated ones, I361 if these do not fit the fold.
+    """
+    require_sequence_fold(fold)
+    found: dict[str, list[Generated]] = {}
+    for name, run in _named(generated, fold):
+        runs = found.setdefault(name, [])
+        if run.seed in {other.seed for other in runs}:
+            what = f"'{name}' generated twice with seed {run.seed}"
+            raise UsageError("U109", what, hint="name the systems in a dict of name to generated sequences")
+        runs.append(_checked(fold, name, run))
+    if not found:
+        what = f"there are no generated sequences for the {len(fold.test):,} test sequences"
+        raise InputError("I361", what, hint="such as ra.sequences.score_sequences(fold, [generated, ...])")
+    return found
+
+
+def require_sequence_fold(fold: object) -> None:
+    """Raise U124 unless a value is a fold of sequences."""
+    if not isinstance(fold, SequenceFold):
+        raise wrong_noun(fold, "fold of sequences")
+
+
+def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
+    if isinstance(generated, Mapping):
+        for name, runs in generated.items():
+            is_table = isinstance(runs, str | Path) or hasattr(runs, "columns")
+            yield from ((name, run) for run in _as_runs(read_generated(runs, name, fold) if is_table else runs))
+    else:
+        for runs in [generated] if isinstance(generated, Generated) else _iterated(generated):
+            yield from ((run.name, run) for run in _as_runs(runs))
+
+
+def _as_runs(runs: Any) -> Iterator[Generated]:
+    for run in [runs] if isinstance(runs, Generated) else _iterated(runs):
+        if not isinstance(run, Generated):
+            raise wrong_noun(run, "generated sequences")
+        yield run
+
+
+def _iterated(values: Iterable[Any]) -> Iterable[Any]:
+    """Return the values; raise U124 if they are a text, or nothing that has several values."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise wrong_noun(values, "generated sequences")
+    return values
+
+
+def _checked(fold: SequenceFold, name: str, run: Generated) -> Generated:
+    """Return generated sequences under a name, in arrays that kernels can read, after a check of every number."""
+    items, n = np.asarray(run.items), len(fold.test)
+    why = why_no_items(items, (n, max([1, *items.shape[1:2]])), fold.n_items)
+    if not why and (run.chances.shape != items.shape or run.surprise.shape != (n,)):
+        why = f"items, chances and surprise have the shapes {items.shape}, {run.chances.shape}, {run.surprise.shape}"
+    elif not why and ((run.chances < 0).any() or (run.chances > 1).any() or (run.surprise < 0).any()):
+        why = "a chance is not between 0 and 1, or a surprise is negative"
+    if why:
+        raise InputError(
+            "I361", f"the generated sequences of '{name}' do not fit the fold: {why}",
+            hint="give one row per sequence of fold.test, in its order, with item codes of the fold",
+        )  # fmt: skip
+    return dataclasses.replace(
+        run,
+        name=name,
+        items=np.ascontiguousarray(items, np.int32),
+        chances=np.ascontiguousarray(run.chances, np.float64),
+        surprise=np.ascontiguousarray(run.surprise, np.float64),
+    )

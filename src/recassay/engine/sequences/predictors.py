@@ -6,7 +6,6 @@ order of sequences nor on the number of threads. This holds even for networks, w
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,13 +13,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import NOTHING
 from recassay.data.sequences import Histories, Sequences
 from recassay.data.times import TimeValues
-from recassay.engine.sequences import _picks
-from recassay.engine.sequences.prefixes import Prefixes
 from recassay.errors import InputError
 from recassay.models.base.capabilities import NextProbabilities, PredictsTimes, SamplesNext
 from recassay.threads import blocks, each_block
@@ -29,102 +28,91 @@ NUMBERS = 1 << 22  # probabilities in a block
 HISTORIES = 1 << 16  # histories in a block of a model that samples directly
 TOLERANCE = 1e-6  # allowed deviation of a row's sum from 1
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Next = tuple[Int32, Float]  # an item after each history, and its probability
+Next = tuple[Int32, Float]  # an item after each prefix, and its probability; -1 and NaN where there is none
 Pick = Callable[[Float, Int64, Int64], Int32]  # from a block of rows, the row of each sequence, and which sequences
 
 
-class Predictor(ABC):
-    """An interface to one fitted sequence model: it draws next items, and returns likely items and probabilities.
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """The first j items (n, j) of n sequences, with the user of each (n) and the time of each item (n, j), if known."""
 
-    Queries are ``prefixes``: the first items of n sequences, with users and times, and the items generated so far.
-    """
+    items: Int32
+    users: Int32 | None = None
+    times: TimeValues | None = None
 
-    fitted: Any
+    @classmethod
+    def first_items(cls, test: Sequences) -> Prefixes:
+        """Return the first item of each sequence, with its user and time."""
+        return cls(test.seeds[:, None], test.users, None if test.starts is None else test.starts[:, None])
 
-    def next_times(self, prefixes: Prefixes, items: Int32) -> TimeValues | None:
-        """Return the times of ``items``, which follow the prefixes; None if times are not known."""
-        return next_times(self.fitted, prefixes, items)
+    def __len__(self) -> int:
+        return int(self.items.shape[0])
 
-    @abstractmethod
-    def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix by its uniform number; return arrays (n) of the items and probabilities."""
+    def take(self, which: NDArray[Any] | slice) -> Prefixes:
+        """Return some of the prefixes."""
+        users, times = self.users, self.times
+        return Prefixes(
+            self.items[which], None if users is None else users[which], None if times is None else times[which]
+        )
 
-    @abstractmethod
-    def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return two arrays (n): the most probable item after each prefix, and its probability.
+    def followed_by(self, items: Int32, times: TimeValues | None) -> Prefixes:
+        """Return the prefixes continued by the ``items`` (n, m) and their times."""
+        later = None if self.times is None or times is None else np.concatenate([self.times, times], axis=1)
+        return Prefixes(np.concatenate([self.items, items], axis=1), self.users, later)
 
-        Among equally probable items it is the one with the lowest code.
+    def histories(self) -> Histories:
+        """Return the prefixes in the form in which models are queried."""
+        offsets = np.arange(len(self) + 1) * self.items.shape[1]
+        return Histories(offsets, self.items.ravel(), self.users, None if self.times is None else self.times.ravel())
+
+    def distinct(self, *, items_only: bool) -> tuple[Int64, Int64]:
+        """Return the positions of distinct prefixes, and for each prefix the number of the distinct one it equals.
+
+        Prefixes are equal if a model cannot tell them apart. With ``items_only`` the model reads the items and nothing
+        else. Times after the first one follow from the user, the first time and the items.
         """
-
-    @abstractmethod
-    def probability(self, prefixes: Prefixes, items: Int32) -> Float:
-        """Return the probability (n) that ``items[i]`` comes next after prefix i."""
-
-    @abstractmethod
-    def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of each item given the items before it, except for the first item of each sequence.
-
-        The result is one array, sequence after sequence.
-        """
-
-    def surprise(self, test: Sequences) -> Float:
-        """Return, per sequence, the sum over its items except the first of -log2 P(item given the items before it)."""
-        return np.add.reduceat(surprisal(self.item_probabilities(test)), test.offsets[:-1] - np.arange(len(test)))
+        keys: NDArray[np.integer] = self.items
+        if not items_only:
+            columns: list[NDArray[Any]] = [] if self.users is None else [self.users]
+            if self.times is not None:
+                columns.append(np.unique(self.times[:, 0], return_inverse=True)[1])
+            keys = np.column_stack([*columns, self.items]).astype(np.int64)
+        _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        return distinct, number
 
 
 @dataclass(frozen=True, eq=False)
-class RowPredictor(Predictor):
-    """A predictor for models that return a row of probabilities of all items."""
+class RowPredictor:
+    """An interface to a fitted model that returns a row of probabilities of all items."""
 
     fitted: NextProbabilities
     name: str
     vocabulary: Vocabulary
 
-    def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix from its row of probabilities, by its uniform number.
+    def follow(self, prefixes: Prefixes, how: str, uniforms: Float) -> Next:
+        """Return an item after each prefix, chosen as the protocol says (``how``), and its probability.
 
-        Return two arrays (n): the items and their probabilities.
+        It is the most probable one, of equally probable ones that with the lowest code; or it is drawn by the prefix's
+        uniform number. Without repeats, it is drawn among the items that the prefix does not have: it is -1 if they
+        all have probability 0, and its probability is not rescaled for the excluded items.
         """
 
-        def pick(probabilities: Float, rows: Int64, which: Int64) -> Int32:
+        def pick(table: Float, rows: Int64, which: Int64) -> Int32:
+            if how == "argmax":
+                return np.asarray(table.argmax(axis=1)[rows], np.int32)
             items = np.empty(rows.size, np.int32)
-            _picks.pick(readonly(probabilities.cumsum(axis=1)), readonly(rows), readonly(uniforms[which]), items)
+            if how == "sample":
+                draw(readonly(table.cumsum(axis=1)), readonly(rows), readonly(uniforms[which]), items)
+            else:
+                had = readonly(prefixes.items[which])
+                draw_new(readonly(table), readonly(rows), had, readonly(uniforms[which]), items)
             return items
 
         return self._pick_each(prefixes, pick)
-
-    def draw_new(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix among the items that the prefix does not have.
-
-        Return two arrays (n): the items, and the model's probability of each, not rescaled for the excluded items. The
-        item is -1 if every item outside the prefix has probability 0. ``uniforms`` has the uniform number of each draw.
-        """
-
-        def pick(probabilities: Float, rows: Int64, which: Int64) -> Int32:
-            items = np.empty(rows.size, np.int32)
-            _picks.pick_new(
-                readonly(probabilities),
-                readonly(rows),
-                readonly(prefixes.items[which]),
-                readonly(uniforms[which]),
-                items,
-            )
-            return items
-
-        return self._pick_each(prefixes, pick)
-
-    def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return two arrays (n): the most probable item after each prefix, and its probability."""
-        return self._pick_each(
-            prefixes, lambda probabilities, rows, _: probabilities.argmax(axis=1)[rows].astype(np.int32)
-        )
 
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
         """Return the probability (n) that ``items[i]`` comes next after prefix i."""
-        return self._pick_each(prefixes, lambda _probabilities, _rows, which: items[which])[1]
+        return self._pick_each(prefixes, lambda _table, _rows, which: items[which])[1]
 
     def item_probabilities(self, test: Sequences) -> Float:
         """Return the probability of each item given the items before it, except for the first item of each sequence.
@@ -179,8 +167,7 @@ class RowPredictor(Predictor):
         ``table`` has a row for each different prefix, so that equal prefixes are predicted once. ``which`` are the
         positions of the prefixes of the block, and ``rows`` says which row each of them has.
         """
-        keys = prefixes.keys(items_only=self.items_only)
-        _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        distinct, number = prefixes.distinct(items_only=self.items_only)
         order = np.argsort(number, kind="stable")
         number = number[order]
         for begin, end in blocks(distinct.size, self._block_size):
@@ -188,22 +175,45 @@ class RowPredictor(Predictor):
             some = prefixes.take(distinct[begin:end]).histories()
             yield self.rows(some), number[first:last] - begin, order[first:last]
 
+    def search(self, seeds: Prefixes, k: int, width: int) -> Int32:
+        """Return, for each first item in ``seeds``, the k items that follow it in the most probable sequence found.
+
+        This is beam search: at every step the ``width`` most probable sequences are kept. Of equally probable ones, the
+        one with the more probable beginning is kept, then the one with the lower item code.
+        """
+        distinct, number = seeds.distinct(items_only=self.items_only)
+        found = np.empty((distinct.size, k), np.int32)
+        for begin, end in blocks(distinct.size, max(1, NUMBERS // (self.vocabulary.size * width))):
+            kept, n = seeds.take(distinct[begin:end]), end - begin
+            bits = np.zeros((n, 1))  # of each kept sequence; ``kept`` has n times their number
+            for _ in range(k):
+                added = surprisal(self.rows(kept.histories())).reshape(n, bits.shape[1], -1)
+                longer = (bits[:, :, None] + added).reshape(n, -1)
+                best = np.argsort(longer, axis=1, kind="stable")[:, :width]
+                beam, item = np.divmod(best, added.shape[2])
+                before = kept.take((np.arange(n)[:, None] * bits.shape[1] + beam).ravel())
+                items = item.ravel().astype(np.int32)
+                times = next_times(self.fitted, before, items)
+                kept = before.followed_by(items[:, None], None if times is None else times[:, None])
+                bits = np.take_along_axis(longer, best, axis=1)
+            found[begin:end] = kept.items.reshape(n, bits.shape[1], -1)[:, 0, 1:]
+        return found[number]
+
 
 @dataclass(frozen=True, eq=False)
-class DirectPredictor(Predictor):
-    """A predictor for models that sample without rows of probabilities; blocks run over threads."""
+class DirectPredictor:
+    """An interface to a fitted model that samples without rows of probabilities; blocks run over threads."""
 
     fitted: SamplesNext
     threads: int | None = None
 
-    def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix by its uniform number; return arrays (n) of the items and probabilities."""
-        items = self._query(prefixes, np.int32, lambda last, steps, some: self.fitted.draw(last, steps, uniforms[some]))
-        return items, self.probability(prefixes, items)
-
-    def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return two arrays (n): the most probable item after each prefix, and its probability."""
-        items = self._query(prefixes, np.int32, lambda last, steps, _: self.fitted.likeliest(last, steps))
+    def follow(self, prefixes: Prefixes, how: str, uniforms: Float) -> Next:
+        """Return what :meth:`RowPredictor.follow` does; the model cannot draw without repeats."""
+        fitted = self.fitted
+        if how == "argmax":
+            items = self._query(prefixes, np.int32, lambda last, steps, _: fitted.likeliest(last, steps))
+        else:
+            items = self._query(prefixes, np.int32, lambda last, steps, some: fitted.draw(last, steps, uniforms[some]))
         return items, self.probability(prefixes, items)
 
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
@@ -213,10 +223,7 @@ class DirectPredictor(Predictor):
         )
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of each item given the items before it, except for the first item of each sequence.
-
-        The model reads only the last items before it. The result is one array, sequence after sequence.
-        """
+        """Return what :meth:`RowPredictor.item_probabilities` does; the model reads only the last items."""
         position = _positions(test)
         at, probabilities = np.flatnonzero(position), np.empty(np.count_nonzero(position))
 
@@ -238,7 +245,7 @@ class DirectPredictor(Predictor):
         ``kind`` is the type of the results.
         """
         results: NDArray[Any] = np.empty(len(prefixes), kind)
-        length, memory = prefixes.length, self.fitted.memory
+        length, memory = prefixes.items.shape[1], self.fitted.memory
 
         def fill(begin: int, end: int) -> None:
             kept = prefixes.items[begin:end, max(0, length - memory) :]
@@ -247,6 +254,9 @@ class DirectPredictor(Predictor):
 
         each_block(fill, len(prefixes), size=HISTORIES, threads=self.threads)
         return results
+
+
+Predictor = RowPredictor | DirectPredictor
 
 
 def next_times(fitted: Any, prefixes: Prefixes, items: Int32) -> TimeValues | None:
@@ -271,6 +281,11 @@ def surprisal(probabilities: Float) -> Float:
     """Return -log2 of probabilities, in bits; infinite for 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(0.0 - np.log2(np.minimum(probabilities, 1)))
+
+
+def surprise(predictor: Predictor, test: Sequences) -> Float:
+    """Return, per sequence, the sum over its items except the first of -log2 P(item given the items before it)."""
+    return np.add.reduceat(surprisal(predictor.item_probabilities(test)), test.offsets[:-1] - np.arange(len(test)))
 
 
 def check_probabilities(
@@ -310,3 +325,37 @@ def _positions(test: Sequences) -> Int64:
     numbers = row_groups(test.offsets)
     positions: Int64 = np.arange(numbers.size) - test.offsets[numbers]
     return positions
+
+
+@njit(nogil=True, cache=True)
+def draw(cumulative: Float, rows: Int64, uniforms: Float, out: Int32) -> None:
+    """Write to ``out[i]`` an item drawn by the uniform number ``uniforms[i]`` from row ``rows[i]`` of ``cumulative``.
+
+    A row has the sums of the probabilities of items 0, 1, ...; the last sum need not be exactly 1.
+    """
+    for i in range(rows.size):
+        row = cumulative[rows[i]]
+        at = np.searchsorted(row, uniforms[i] * row[-1], side="right")
+        out[i] = at if at < row.size else np.searchsorted(row, row[-1])  # the product may round up to the whole sum
+
+
+@njit(nogil=True, cache=True)
+def draw_new(probabilities: Float, rows: Int64, prefixes: Int32, uniforms: Float, out: Int32) -> None:
+    """Write to ``out[i]`` an item drawn from row ``rows[i]`` of ``probabilities`` that is not in row i of ``prefixes``.
+
+    ``uniforms[i]`` is the uniform number of the draw. Write -1 if every such item has probability 0. A code beyond the
+    items is a seed that is not an item.
+    """
+    for i in range(rows.size):
+        row = probabilities[rows[i]].copy()
+        for item in prefixes[i]:
+            if item < row.size:
+                row[item] = 0.0
+        target, total = uniforms[i] * row.sum(), 0.0
+        out[i] = -1
+        for item in range(row.size):
+            if row[item] > 0:
+                out[i] = item
+                total += row[item]
+                if total > target:
+                    break

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,7 @@ from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
 from recassay.engine.finish import finish, mean_of, row_of
-from recassay.engine.sequences.generated import Systems, generated_by_system
-from recassay.engine.sequences.given import GivenData
+from recassay.engine.sequences.given import GivenData, Systems, generated_by_system
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.metrics.sequence.base import (
@@ -36,6 +35,7 @@ from recassay.metrics.sequence.base import (
 from recassay.metrics.sequence.novelty import SequenceDiversity
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
+from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty
 from recassay.threads import each_block
@@ -121,20 +121,18 @@ def scored(
     """
     systems = generated_by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
-    chosen = sequence_metrics(sequeval(shortest.k) if metrics is None else metrics, shortest)
-    job = _Job(given.context(fold, chosen, threads=threads), chosen, threads)
-    steps = {DIVERSITY: job.only(diversity=True), JUDGE: job.only(diversity=False)}
-    judged: dict[str, list[_SystemResult]] = {name: [] for name in systems}
+    metrics = sequence_metrics(sequeval(shortest.k) if metrics is None else metrics, shortest)
+    known = given.context(fold, metrics, threads=threads)
+    judged: dict[str, list[_Judged]] = {name: [_Judged() for _ in runs] for name, runs in systems.items()}
     for name, runs in systems.items():
-        found = [_SystemResult({}, {}, {}, {}) for _ in runs]
-        for what, step in steps.items():
-            if step.metrics:
+        for what in (DIVERSITY, JUDGE):
+            chosen = {h: one for h, one in metrics.items() if isinstance(one, SequenceDiversity) == (what == DIVERSITY)}
+            if chosen:
                 with timed(name, what):
-                    found = [one.with_results(step.judge(made)) for one, made in zip(found, runs, strict=True)]
-        judged[name] = found
+                    for made, results in zip(runs, judged[name], strict=True):
+                        _judge(known, chosen, made, results)
     gaps = [finding for runs in systems.values() for finding in diagnose("generated sequences", generated=runs[0])]
-    scores = _assemble(job, judged, uncertainty)
-    return replace(scores, findings=(*scores.findings, *gaps))
+    return _assemble(known, metrics, judged, uncertainty, gaps)
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
@@ -158,144 +156,110 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
     return chosen
 
 
-@dataclass(frozen=True, eq=False)
-class _SystemResult:
+@dataclass(eq=False)
+class _Judged:
     """The results of one system with one seed.
 
     By metric heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
     ``missing`` is the number of lists without an item.
     """
 
-    values: dict[str, Values]
-    weights: dict[str, Values]
-    means: dict[str, float]
-    short: dict[str, int]
+    values: dict[str, Values] = field(default_factory=dict)
+    weights: dict[str, Values] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
+    short: dict[str, int] = field(default_factory=dict)
     missing: int = 0
 
-    def with_results(self, other: _SystemResult) -> _SystemResult:
-        """Return the results of both, which are of different metrics."""
-        return _SystemResult(
-            self.values | other.values, self.weights | other.weights, self.means | other.means,
-            self.short | other.short, other.missing,
-        )  # fmt: skip
+
+def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated, judged: _Judged) -> None:
+    """Add to ``judged`` the values and means of the sequences that a system generated, computed block by block.
+
+    A metric computed from the mean of another one, such as perplexity, is replaced by that one. ``known`` is the data
+    that metrics read.
+    """
+    lengths, columns = made.lengths, dict[str, PerSequence]()
+    judged.missing = int(np.count_nonzero(lengths == 0))
+    for heading, metric in metrics.items():
+        metric.ready(known, made)
+        is_short = (lengths > 0) & (lengths < (metric.k or 0))
+        judged.short[heading] = int(np.count_nonzero(is_short))
+        if isinstance(metric, WholeSequenceMetric):
+            judged.means[heading] = metric.measure(known, made.items[:, : metric.k])
+        elif isinstance(metric, FunctionOfMean | PerSequence):
+            columns[heading] = metric.part if isinstance(metric, FunctionOfMean) else metric
+            judged.values[heading] = np.empty(len(made))
+
+    def fill(begin: int, end: int) -> dict[str, Values | None]:
+        block = SequenceBlock(known, made, begin, end)
+        for heading, metric in columns.items():
+            judged.values[heading][begin:end] = metric.checked(block)
+        return {heading: metric.weights(block) for heading, metric in columns.items()}
+
+    parts = each_block(fill, len(made), size=SEQUENCES_PER_BLOCK, threads=known.threads)
+    for heading in columns:
+        blocks = [block for part in parts if (block := part[heading]) is not None]
+        if blocks:
+            judged.weights[heading] = np.concatenate(blocks)
+        judged.means[heading] = mean_of(judged.values[heading], judged.weights.get(heading))
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """One fold and its metrics, ready to evaluate any number of systems; ``known`` is the data that metrics read."""
-
-    known: SequenceContext
-    metrics: Mapping[str, SequenceMetric]
-    threads: int | None
-
-    @property
-    def columns(self) -> dict[str, PerSequence]:
-        """Return the metrics with values per sequence, by heading.
-
-        A metric computed from the mean of another one, such as perplexity, is replaced by that one.
-        """
-        parts = {heading: one.part if isinstance(one, FunctionOfMean) else one for heading, one in self.metrics.items()}
-        return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}
-
-    def only(self, *, diversity: bool) -> _Job:
-        """Return the job with only the metrics that compare the items of a list (``diversity``), or with all others."""
-        metrics = {
-            heading: metric
-            for heading, metric in self.metrics.items()
-            if isinstance(metric, SequenceDiversity) == diversity
-        }
-        return replace(self, metrics=metrics)
-
-    def judge(self, made: Generated) -> _SystemResult:
-        """Return the values and means of the sequences that a system generated, computed block by block."""
-        for metric in self.metrics.values():
-            metric.ready(self.known, made)
-        values, weights = self._fill(made)
-        lengths = made.lengths
-        found = {
-            heading: one.measure(self.known, made.items[:, : one.k])
-            for heading, one in self.metrics.items()
-            if isinstance(one, WholeSequenceMetric)
-        }
-        found |= {heading: mean_of(column, weights.get(heading)) for heading, column in values.items()}
-        short = {
-            heading: 0 if one.k is None else int(np.count_nonzero((lengths > 0) & (lengths < one.k)))
-            for heading, one in self.metrics.items()
-        }
-        return _SystemResult(values, weights, found, short, int(np.count_nonzero(lengths == 0)))
-
-    def _fill(self, made: Generated) -> tuple[dict[str, Values], dict[str, Values]]:
-        n, columns = len(made), self.columns
-        values = {heading: np.empty(n) for heading in columns}
-
-        def fill(begin: int, end: int) -> dict[str, Values | None]:
-            block = SequenceBlock(self.known, made, begin, end)
-            for heading, metric in columns.items():
-                values[heading][begin:end] = metric.checked(block)
-            return {heading: metric.weights(block) for heading, metric in columns.items()}
-
-        parts = each_block(fill, n, size=SEQUENCES_PER_BLOCK, threads=self.threads)
-        weights: dict[str, Values] = {}
-        for heading in columns:
-            blocks = [block for part in parts if (block := part[heading]) is not None]
-            if blocks:
-                weights[heading] = np.concatenate(blocks)
-        return values, weights
-
-
-def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty: Uncertainty) -> Scores:
+def _assemble(
+    known: SequenceContext,
+    metrics: Mapping[str, SequenceMetric],
+    judged: Mapping[str, list[_Judged]],
+    uncertainty: Uncertainty,
+    gaps: list[Finding],
+) -> Scores:
     """Return the scores of all systems, with intervals; the values of a system are means over its seeds."""
-    columns = {(name, heading): _over_seeds(runs, heading) for name, runs in judged.items() for heading in job.columns}
+    columns = {
+        (name, heading): values if len(runs) == 1 else np.mean([run.values[heading] for run in runs], axis=0)
+        for name, runs in judged.items()
+        for heading, values in runs[0].values.items()
+    }
     finite = {key: np.full_like(one, np.nan) if np.isinf(one).any() else one for key, one in columns.items()}
     weights = {(name, heading): one for name, runs in judged.items() for heading, one in runs[0].weights.items()}
-    keys = [(name, heading) for name in judged for heading in job.metrics]
-    rows = [_row(job, key, judged[key[0]], columns.get(key)) for key in keys]
-    pairs = job.known.given_pairs()
+    keys = [(name, heading) for name in judged for heading in metrics]
+    rows = [_row(len(known.fold.test), metrics[key[1]], key, judged[key[0]], columns.get(key)) for key in keys]
+    pairs = known.given_pairs()
     similar = () if pairs is None else diagnose("similarities", pairs=pairs.pairs, given=pairs.given)
-    units = pl.Series(np.arange(len(job.known.fold.test)))
-    scores = finish(units, job.metrics, rows, finite, weights, uncertainty, threads=job.threads)
-    kept = [key for key in columns if isinstance(job.metrics[key[1]], PerSequence)]
+    units = pl.Series(np.arange(len(known.fold.test)))
+    scores = finish(units, metrics, rows, finite, weights, uncertainty, threads=known.threads)
+    kept = [key for key in columns if isinstance(metrics[key[1]], PerSequence)]
     return replace(
         scores,
-        rows=tuple(_of_mean(job.metrics[row.metric], row) for row in scores.rows),
+        rows=tuple(_of_mean(metrics[row.metric], row) for row in scores.rows),
         per_unit={key: finite[key] for key in kept},
         per_unit_weights={key: weights[key] for key in kept if key in weights},
         settings={
             "unit": "test sequence",
-            "fold": dict(job.known.fold.how),
-            "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+            "fold": dict(known.fold.how),
+            "metrics": {heading: str(metric) for heading, metric in metrics.items()},
             "interval": asdict(uncertainty),
         },
-        findings=(*diagnose("sequence fold", fold=job.known.fold), *similar),
+        findings=(*diagnose("sequence fold", fold=known.fold), *similar, *gaps),
     )
 
 
-def _over_seeds(runs: list[_SystemResult], heading: str) -> Values:
-    columns = [one.values[heading] for one in runs]
-    return columns[0] if len(columns) == 1 else np.asarray(np.mean(columns, axis=0))
-
-
-def _row(job: _Job, key: tuple[str, str], runs: list[_SystemResult], column: Values | None) -> Summary:
+def _row(n: int, metric: SequenceMetric, key: tuple[str, str], runs: list[_Judged], column: Values | None) -> Summary:
     """Return the row of one system under one metric: the mean over its seeds, with counts.
 
-    ``key`` is (system, heading), ``runs`` are the results of its seeds, and ``column`` is the values averaged over
-    them.
+    ``n`` is the number of test sequences, ``key`` is (system, heading), ``runs`` are the results of its seeds, and
+    ``column`` is the values averaged over them.
     """
-    heading, metric = key[1], job.metrics[key[1]]
     undefined = 0 if column is None else int(np.isnan(column).sum())
-    means = [one.means[heading] for one in runs]
+    means = [run.means[key[1]] for run in runs]
     accompanying: dict[str, float] = {}
     if len(runs) > 1:
-        found = [metric.of_mean(one) for one in means] if isinstance(metric, FunctionOfMean) else means
-        spread = float(np.std(found, ddof=1)) if np.isfinite(found).all() else float("nan")
+        over_seeds = [metric.of_mean(mean) for mean in means] if isinstance(metric, FunctionOfMean) else means
+        spread = float(np.std(over_seeds, ddof=1)) if np.isfinite(over_seeds).all() else float("nan")
         accompanying = {"seeds": len(runs), "sd_seeds": spread}
     return row_of(
         key,
         metric,
         float(np.mean(means)),
-        len(job.known.fold.test) - undefined,
-        missing=sum(one.missing for one in runs),
-        short=sum(one.short[heading] for one in runs),
+        n - undefined,
+        missing=sum(run.missing for run in runs),
+        short=sum(run.short[key[1]] for run in runs),
         undefined=undefined,
         accompanying=accompanying,
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.identity import id_keys
 from recassay.columnar.vocabulary import Vocabulary, rows_in_table
 from recassay.data.features import Features
@@ -22,7 +22,7 @@ from recassay.data.io.columns import ITEM, POSITION, SEQUENCE, TIMESTAMP, USER, 
 from recassay.data.io.read import read_table
 from recassay.data.read import TableSource, read_memberships
 from recassay.data.sequences import Histories, Sequences
-from recassay.engine.sequences.predictors import Float, Int32, RowPredictor
+from recassay.engine.sequences.predictors import RowPredictor
 from recassay.errors import InputError
 from recassay.models.base.capabilities import SamplesNext
 from recassay.naming.grammar import suggest
@@ -59,17 +59,17 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     >>> [codes.tolist() for codes in read_seeds({"genre": ["Pop"]}, train, features).sets]
     [[0, 1]]
     """
-    frame, feature_columns = _columns(_frame(seeds), items)
+    ids = train.item_vocabulary.ids
+    assert ids is not None, "ids of sequences are dense"
+    frame, features = _columns(_frame(seeds), items)
     if not frame.height:
-        raise InputError("I361", "there are no seeds", hint=_such_as(train))
-    codes, sets, labels = _fitting_items(frame, feature_columns, train, items)
+        raise InputError("I361", "there are no seeds", hint=_such_as(ids))
+    codes, sets, labels = _fitting_items(frame, features, ids, items)
     users, user_vocabulary = _users(frame, train)
     times: Any = None
     if TIMESTAMP in frame.columns:
         kind = np.int64 if frame[TIMESTAMP].dtype.is_integer() else np.float64
         times = frame[TIMESTAMP].to_numpy().astype(kind)
-    ids = train.item_vocabulary.ids
-    assert ids is not None, "ids of sequences are dense"
     names = pl.Series(labels, dtype=pl.String)
     made_up = names if ids.dtype == pl.String else pl.Series((id_keys(names) >> np.uint64(2)).astype(np.int64))
     vocabulary = Vocabulary(pl.concat([ids, made_up.cast(ids.dtype)]))
@@ -77,7 +77,7 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
     sequences = Sequences(offsets, codes, users, times, vocabulary, user_vocabulary, "seeds")
     if SEQUENCE not in frame.columns:
         frame = frame.with_columns(pl.Series(SEQUENCE, np.arange(frame.height)))
-    given = [name for name in (SEQUENCE, ITEM, *feature_columns) if name in frame.columns]
+    given = [name for name in (SEQUENCE, ITEM, *features) if name in frame.columns]
     return Seeds(sequences, frame.select(given).rename({ITEM: "seed_item_id"}, strict=False), tuple(sets))
 
 
@@ -86,20 +86,18 @@ def _frame(seeds: Any) -> pl.DataFrame:
     if isinstance(seeds, str | int):
         seeds = [seeds]
     try:
-        if isinstance(seeds, list | tuple) and seeds:
-            rows = [list(seed) if isinstance(seed, tuple | list) else [seed] for seed in seeds]
-            strange = next((one for row in rows for one in row if not isinstance(one, SCALARS)), None)
+        if isinstance(seeds, list | tuple):
+            rows = [seed if isinstance(seed, tuple | list) else [seed] for seed in seeds]
+            strange = next((value for row in rows for value in row if not isinstance(value, SCALARS)), None)
             if strange is not None:
                 raise TypeError(f"an object of type {type(strange).__name__} is neither an id nor a time")
-            if all(isinstance(seed, tuple | list) for seed in seeds):
-                return pl.DataFrame(rows, (ITEM, USER, TIMESTAMP)[: len(rows[0])], orient="row")
-            return pl.DataFrame({ITEM: seeds})
+            names = (ITEM, USER, TIMESTAMP)[: len(rows[0]) if rows else 0]
+            columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+            return pl.DataFrame(columns) if rows else pl.DataFrame(schema={ITEM: pl.String})
         if isinstance(seeds, dict):
             return pl.DataFrame(seeds)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError("I108", f"the seeds cannot be read as a table: {error}") from None
-    if isinstance(seeds, list | tuple):
-        return pl.DataFrame({ITEM: pl.Series([], dtype=pl.String)})
     return read_table(seeds, "seeds")
 
 
@@ -115,42 +113,35 @@ def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, lis
     features = [name for name in others if name in known and name != ITEM]
     if items is not None and not features:
         what = f"no column of the seeds ({', '.join(frame.columns)}) is a column of the items ({', '.join(known)})"
-        raise InputError(
-            "I361", what, hint="name the column of the seeds as in the table of items, or leave items= out"
-        )
+        hint = "name the column of the seeds as in the table of items, or leave items= out"
+        raise InputError("I361", what, hint=hint)
     rest = [name for name in others if name not in features]
     if not rest:
         return frame, features
     item = rest[0] if rest == ["column_1"] else resolve(rest, role_named("items"), {}, where="seeds")[ITEM]
-    ids = frame[item]
-    texts = ids.dtype == pl.String
-    there = ids.is_not_null() & (ids != "") if texts else ids.is_not_null()
-    cleaned = as_ids(ids.filter(there), "seeds")
-    rows = pl.Series(np.flatnonzero(there.to_numpy()))
-    values = pl.DataFrame({"row": rows, ITEM: cleaned}, schema_overrides={"row": pl.Int64})
-    frame = frame.with_row_index("row").cast({"row": pl.Int64}).drop(item)
-    return frame.join(values, on="row", how="left", maintain_order="left").drop("row"), features
+    there = frame[item].is_not_null() & (frame[item].cast(pl.String) != "")
+    ids = as_ids(frame[item].filter(there), "seeds")
+    place = there.cum_sum().cast(pl.Int64) - 1  # of the id of a seed that has one
+    return frame.drop(item).with_columns(ids.gather(place.set(~there, None)).alias(ITEM)), features
 
 
 def _fitting_items(
-    frame: pl.DataFrame, features: list[str], train: Sequences, items: TableSource
+    frame: pl.DataFrame, features: list[str], ids: pl.Series, items: TableSource
 ) -> tuple[Int32, list[Int32], list[str]]:
     """Return the item code of each seed, the items of each set, and a name for each set.
 
     A seed that one item fits has the code of this item, so it is no set.
     """
-    ids = train.item_vocabulary.ids
-    assert ids is not None, "ids of sequences are dense"
     given = frame.select(name for name in (ITEM, *features) if name in frame.columns)
-    members = {name: _members(name, items, train) for name in features}
+    members = {name: _members(name, items, ids) for name in features}
     codes, sets, labels = np.empty(frame.height, np.int32), list[Int32](), list[str]()
     for row, number in _distinct(given) if given.width else [({}, np.arange(frame.height))]:
         fitting = np.arange(ids.len(), dtype=np.int32)
         for name, value in row.items():
-            one = rows_in_table(pl.Series([value]), ids) if name == ITEM else members[name].get(str(value))
-            fitting = np.intersect1d(fitting, [] if one is None else one).astype(np.int32)
+            alike = rows_in_table(pl.Series([value]), ids) if name == ITEM else members[name].get(str(value), [])
+            fitting = np.intersect1d(fitting, alike).astype(np.int32)
         if not fitting.size:
-            raise _no_item(row, number.size, frame.height, members, train)
+            raise _no_item(row, number.size, frame.height, members, ids)
         if fitting.size > 1:
             sets.append(fitting)
             labels.append(", ".join(f"{name}={value}" for name, value in row.items()) or "any item")
@@ -158,60 +149,56 @@ def _fitting_items(
     return codes, sets, labels
 
 
-def _distinct(given: pl.DataFrame) -> list[tuple[dict[str, Any], NDArray[np.int64]]]:
+def _distinct(given: pl.DataFrame) -> list[tuple[dict[str, Any], Int64]]:
     """Return the distinct rows of a table, without missing values, each with the numbers of its rows."""
     grouped = given.with_row_index("row").group_by(given.columns, maintain_order=True).agg("row")
     found = []
-    for *values, numbers in grouped.iter_rows():
-        row = {name: one for name, one in zip(given.columns, values, strict=True) if one not in (None, "")}
-        found.append((row, np.array(numbers)))
+    for row in grouped.iter_rows(named=True):
+        numbers = np.array(row.pop("row"))
+        found.append(({name: value for name, value in row.items() if value not in (None, "")}, numbers))
     return found
 
 
-def _members(name: str, items: TableSource, train: Sequences) -> dict[str, NDArray[np.intp]]:
+def _members(name: str, items: TableSource, ids: pl.Series) -> dict[str, Any]:
     """Return the codes of the items that have each value of a column of features, by the value as text."""
     groups = read_memberships(items, name, "items")
-    assert train.item_vocabulary.ids is not None, "ids of sequences are dense"
-    return dict(zip(groups.names, groups.places(train.item_vocabulary.ids, "item"), strict=True))
+    return dict(zip(groups.names, groups.places(ids, "item"), strict=True))
 
 
 def _no_item(
-    row: dict[str, Any], alike: int, seeds: int, members: dict[str, dict[str, Any]], train: Sequences
+    row: dict[str, Any], alike: int, seeds: int, members: dict[str, dict[str, Any]], ids: pl.Series
 ) -> InputError:
     """Return the error for a seed that no item fits; ``alike`` of ``seeds`` seeds are like it."""
     name, value = next(iter(row.items()))
-    if list(row) == [ITEM]:
-        what, hint = f"{alike:,} of {seeds:,} seeds are unknown items: {value!r}", _such_as(train)
-    else:
+    what, hint = f"{alike:,} of {seeds:,} seeds are unknown items: {value!r}", _such_as(ids)
+    if list(row) != [ITEM]:
         asked = " and ".join(f"{name} {value!r}" for name, value in row.items())
         what = f"{alike:,} of {seeds:,} seeds have {asked}, which no item of the training sequences has"
-        hint = suggest(str(value), list(members[name])) if name in members else _such_as(train)
+        hint = suggest(str(value), list(members[name])) if name in members else hint
     return InputError("I361", what, hint=hint)
 
 
-def _such_as(train: Sequences) -> str:
-    ids = train.item_vocabulary.ids
-    assert ids is not None, "ids of sequences are dense"
+def _such_as(ids: pl.Series) -> str:
     return f"seeds are items of the training sequences, such as {', '.join(map(repr, ids.head(3)))}"
 
 
 def _users(frame: pl.DataFrame, train: Sequences) -> tuple[Int32, Vocabulary]:
     """Return the user code of each seed, and the vocabulary of users with those that ``train`` does not have."""
-    known_users = train.user_vocabulary.ids
-    assert known_users is not None, "ids of sequences are dense"
-    if USER not in frame.columns:
-        names = [f"seed {number}" for number in range(frame.height)]
-        new = pl.Series(names) if known_users.dtype == pl.String else -1 - pl.Series(np.arange(frame.height))
-        vocabulary = Vocabulary(pl.concat([known_users, new.cast(known_users.dtype)]))
-        return (known_users.len() + np.arange(frame.height)).astype(np.int32), vocabulary
-    if (frame[USER].dtype == pl.String) != (known_users.dtype == pl.String):
-        what = f"users of seeds are {frame[USER].dtype}, users of the training sequences {known_users.dtype}"
+    known = train.user_vocabulary.ids
+    assert known is not None, "ids of sequences are dense"
+    if USER in frame.columns:
+        users = frame[USER]
+    else:
+        texts = pl.Series([f"seed {number}" for number in range(frame.height)])
+        users = texts if known.dtype == pl.String else (-1 - pl.Series(np.arange(frame.height))).cast(known.dtype)
+    if (users.dtype == pl.String) != (known.dtype == pl.String):
+        what = f"users of seeds are {users.dtype}, users of the training sequences {known.dtype}"
         raise InputError("I403", what, hint="give both as text or both as integers")
-    users = np.array(rows_in_table(frame[USER], known_users))
-    new = frame[USER].filter(pl.Series(users < 0)).unique(maintain_order=True)
-    vocabulary = Vocabulary(pl.concat([known_users, new.cast(known_users.dtype)]))
-    users[users < 0] = known_users.len() + rows_in_table(frame[USER].filter(pl.Series(users < 0)), new)
-    return users.astype(np.int32), vocabulary
+    codes = np.array(rows_in_table(users, known))
+    unknown = users.filter(pl.Series(codes < 0))
+    new = unknown.unique(maintain_order=True)
+    codes[codes < 0] = known.len() + rows_in_table(unknown, new)
+    return codes.astype(np.int32), Vocabulary(pl.concat([known, new.cast(known.dtype)]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,42 +17,23 @@ from typing import Any
 from recassay.data.io import archive
 from recassay.errors import InputError, RecassayError, UsageError
 
-FORMAT = 4
+FORMAT = 5
 CHECKPOINT_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class CheckpointOptions:
-    """The file of a stream's checkpoint (None: no checkpoint), and how often it is written at most.
-
-    ``trust`` allows reading a pickle that another process wrote; reading a pickle can run any code.
-    """
-
-    path: str | Path | None = None
-    seconds: float = CHECKPOINT_SECONDS
-    trust: bool = False
 
 
 @dataclass(eq=False)
 class Checkpoint:
-    """The file with the state of a stream; without a path there is no file.
+    """The file of a stream's checkpoint (None: no checkpoint), and how often it is written at most.
 
-    ``about`` identifies the run (model, protocol, metrics, ...). The file is written completely or not at all.
+    ``trust`` allows reading a pickle that another process wrote; reading a pickle can run any code. ``about``
+    identifies the run (model, protocol, metrics, ...). The file is written completely or not at all.
     """
 
-    options: CheckpointOptions
-    about: Mapping[str, Any]
+    path: Path | None = None
+    seconds: float = CHECKPOINT_SECONDS
+    trust: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
     written: float = field(default_factory=time.monotonic)
-
-    @property
-    def path(self) -> Path | None:
-        """Return the path of the file; None if the run writes none."""
-        return None if self.options.path is None else Path(self.options.path)
-
-    @property
-    def wanted(self) -> bool:
-        """Return whether the run writes a checkpoint, that is, whether it has a path."""
-        return self.path is not None
 
     def load(self) -> dict[str, Any] | None:
         """Return the state to resume from; None if there is no file.
@@ -63,8 +44,8 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
-            found = archive.load(self.path, trust=self.options.trust)
-            about, state = found["about"], found["state"]
+            content = archive.load(self.path, trust=self.trust)
+            about, state = content["about"], dict(content["state"])
         except RecassayError:
             raise
         except Exception as error:  # a damaged file raises almost anything
@@ -77,8 +58,7 @@ class Checkpoint:
         ]
         if differs:
             raise self.refused("; ".join(differs))
-        found_state: dict[str, Any] = state
-        return found_state
+        return state
 
     def refused(self, why: str) -> UsageError:
         """Return the error for a checkpoint that belongs to another run; ``why`` says how it differs."""
@@ -91,7 +71,7 @@ class Checkpoint:
 
         Raise U141 if the model can be neither archived nor pickled.
         """
-        if self.path is None or (not now and time.monotonic() - self.written < self.options.seconds):
+        if self.path is None or (not now and time.monotonic() - self.written < self.seconds):
             return
         try:
             archive.save(self.path, {"about": {"format": FORMAT, **self.about}, "state": dict(state)})

@@ -5,54 +5,23 @@ After a reset the learner starts a stream of its own: it numbers users and items
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import ranges
 from recassay.drift import Alarm, Detector
-from recassay.engine.streams.queue import Queue
+from recassay.engine.streams.learners import EventBlock
+from recassay.engine.streams.schedule import Queue, known_after
 from recassay.models.incremental._walk import StreamEvents, StreamQueries
 from recassay.models.incremental.base import distinct_by_appearance, grown
 from recassay.protocols.prequential import Prequential
 from recassay.results.outcomes import is_error
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 # Queries per range after an alarm; the length doubles with each quiet range. Alarms come in clusters, and the queries
 # after an alarm inside a range are answered twice.
 FIRST_RANGE = 64
-
-
-@dataclass(frozen=True, eq=False)
-class QueryBlock:
-    """A block of the stream: events to learn from and queries to answer, in stream order.
-
-    The learner is updated up to each position in ``learn_after``. Per event of the block, ``n_learned`` counts the
-    ``events`` learned before it, and ``n_revealed`` the events of the whole stream that were available by then.
-    ``known_users`` holds, per query, the number of users learned so far: user codes below this number are known.
-    """
-
-    events: StreamEvents
-    learn_after: Int64
-    queries: StreamQueries
-    n_learned: Int64
-    n_revealed: Int64
-    known_users: Int64
-
-    def select(self, query_range: slice, event_range: slice) -> tuple[StreamEvents, Int64, StreamQueries]:
-        """Return (events, positions to learn after, queries) of the block, in ``event_range`` and ``query_range``.
-
-        Positions are counted from the beginning of the range of events.
-        """
-        begin, end = event_range.start, event_range.stop
-        users, items, values = self.events
-        events = StreamEvents(users[event_range], items[event_range], values[event_range])
-        learn_after = self.learn_after[(self.learn_after > begin) & (self.learn_after <= end)] - begin
-        per_query = ("users", "items", "n_learned", "known", "universe", "begin", "end")
-        queries = self.queries._replace(**{name: getattr(self.queries, name)[query_range] for name in per_query})
-        return events, learn_after, queries._replace(n_learned=queries.n_learned - begin)
 
 
 class DriftPolicy:
@@ -80,7 +49,7 @@ class DriftPolicy:
         self.due = False  # whether the learner is to be replaced before the next event
         self.range_length = FIRST_RANGE
 
-    def observe(self, events: Int64, values: NDArray[np.float64], *, complete: bool) -> int | None:
+    def observe(self, events: Int64, values: Float, *, complete: bool) -> int | None:
         """Feed the values of a range of scored events to the detector; return None if the range is kept.
 
         If an alarm inside the range calls for a reset or refit, the detector goes back to its state before the range,
@@ -155,13 +124,6 @@ class DenseCodes:
         others[self.registered] = False
         return np.append(self.registered, np.flatnonzero(others).astype(np.int32))
 
-    def known_after(self, codes: Int32) -> Int64:
-        """Return how many new codes are known before the first of the given codes is learned, and after each of them.
-
-        ``codes`` are new codes, in the order in which they are learned.
-        """
-        return np.maximum.accumulate(np.append(self.n_known, codes.astype(np.int64) + 1))
-
 
 class Recoder:
     """A translation of stream codes to the codes of a learner that was reset.
@@ -183,17 +145,17 @@ class Recoder:
 
     def mark_learned(self, events: StreamEvents, skip: int = 0) -> None:
         """Record that the learner has learned these recoded events, except the first ``skip``."""
-        self.users.n_known = int(self.users.known_after(events.users[skip:])[-1])
-        self.items.n_known = int(self.items.known_after(events.items[skip:])[-1])
+        self.users.n_known = int(known_after(self.users.n_known, events.users[skip:])[-1])
+        self.items.n_known = int(known_after(self.items.n_known, events.items[skip:])[-1])
 
-    def recode_block(self, block: QueryBlock, query: int, event: int, *, seen: bool) -> QueryBlock:
+    def recode_block(self, block: EventBlock, query: int, event: int, *, seen: bool) -> EventBlock:
         """Return a block in the learner's codes, valid for queries from ``query`` and events from ``event`` on.
 
         Candidates are the items learned since the reset if ``seen``, else all items.
         """
-        events, queries = self.recode(block.events), block.queries
+        events, queries = self.recode(block.to_learn), block.queries
         n_learned = np.maximum(queries.n_learned - event, 0)
-        known = self.items.known_after(events.items[event:])[n_learned]
+        known = known_after(self.items.n_known, events.items[event:])[n_learned]
         old_codes = self.items.old_codes(queries.order.size)
         new_code = np.empty(old_codes.size, np.int32)
         new_code[old_codes] = np.arange(old_codes.size, dtype=np.int32)
@@ -208,8 +170,8 @@ class Recoder:
             pool=new_code[pool],
             order=queries.order[old_codes],
         )
-        known_users = self.users.known_after(events.users[event:])[n_learned]
-        return QueryBlock(events, block.learn_after, recoded, block.n_learned, block.n_revealed, known_users)
+        known_users = known_after(self.users.n_known, events.users[event:])[n_learned]
+        return replace(block, to_learn=events, queries=recoded, known_users=known_users)
 
     def restore(self, lists: Int32, n_items: int) -> Int32:
         """Return recommended lists in stream codes; -1 stays -1.

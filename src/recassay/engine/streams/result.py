@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.checks import diagnose
 from recassay.checks.streams import unscored_findings
 from recassay.comparison.over_time.curves import Curve, over_time
@@ -25,6 +25,25 @@ from recassay.results.outcomes import Outcomes
 from recassay.shown import Displayable
 
 
+@dataclass(eq=False)
+class OutcomeChunks:
+    """The results of a stream so far, in chunks that are concatenated at the end.
+
+    ``event``, ``values``, ``users`` and ``times`` have an entry per scored event; ``lists`` are tables of recommended
+    items. Users are codes of the stream. ``known`` counts the items that had occurred before each event whose list is
+    kept. ``asking`` and ``learning`` are nanoseconds per query and per learned event.
+    """
+
+    event: list[Int64] = field(default_factory=list)
+    values: list[dict[str, Float]] = field(default_factory=list)
+    users: list[Int32] = field(default_factory=list)
+    times: list[pl.Series] = field(default_factory=list)
+    lists: list[pl.DataFrame] = field(default_factory=list)
+    known: list[Int64] = field(default_factory=list)
+    asking: list[Int64] = field(default_factory=list)
+    learning: list[Int64] = field(default_factory=list)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream(Displayable):
     """The result of a system on a stream: the outcomes of one copy, or of each of several (``folds`` of the protocol).
@@ -37,7 +56,7 @@ class Stream(Displayable):
     copies: tuple[Outcomes, ...]
     lists: pl.DataFrame | None = None
     alarms_by_copy: tuple[tuple[Alarm, ...], ...] = ()
-    known_items: NDArray[np.int64] | None = None
+    known_items: Int64 | None = None
 
     @property
     def name(self) -> str:

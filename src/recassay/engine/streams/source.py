@@ -134,8 +134,6 @@ class StreamSource:
 
     def catalogue(self) -> pl.Series:
         """Return the ids of all items of the stream; raise U192 if it can be read only once."""
-        if isinstance(self.given, Interactions):
-            return self.given.compact().item_vocabulary.decode(np.unique(self.given.compact().items))
         if isinstance(self.given, Fold):
             vocabulary = self.given.train.item_vocabulary
             return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32))

@@ -10,21 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.engine.streams import _kernels
+from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
+from recassay.columnar.order import positions_in_groups
 from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
-from recassay.metrics.credit import NEEDS_JUDGED, Credit, JudgedFormula, NoFormula, PairFormula
+from recassay.metrics.credit import NEEDS_JUDGED, Credit, JudgedFormula, NoFormula, PairFormula, RankFormula
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.models.incremental._walk import WalkOutput
 from recassay.models.incremental.base import grown
 from recassay.protocols.prequential import Prequential
-
-Values = NDArray[np.float64]
-Bool = NDArray[np.bool_]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 
 ERROR = "absolute_error"
 RELAXED = ("recall", "hit")  # the metrics with relaxed matching, where several items of a list may be right
@@ -51,26 +47,26 @@ class StreamMetrics:
         ``lists_only`` says that the model gives lists but no scores, and ``items`` that features of items were given.
         """
         relaxed = protocol.match != "exact"
+        in_list = relaxed or lists_only  # only items of the list have a rank
         if metrics is None:
             defaults = [f"{name}@{protocol.at}" for name in (RELAXED[:1] if relaxed else DEFAULTS)]
-            metrics = defaults if relaxed or lists_only else [*defaults, "auc"]
+            metrics = defaults if in_list else [*defaults, "auc"]
         parsed = parse_metrics(metrics)
-        listed = {heading: metric for heading, metric in parsed.items() if _reads_lists(metric)}
-        for heading, metric in listed.items():
-            _refuse_unlisted(heading, metric, protocol, items=items)
+        formulas = {heading: metric.rank_formula() for heading, metric in parsed.items()}
+        listed = {heading: parsed[heading] for heading, formula in formulas.items() if isinstance(formula, NoFormula)}
         for heading, metric in parsed.items():
-            if heading in listed:
-                continue
-            formula = _formula_of_event(heading, metric, protocol)
-            if isinstance(formula, PairFormula):
-                if lists_only:
-                    what = f"{heading} needs scores, but the model gives lists"
-                    raise UsageError("U192", what, where=str(protocol), hint="leave it out")
-                continue
-            cut = formula.cut_of_one
-            if (relaxed or lists_only) and (cut is None or cut > protocol.at):
+            formula = formulas[heading]
+            why, hint = (_why_no_list if heading in listed else _why_no_rank)(metric, protocol)
+            what = f"{heading} has no value for a single event{why}" if why else ""
+            if heading in listed and not why and "items" in metric.needed and not items:
+                hint = "ra.play(..., items=FEATURES); in a study, `items` next to the data"
+                raise UsageError("U105", f"{heading} needs features of items", where=str(protocol), hint=hint)
+            if isinstance(formula, PairFormula) and lists_only:
+                what, hint = f"{heading} needs scores, but the model gives lists", "leave it out"
+            elif isinstance(formula, Credit) and in_list and not why and (formula.cut_of_one or np.inf) > protocol.at:
                 what = f"{heading} looks at more than the {protocol.at} items of a list"
                 hint = f"{metric.name}@{protocol.at}" + (f", or at={metric.k}" if metric.k else "")
+            if what:
                 raise UsageError("U192", what, where=str(protocol), hint=hint)
         return cls(parsed, listed)  # type: ignore[arg-type]  # others are refused
 
@@ -79,95 +75,60 @@ class StreamMetrics:
         """Return the metrics that are functions of the rank of the event's item, by name."""
         return {heading: metric for heading, metric in self.metrics.items() if heading not in self.listed}
 
-    def __call__(self, shown: WalkOutput) -> dict[str, Values]:
+    def __call__(self, shown: WalkOutput) -> dict[str, Float]:
         """Return, by name, the values of the metrics that need only the rank of the event's item, one per query.
 
         ``shown`` holds the ranks and the numbers of candidates.
         """
-        return {heading: _values(_formula(metric), shown) for heading, metric in self.of_ranks.items()}
+        return {heading: _values(metric.rank_formula(), shown) for heading, metric in self.of_ranks.items()}
 
-    def missed(self, events: int) -> dict[str, Values]:
+    def missed(self, events: int) -> dict[str, Float]:
         """Return, by metric, the values of ``events`` events with an empty list: the model does not know their user."""
         empty = {heading: getattr(metric, "empty", "zero") for heading, metric in self.metrics.items()}
         return {heading: np.full(events, np.nan if how == "undefined" else 0.0) for heading, how in empty.items()}
 
 
-def _reads_lists(metric: Metric) -> bool:
-    """Return whether a metric is measured on whole lists, because no function of one rank gives it on streams."""
-    formula = metric.rank_formula()
-    if isinstance(formula, JudgedFormula):
-        return False  # it needs judged items that are not relevant
-    return isinstance(formula, NoFormula)
-
-
-def _refuse_unlisted(heading: str, metric: Metric, protocol: Prequential, *, items: bool) -> None:
-    """Raise U192 for a metric that has no value for the list of one event, U105 for one that lacks features."""
-    hint, why = "", ""
+def _why_no_list(metric: Metric, protocol: Prequential) -> tuple[str, str]:
+    """Return why a metric of whole lists has no value for the list of one event, and a hint; "" if it has one."""
+    is_relevant = "relevant_from" in metric.defaults() and getattr(metric, "relevance_aware", True)
     if isinstance(metric, CatalogueMetric):
-        why = "it describes the lists of many events"
-        hint = f"stream.catalogue_over_time('{heading}', window=1000) of ra.play(..., lists=True)"
-    elif not isinstance(metric, UnitMetric) or metric.family in ("debiased", "rating"):
-        why, hint = "it needs a training log, which grows during a stream", "choose ndcg, ild, efd, epc, arp, ..."
-    elif (metric.needed - {"items"}) and not hasattr(metric, "bind_at"):
-        why, hint = (
-            "it needs a training log, which grows during a stream",
-            "choose ild, efd, epc, arp, unexpectedness, ...",
-        )
-    elif metric.k is not None and metric.k > protocol.at:
-        why, hint = f"a list has only {protocol.at} items", f"{metric.name}@{protocol.at}, or at={metric.k}"
-    elif protocol.match != "exact" and (metric.family != "beyond" or _reads_relevance(metric)):
-        why, hint = f"with match={protocol.match!r} it is not clear what is relevant", "match='exact'"
-    if why:
-        raise UsageError("U192", f"{heading} has no value for a single event: {why}", where=str(protocol), hint=hint)
-    if "items" in metric.needed and not items:
-        hint = "ra.play(..., items=FEATURES); in a study, `items` next to the data"
-        raise UsageError("U105", f"{heading} needs features of items", where=str(protocol), hint=hint)
+        hint = f"stream.catalogue_over_time('{metric}', window=1000) of ra.play(..., lists=True)"
+        return ": it describes the lists of many events", hint
+    if (
+        not isinstance(metric, UnitMetric)
+        or metric.family in ("debiased", "rating")
+        or (metric.needed - {"items"} and not hasattr(metric, "bind_at"))
+    ):
+        hint = "choose ndcg, ild, efd, epc, arp, unexpectedness, ..."
+        return ": it needs a training log, which grows during a stream", hint
+    if metric.k is not None and metric.k > protocol.at:
+        return f": a list has only {protocol.at} items", f"{metric.name}@{protocol.at}, or at={metric.k}"
+    if protocol.match != "exact" and (metric.family != "beyond" or is_relevant):
+        return f": with match={protocol.match!r} it is not clear what is relevant", "match='exact'"
+    return "", ""
 
 
-def _reads_relevance(metric: Metric) -> bool:
-    return "relevant_from" in metric.defaults() and getattr(metric, "relevance_aware", True)
-
-
-def _formula(metric: Metric) -> Credit | PairFormula:
-    """Return how a checked metric is computed from ranks; it is not kept, as a checkpoint cannot store its functions.
-
-    The result is a sum of credits for ranks, or a function of the pairs of items in the wrong order (AUC).
-    """
-    formula = metric.rank_formula()
-    assert isinstance(formula, Credit | PairFormula), "StreamMetrics.of refuses other metrics"
-    return formula
-
-
-def _formula_of_event(heading: str, metric: Metric, protocol: Prequential) -> Credit | PairFormula:
-    """Return how a metric is computed from the rank of an event's one relevant item; raise U192 if it cannot be.
-
-    A ``Credit`` gives a value for a rank, a ``PairFormula`` for the number of items above and below (AUC). ``heading``
-    is the metric as text, for the error.
-    """
-    formula = metric.rank_formula()
-    defaults = metric.defaults()
+def _why_no_rank(metric: Metric, protocol: Prequential) -> tuple[str, str]:
+    """Return why a metric has no value for the rank of an event's one relevant item, and a hint; "" if it has one."""
+    formula, defaults = metric.rank_formula(), metric.defaults()
     ignored = {name for name in metric.list_parameters & set(defaults) if metric.parameters[name] != defaults[name]}
     hint = "choose metrics of the rank of one item, such as recall@10, mrr@10, ndcg@10 or auc"
     if protocol.match != "exact" and (metric.name not in RELAXED or metric.parameters != defaults):
-        why = f" with match={protocol.match!r}"
-        hint = f"choose among {', '.join(RELAXED)}, with default parameters"
-    elif isinstance(formula, JudgedFormula):
-        why = f": {NEEDS_JUDGED}"
-    elif isinstance(formula, Credit) and formula.weight is not None:
-        why = ": the credit of an item depends on its number of training users, which grows during a stream"
-    elif ignored:
-        why = f": {', '.join(sorted(ignored))} has no meaning for one event"
-    else:
-        assert not isinstance(formula, NoFormula), "metrics without a formula are measured on lists"
-        return formula
-    raise UsageError("U192", f"{heading} has no value for a single event{why}", where=str(protocol), hint=hint)
+        return f" with match={protocol.match!r}", f"choose among {', '.join(RELAXED)}, with default parameters"
+    if isinstance(formula, JudgedFormula):
+        return f": {NEEDS_JUDGED}", hint
+    if isinstance(formula, Credit) and formula.weight is not None:
+        return ": the credit of an item depends on its number of training users, which grows during a stream", hint
+    return (f": {', '.join(sorted(ignored))} has no meaning for one event" if ignored else ""), hint
 
 
-def _values(formula: Credit | PairFormula, shown: WalkOutput) -> Values:
+def _values(formula: RankFormula, shown: WalkOutput) -> Float:
     """Return the value of each query under a metric's formula, from the rank of its item; 0 if it was not a candidate.
 
-    ``shown`` holds the ranks and the numbers of candidates. The value is NaN for AUC without other candidates.
+    ``shown`` holds the ranks and the numbers of candidates. The formula is a sum of credits for ranks, or a function of
+    the pairs of items in the wrong order (AUC), which has no value without other candidates: NaN.
     """
+    assert isinstance(formula, Credit | PairFormula), "StreamMetrics.of refuses other metrics"
     is_candidate = shown.position > 0
     values = np.zeros(is_candidate.size)
     if isinstance(formula, PairFormula):
@@ -186,7 +147,7 @@ class RecentLists:
         self.reach, self.at = reach, at
         self.shown, self.n_shown = np.zeros((0, reach, at), np.int32), np.zeros(0, np.int64)
 
-    def __call__(self, users: Int32, items: Int32, lists: Int32) -> Values:
+    def __call__(self, users: Int32, items: Int32, lists: Int32) -> Float:
         """Return 1 for each query whose item is in the new list or in its user's last ``reach`` lists, else 0.
 
         The new lists are then stored.
@@ -197,42 +158,27 @@ class RecentLists:
         )
         self.n_shown = grown(self.n_shown, n_users)
         hit = np.empty(users.size, np.bool_)
-        _kernels.show(users, items, lists, self.shown, self.n_shown, hit)
+        show(users, items, lists, self.shown, self.n_shown, hit)
         return hit.astype(np.float64)
 
 
 class UpcomingItems:
     """The items that the user of each event takes from that event on, in the user's next ``reach`` events or all."""
 
-    def __init__(self, users: Int32, items: Int32, reach: int | None, *, exclude: bool) -> None:
+    def __init__(self, protocol: Prequential, users: Int32, items: Int32) -> None:
         self.n_items = int(items.max(initial=-1)) + 1
-        order = np.argsort(users, kind="stable")
-        offsets = np.append(0, np.cumsum(np.bincount(users)))
-        self.ordinal = np.empty(users.size, np.int64)  # of each event among the events of its user
-        self.ordinal[order] = np.arange(users.size) - offsets[users[order]]
-        pairs = users.astype(np.int64) * self.n_items + items
-        self.pairs, pair = np.unique(pairs, return_inverse=True)
+        self.ordinal = positions_in_groups(users)  # of each event among the events of its user
         self.span = int(self.ordinal.max(initial=0)) + 1
-        self.events = np.sort(pair * self.span + self.ordinal)  # every event, by pair and then in time
-        self.reach = self.span if reach is None else reach
-        first = np.zeros(users.size, np.bool_)
-        first[np.unique(pairs, return_index=True)[1]] = True
-        counts = first[order] if exclude else np.ones(users.size, np.bool_)
-        found = np.zeros(users.size, np.int64)
-        _kernels.distinct(offsets, items[order], counts, self.reach, self.n_items, found)
+        self.reach = protocol.reach if protocol.match == "window" else self.span
+        pairs = users.astype(np.int64) * self.n_items + items
+        self.events = np.sort(pairs * self.span + self.ordinal)  # every event, by pair and then in time
+        counted = np.full(users.size, protocol.repeats == "allow")
+        counted[np.unique(pairs, return_index=True)[1]] = True
+        order = np.argsort(users, kind="stable")
+        offsets, targets = np.append(0, np.cumsum(np.bincount(users))), np.zeros(users.size, np.int64)
+        distinct(offsets, items[order], counted[order], self.reach, self.n_items, targets)
         self.targets = np.empty(users.size, np.int64)
-        self.targets[order] = found
-
-    @classmethod
-    def of(cls, protocol: Prequential, users: Int32, items: Int32) -> UpcomingItems | None:
-        """Return the later items of each user, with which relaxed matching compares lists.
-
-        Return None if the protocol matches exactly or compares items with earlier lists.
-        """
-        if protocol.match not in ("future", "window"):
-            return None
-        reach = protocol.reach if protocol.match == "window" else None
-        return cls(users, items, reach, exclude=protocol.repeats == "exclude")
+        self.targets[order] = targets
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
         """Return a mask (lists, places): true for recommended items that the user takes at the list's event or later.
@@ -240,18 +186,13 @@ class UpcomingItems:
         Only the user's next ``reach`` events count, the list's event included. ``events`` and ``users`` are the event
         and the user of each list.
         """
-        wanted = users[:, None].astype(np.int64) * self.n_items + lists
-        pair = np.searchsorted(self.pairs, wanted)
-        pair = np.minimum(pair, self.pairs.size - 1)
-        known = (lists >= 0) & (lists < self.n_items) & (self.pairs[pair] == wanted)
-        begin = pair * self.span + self.ordinal[events][:, None]
+        first = (users[:, None].astype(np.int64) * self.n_items + lists) * self.span  # of the pair of user and item
+        begin = first + self.ordinal[events][:, None]
         following = self.events[np.minimum(np.searchsorted(self.events, begin), self.events.size - 1)]
-        is_hit: Bool = (
-            known & (following >= begin) & (following < np.minimum(begin + self.reach, (pair + 1) * self.span))
-        )
-        return is_hit
+        in_reach = (following >= begin) & (following < np.minimum(begin + self.reach, first + self.span))
+        return np.asarray((lists >= 0) & (lists < self.n_items) & in_reach)
 
-    def __call__(self, events: Int64, users: Int32, lists: Int32, k: int, *, share: bool) -> Values:
+    def __call__(self, events: Int64, users: Int32, lists: Int32, k: int, *, share: bool) -> Float:
         """Return the value of each list: 1 if one of its first ``k`` items is a hit, else 0.
 
         An item is a hit if the user takes it at the list's event or later (as far as ``reach`` goes). With ``share``,
@@ -260,6 +201,45 @@ class UpcomingItems:
         list.
         """
         hits = self.hits(events, users, lists[:, :k]).sum(axis=1).astype(np.float64)
-        most = np.minimum(k, self.targets[events]).astype(np.float64)
-        values: Values = hits / most if share else np.minimum(hits, 1.0)
-        return values
+        return np.asarray(hits / np.minimum(k, self.targets[events]) if share else np.minimum(hits, 1.0))
+
+
+@njit(cache=True, nogil=True)
+def show(users: Int32, items: Int32, lists: Int32, shown: Int32, turn: Int64, hit: Bool) -> None:
+    """Write to ``hit[i]`` whether ``items[i]`` is in ``lists[i]`` or in an earlier list recommended to ``users[i]``.
+
+    Row i is a query: its user, the item the user took, and the recommended list. ``shown[u]`` holds the last few lists
+    of user u (the oldest is overwritten by each new one), and ``turn[u]`` is the number of lists so far; both are
+    updated.
+    """
+    for row in range(users.size):
+        user = users[row]
+        found = False
+        for listed in lists[row]:
+            found |= listed == items[row]
+        for listed in shown[user].ravel():
+            found |= listed == items[row]
+        hit[row] = found
+        shown[user, turn[user] % shown.shape[1]] = lists[row]
+        turn[user] += 1
+
+
+@njit(cache=True, nogil=True)
+def distinct(offsets: Int64, items: Int32, counts: Bool, reach: int, n_items: int, out: Int64) -> None:
+    """Write to ``out[e]`` how many distinct items the user of event e takes in the ``reach`` events from e on.
+
+    Only the user's own events count: ``offsets[u]:offsets[u + 1]`` are those of user u, and ``items`` the item of each
+    (codes below ``n_items``). Events whose ``counts`` is false are not counted.
+    """
+    times = np.zeros(n_items, np.int64)
+    for user in range(offsets.size - 1):
+        first, last = offsets[user], offsets[user + 1]
+        ahead, different = first, 0
+        for event in range(first, last):
+            while ahead < min(event + reach, last):
+                different += counts[ahead] and times[items[ahead]] == 0
+                times[items[ahead]] += counts[ahead]
+                ahead += 1
+            out[event] = different
+            times[items[event]] -= counts[event]
+            different -= counts[event] and times[items[event]] == 0

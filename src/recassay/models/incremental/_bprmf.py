@@ -13,18 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float32, Int32, Int64
 from recassay.columnar._hashes import below, mix, normal
-from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, score_and_count, score_of
+from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, score_and_count, score_of
 from recassay.models.incremental._lists import append_to
-from recassay.models.incremental._walk import (
-    Int32,
-    Int64,
-    StreamEvents,
-    StreamQueries,
-    WalkOutput,
-    learned_before,
-    rank_counted,
-)
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_counted
 
 EVENT, USER, BOTH = 0, 1, 2  # what an event updates: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit an item of the user's profile; then all other items are enumerated
@@ -104,17 +97,6 @@ def walk(
 
 
 @njit(cache=True, nogil=True)
-def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
-    """Write to ``row`` the score of each of the first ``known`` items for ``user``.
-
-    It is the product of the user's and the item's factors, plus the item's bias.
-    """
-    factors = np.ones(state.items.shape[1], np.float32)
-    factors[:-1] = state.users[user]
-    score_and_count(factors, state.items, known, False, np.float32(np.nan), row)
-
-
-@njit(cache=True, nogil=True)
 def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
     """Learn one event; the caller has allocated memory for it in the list of the user's items."""
     count_event(user, item, state)
@@ -129,7 +111,9 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> N
     for factor in range(state.users.shape[1]):
         state.users[user, factor] = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
     for step in range(profile.size):
-        negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
+        negative = draw_negative(
+            key + np.uint64(step), profile.size, settings.by_frequency, state.mark, state.tree, state.counts
+        )
         if negative == NONE:
             break
         positive = profile[below(mix(key + RESTART + np.uint64(state.users.shape[1] + step)), profile.size)]
@@ -150,7 +134,7 @@ def move_event(user: int, item: int, key: np.uint64, n_own: int, settings: Bprmf
     up, down = np.empty(items.shape[1], np.float32), np.empty(items.shape[1], np.float32)
     copy_factors(items, item, up)
     for step in range(settings.steps):
-        negative = draw_unmarked(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
+        negative = draw_negative(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
         if negative == NONE:
             break
         copy_factors(items, negative, down)
@@ -191,7 +175,7 @@ def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: Bprm
         profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
         mark_items(profile, state)
         if state.mark[item] == state.counts[4]:
-            negative = draw_negative(draw, profile, settings.by_frequency, state)
+            negative = draw_negative(draw, profile.size, settings.by_frequency, state.mark, state.tree, state.counts)
             if negative != NONE:
                 gradient_step(state.users[user], item, negative, settings.rates, False, True, False, state)
         elif profile.size:
@@ -215,7 +199,11 @@ def train_before_queries(settings: BprmfSettings, state: BprmfState) -> None:
         user = below(draw, state.counts[3])
         profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
         mark_items(profile, state)
-        negative = draw_negative(draw, profile, settings.by_frequency, state) if profile.size else NONE
+        negative = (
+            draw_negative(draw, profile.size, settings.by_frequency, state.mark, state.tree, state.counts)
+            if profile.size
+            else NONE
+        )
         if negative != NONE:
             positive = profile[below(mix(draw + RESTART), profile.size)]
             gradient_step(state.users[user], positive, negative, settings.rates, True, True, True, state)
@@ -253,18 +241,12 @@ def mark_items(profile: Int32, state: BprmfState) -> None:
 
 
 @njit(cache=True, nogil=True)
-def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: BprmfState) -> Any:
+def draw_negative(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, tree: Int64, counts: Int64) -> Any:
     """Return a random item that the user does not have; -1 if there is none.
 
     All such items are equally likely, or with ``by_frequency`` in proportion to their number of users. ``key`` seeds
-    the draw. ``profile`` has the items of the user; :func:`mark_items` must have been called with it just before.
+    the draw. The user has ``n_own`` items, for which :func:`mark_items` must have been called just before.
     """
-    return draw_unmarked(key, profile.size, by_frequency, state.mark, state.tree, state.counts)
-
-
-@njit(cache=True, nogil=True)
-def draw_unmarked(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, tree: Int64, counts: Int64) -> Any:
-    """Do what :func:`draw_negative` does; ``n_own`` is the number of the user's items."""
     n_items, marking = counts[2], counts[4]
     if n_own >= n_items:
         return NONE

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float32
 from recassay.models.incremental._walk import UNKNOWN_ITEM, compare
 from recassay.models.incremental.base import initial_factors
 
-Float32 = NDArray[np.float32]
 ONE = np.float32(1)
 
 ITEMS_PER_BLOCK = 64

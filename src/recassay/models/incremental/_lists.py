@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Int32, Int64
 from recassay.models.incremental.base import grown
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Codes = NDArray[np.int32] | NDArray[np.int64]
 
 BLOCK = 64  # entities of a row that are skipped together if all their co-counts are 0
@@ -143,10 +141,10 @@ class CoCounts(NamedTuple):
     owners: Int32
     sizes: NDArray[np.float32]  # number of features of each entity as a float; infinite for none
     rows: Int32  # co-counts of the row's entity with all entities
-    touched: Bools  # blocks of a row with a co-count other than 0
+    touched: Bool  # blocks of a row with a co-count other than 0
     entity_of: Int64  # the entity of a row
     row_of: Int64  # the row of an entity
-    recent: Bools  # rows used since the hand passed
+    recent: Bool  # rows used since the hand passed
     hand: Int64  # the next row to consider for replacement
 
 
@@ -226,7 +224,7 @@ def count(entity: int, feature: int, common: CoCounts) -> None:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _add(others: Int32, row: Int32, touched: Bools) -> None:
+def _add(others: Int32, row: Int32, touched: Bool) -> None:
     """Add 1 to ``row[e]`` for each entity e of ``others``, and mark the block of e in ``touched``.
 
     ``row`` are the co-counts of one entity with all entities.
@@ -258,7 +256,7 @@ def row_for(entity: int, common: CoCounts) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _recount(entity: int, row: Int32, touched: Bools, common: CoCounts) -> None:
+def _recount(entity: int, row: Int32, touched: Bool, common: CoCounts) -> None:
     """Compute an entity's co-counts from the lists in ``common`` and write them to ``row``.
 
     Its blocks that are not all 0 are marked in ``touched``.

@@ -22,28 +22,15 @@ compiled function that takes another function as an argument::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar._top import Scores, top_k
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-
-__all__ = [
-    "Int32",
-    "Int64",
-    "StreamEvents",
-    "StreamQueries",
-    "WalkOutput",
-    "learned_before",
-    "rank_among",
-    "rank_counted",
-    "rank_item",
-]  # what the walk of a model uses
 
 UNKNOWN_ITEM = np.float32(-3.0e38)  # score of a candidate the model has never seen: below every other score
 
@@ -53,7 +40,12 @@ class StreamEvents(NamedTuple):
 
     users: Int32
     items: Int32
-    values: NDArray[np.float64]
+    values: Float
+
+    def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> StreamEvents:
+        """Return the events with each of the arrays changed by a function, such as one that takes a part of it."""
+        columns: Any = [change(column) for column in self]
+        return StreamEvents(*columns)
 
 
 class StreamQueries(NamedTuple):
@@ -105,10 +97,8 @@ class WalkOutput(NamedTuple):
 
     def head(self, n_queries: int) -> WalkOutput:
         """Return the results of the first ``n_queries`` queries."""
-        return self._replace(**{name: getattr(self, name)[:n_queries] for name in PER_QUERY})
-
-
-PER_QUERY = ("position", "above", "tied", "candidates", "lists", "answer_ns")
+        per_query = (name for name in self._fields if name != "learn_ns")
+        return self._replace(**{name: getattr(self, name)[:n_queries] for name in per_query})
 
 
 @njit(cache=True, nogil=True)

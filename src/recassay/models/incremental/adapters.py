@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 from recassay.models.base.model import Wrapper
-from recassay.models.incremental._walk import Int32
 from recassay.models.incremental.base import FittedStream, fit_learner
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class LearningOne:
         self.model, self.n_items = model, 0
         self.features = next(iter(inspect.signature(model.learn_one).parameters), "") == "x"
 
-    def learn(self, users: Int32, items: Int32, values: Values) -> None:
+    def learn(self, users: Int32, items: Int32, values: Float) -> None:
         """Learn events in order, one call of ``learn_one`` each."""
         for user, item, value in zip(users.tolist(), items.tolist(), values.tolist(), strict=True):
             self.model.learn_one(*self._pair(user, item), value)
@@ -78,7 +75,7 @@ class LearningOne:
         found = self.model.predict_one(*self._pair(user, item))
         return None if found is None else float(found)
 
-    def scores(self, user: int) -> Values:
+    def scores(self, user: int) -> Float:
         """Return the prediction of every item learned so far; -inf where the model predicts nothing."""
         predictions = (self.predict(user, item) for item in range(self.n_items))
         return np.array([-np.inf if value is None else value for value in predictions])
@@ -118,7 +115,7 @@ class PartialFit(Wrapper):
     def start(self) -> PartialScores | PartialLists:
         """Return a learner with a copy of the model."""
         model = copy.deepcopy(self.model)
-        return PartialScores(model, str(self)) if hasattr(model, "predict") else PartialLists(model)
+        return (PartialScores if hasattr(model, "predict") else PartialLists)(model, str(self))
 
     def fit(self, log: Interactions) -> FittedStream:
         """Return a copy of the model that has learned a log, for protocols other than streams."""
@@ -131,26 +128,32 @@ class PartialFit(Wrapper):
         return fit_learner(learner, log)
 
 
-class PartialScores:
-    """A learner whose model learns rows of user and item and predicts a number per row."""
+class PartialLearner:
+    """A learner whose model learns rows of user and item."""
 
     def __init__(self, model: Any, name: str) -> None:
         self.model, self.name, self.n_items = model, name, 0
 
-    def learn(self, users: Int32, items: Int32, values: Values) -> None:
-        """Learn events in one call of ``partial_fit``."""
-        _fit_partly(self.model.partial_fit, users, items, values)
+    def learn(self, users: Int32, items: Int32, values: Float) -> None:
+        """Learn events in one call of ``partial_fit``, with their values if it takes ``y``."""
+        rows = np.stack([users, items], axis=1).astype(np.int64)
+        takes_values = "y" in inspect.signature(self.model.partial_fit).parameters
+        self.model.partial_fit(rows, *([values] if takes_values else []))
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
+
+
+class PartialScores(PartialLearner):
+    """A learner whose model predicts a number per row."""
 
     def predict(self, user: int, item: int) -> float:
         """Return the predicted rating."""
         return float(self._predicted(user, np.array([item]))[0])
 
-    def scores(self, user: int) -> Values:
+    def scores(self, user: int) -> Float:
         """Return the prediction of every item learned so far."""
         return self._predicted(user, np.arange(self.n_items))
 
-    def _predicted(self, user: int, items: NDArray[np.int64]) -> Values:
+    def _predicted(self, user: int, items: Int64) -> Float:
         """Return the predictions for ``items`` and one user.
 
         Raise I308 unless the model returns one number per item.
@@ -162,29 +165,13 @@ class PartialScores:
         return found
 
 
-class PartialLists:
-    """A learner whose model learns rows of user and item and returns lists."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def learn(self, users: Int32, items: Int32, values: Values) -> None:
-        """Learn events in one call of ``partial_fit``."""
-        _fit_partly(self.model.partial_fit, users, items, values)
+class PartialLists(PartialLearner):
+    """A learner whose model returns lists."""
 
     def recommend(self, user: int, n: int, consumed: Int32) -> NDArray[Any]:
         """Return at most n items, best first, none of which the user has consumed."""
         listed = np.asarray(self.model.recommend(user, n + consumed.size))
         return listed[~np.isin(listed, consumed)][:n]
-
-
-def _fit_partly(partial_fit: Callable[..., Any], users: Int32, items: Int32, values: Values) -> None:
-    """Call ``partial_fit`` with a row (user, item) per event, and with their values if it takes ``y``."""
-    rows = np.stack([users, items], axis=1).astype(np.int64)
-    if "y" in inspect.signature(partial_fit).parameters:
-        partial_fit(rows, values)
-    else:
-        partial_fit(rows)
 
 
 def _need(model: Any, *methods: str) -> None:

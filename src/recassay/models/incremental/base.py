@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Int32
 from recassay.columnar.order import lexsort_groups
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
@@ -25,7 +26,6 @@ from recassay.models.base.model import BuiltIn, ScoringModel
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
 from recassay.rng import derive
 
-Int32 = NDArray[np.int32]
 LEARNER_LOCK = threading.Lock()  # a query may grow arrays and caches of a learner
 ROWS_PER_DRAW = 1024  # rows drawn together, so draws do not depend on when arrays grow
 

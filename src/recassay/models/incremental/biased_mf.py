@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.data.interactions import Interactions
 from recassay.models.base._biased_step import predicted, step
 from recassay.models.base.model import rating_values
@@ -20,8 +20,6 @@ from recassay.models.incremental._factor_blocks import FactorDraws
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import FittedStream, Incremental, Walker, grown
 from recassay.naming.named import AT_LEAST_0, COUNT, Ranges
-
-Float = NDArray[np.float64]
 
 SUM, RATINGS, USERS, ITEMS = range(4)  # positions in BiasedState.totals
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.models.incremental import _bprmf
 from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
-from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, FactorDraws
+from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, FactorDraws, score_and_count
 from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, Walker, grown
@@ -115,7 +115,8 @@ class LearningBPRMF(Walker):
         self.grow(user + 1, 0)
         _bprmf.train_before_queries(self.settings, self._state())
         row: NDArray[np.float32] = np.empty(self.items.shape[0] * ITEMS_PER_BLOCK, np.float32)
-        _bprmf.score(user, int(self.counts[2]), self._state(), row)
+        factors = np.append(self.users[user], np.float32(1))  # the last factor of an item is its bias
+        score_and_count(factors, self.items, int(self.counts[2]), False, np.float32(np.nan), row)
         return row[: self.counts[2]].copy()
 
     def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32
 from recassay.data.interactions import Interactions
+from recassay.errors import UsageError
 from recassay.models.base.capabilities import (
     CanFit,
     Learner,
@@ -23,12 +24,11 @@ from recassay.models.base.capabilities import (
 )
 from recassay.models.base.model import BuiltIn, checked_scores
 from recassay.models.base.registry import parse
-from recassay.models.incremental._walk import Int32
-from recassay.models.incremental.base import Incremental, with_added_seed
+from recassay.models.incremental._walk import StreamEvents
+from recassay.models.incremental.base import Incremental, fit_learner, with_added_seed
 from recassay.naming.grammar import split
 from recassay.naming.named import COUNT, Ranges
 
-Float = NDArray[np.float64]
 RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: the first ranks differ less
 
 
@@ -121,7 +121,9 @@ class LearningEnsemble:
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
         """Score the members on each event, and let them learn it, in order; ``values`` are ratings."""
         for row, (user, item, value) in enumerate(zip(users.tolist(), items.tolist(), values.tolist(), strict=True)):
-            self._note(self.performance(user, item, value))
+            if (performance := self.performance(user, item, value)) is not None:
+                self.recent[self.n_scored % self.model.window] = performance
+                self.n_scored += 1
             for learner in self.learners:
                 learner.learn(users[row : row + 1], items[row : row + 1], values[row : row + 1])
             self.had.setdefault(user, set()).add(item)
@@ -187,11 +189,6 @@ class LearningEnsemble:
             self.last_scores = (user, self.n_events, rows)
         return self.last_scores[2]
 
-    def _note(self, values: Float | None) -> None:
-        if values is not None:
-            self.recent[self.n_scored % self.model.window] = values
-            self.n_scored += 1
-
 
 class RatingEnsemble(LearningEnsemble):
     """The learner of an ``Ensemble`` whose members all predict ratings: ``recent`` has their squared errors."""
@@ -218,12 +215,8 @@ class RatingEnsemble(LearningEnsemble):
     def scores(self, user: int) -> Float:
         """Return the weighted mean of the members' predicted ratings, for every item learned so far."""
         weights = self.weights
-        rows = zip(weights.tolist(), self._member_scores(user), strict=True)
-        total = np.zeros(self.n_items)
-        for weight, row in rows:
-            if weight:
-                total += weight * row
-        return np.asarray(total / weights.sum())
+        rows = np.array(self._member_scores(user))[weights > 0]
+        return np.asarray(np.average(rows, axis=0, weights=weights[weights > 0]))
 
     def _predictions(self, user: int, item: int) -> Float:
         predicted = [learner.predict(user, item) for learner in self.learners]  # type: ignore[attr-defined]
@@ -271,54 +264,56 @@ class Refitted(Incremental):
 
     def start(self) -> RefittedLearner:
         """Return a new learner that has learned nothing."""
-        return RefittedLearner(self)
+        return RefittedLearner(self.batch_model(), self.every)
 
 
 class RefittedLearner:
-    """The learner of ``Refitted``: all events so far, and a model fitted on those up to the last full interval."""
+    """A batch model as a learner: all events so far, and a model fitted on those up to the last multiple of ``every``.
 
-    def __init__(self, model: Refitted) -> None:
-        self.model, self.batch_model = model, model.batch_model()
-        self.users, self.items, self.values = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-        self.waiting: list[tuple[Int32, Int32, Float]] = []  # joined when the model is fitted, not at every event
+    The model is fitted on a log with codes as ids, and the numbers of events as times.
+    """
+
+    def __init__(self, model: Any, every: int = 1) -> None:
+        self.model, self.every = model, every
+        self.events = StreamEvents(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        self.waiting: list[StreamEvents] = []  # joined when the model is fitted, not at every event
         self.n_events, self.n_items = 0, 0
         self.fitted: Any = None
+        self.user_codes, self.item_codes = np.zeros(0, np.int32), np.zeros(0, np.int32)  # in the log of the model
 
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
         """Store the events, and fit the model whenever the number of events reaches a multiple of ``every``.
 
         If a block of events reaches several multiples, the model is fitted once, up to the last one.
         """
-        self.waiting.append((users.copy(), items.copy(), values.copy()))
+        self.waiting.append(StreamEvents(users.copy(), items.copy(), values.copy()))
         before, self.n_events = self.n_events, self.n_events + users.size
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
-        if self.n_events // self.model.every > before // self.model.every:
-            self._fit(self.n_events // self.model.every * self.model.every)
+        if self.n_events // self.every > before // self.every:
+            columns = zip(self.events, *self.waiting, strict=True)
+            self.events, self.waiting = StreamEvents(*map(np.concatenate, columns)), []
+            last = self.n_events // self.every * self.every
+            self._fit(self.events.each(lambda column: column[:last]))
 
-    def _fit(self, first: int) -> None:
-        """Fit the model on the first ``first`` events.
+    def _fit(self, events: StreamEvents) -> None:
+        log, model = self.log(events), self.model
+        self.fitted = model.fit(log) if isinstance(model, CanFit) else fit_learner(model.start(), log)
+        self.user_codes = np.zeros(int(events.users.max()) + 1, np.int32)
+        self.item_codes = np.zeros(int(events.items.max()) + 1, np.int32)
+        self.user_codes[events.users], self.item_codes[events.items] = log.users, log.items
 
-        Users and items keep their codes in the log, because codes by first appearance leave no gaps.
-        """
-        columns = zip((self.users, self.items, self.values), *self.waiting, strict=True)
-        self.users, self.items, self.values = (np.concatenate(column) for column in columns)
-        self.waiting = []
-        frame = {
-            "user_id": self.users,
-            "item_id": self.items,
-            "rating": self.values,
-            "timestamp": np.arange(self.n_events),
-        }
-        self.fitted = self.batch_model.fit(Interactions.from_frame(pl.DataFrame(frame)[:first]))
+    def log(self, events: StreamEvents) -> Interactions:
+        """Return the log on which the model is fitted, a row per event."""
+        frame = {"user_id": events.users, "item_id": events.items, "rating": events.values}
+        return Interactions.from_frame(pl.DataFrame({**frame, "timestamp": np.arange(events.users.size)}))
 
     def scores(self, user: int) -> Float:
         """Return a score of every item learned so far; -inf for users and items that came after the last fit."""
-        found = np.full(self.n_items, -np.inf)
-        if self.fitted is not None and user < self.fitted.log.n_users:
-            score, known = score_function(self.fitted), self.fitted.log.n_items
+        scores, known = np.full(self.n_items, -np.inf), self.item_codes.size
+        if user < self.user_codes.size:
+            score = score_function(self.fitted)
             if score is None:
-                raise self.model.refuse("model", f"{self.model.model} gives no scores", "model='UserKNN'")
-            found[:known] = checked_scores(np.asarray(score(np.array([user], np.int32))), (1, known), self.model.model)[
-                0
-            ]
-        return found
+                raise UsageError("U191", f"{self.model} gives no scores", hint="give it scores(users), as UserKNN has")
+            table = checked_scores(np.asarray(score(self.user_codes[user : user + 1])), (1, known), str(self.model))
+            scores[:known] = table[0][self.item_codes]
+        return scores

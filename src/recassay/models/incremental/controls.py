@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.rng import derive_seed
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +62,7 @@ class LearningControl(Walker):
     def __init__(self, *, recent: bool) -> None:
         self.recent, self.n_events, self.item_scores = recent, 0, np.zeros(0)
 
-    def scores(self, user: int) -> Float64:
+    def scores(self, user: int) -> Float:
         """Return a score of every item learned so far, by code."""
         return self.item_scores[: self.n_items].copy()
 
@@ -105,7 +103,7 @@ class LearningRandom(Walker):
     def __init__(self, seed: int) -> None:
         self.salt = derive_seed(seed, "stream random") % 2**64
 
-    def scores(self, user: int) -> Float64:
+    def scores(self, user: int) -> Float:
         """Return a random number in [0, 1) for every item so far.
 
         It depends on the seed, the user and the item only.
@@ -124,7 +122,7 @@ class LearningRandom(Walker):
 
 @njit(cache=True, nogil=True)
 def _walk(
-    item_scores: Float64, n_events: int, recent: bool, events: StreamEvents, queries: StreamQueries, output: WalkOutput
+    item_scores: Float, n_events: int, recent: bool, events: StreamEvents, queries: StreamQueries, output: WalkOutput
 ) -> None:
     """Answer queries with the number of events of each item, or with ``recent`` the number of its last event.
 
@@ -157,7 +155,7 @@ def _walk_random(salt: np.uint64, items: int, queries: StreamQueries, output: Wa
 
 
 @njit(cache=True, nogil=True)
-def _random_scores(salt: np.uint64, user: int, row: Float64) -> None:
+def _random_scores(salt: np.uint64, user: int, row: Float) -> None:
     """Write to ``row`` a number in [0, 1) per item that depends on ``salt``, user and item only: a hash by SplitMix64.
 
     Reference: Steele, Lea and Flood (2014).

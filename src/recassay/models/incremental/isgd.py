@@ -14,22 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float32, Int32
 from recassay.models.incremental._factor_blocks import (
     FIRST_BLOCKS,
     ITEMS_PER_BLOCK,
     FactorDraws,
-    Float32,
     score_and_count,
     score_of,
 )
-from recassay.models.incremental._walk import (
-    Int32,
-    StreamEvents,
-    StreamQueries,
-    WalkOutput,
-    learned_before,
-    rank_counted,
-)
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_counted
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
 from recassay.naming.named import AT_LEAST_0, COUNT, Ranges

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.models.incremental._lists import BLOCK, CoCounts, GrowingCoCounts, count, row_for
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import Incremental, Walker
 from recassay.naming.named import COUNT, Ranges
-
-Float = NDArray[np.float64]
 
 # Weights are whole multiples of 1 / ONE, so sums of them are exact in any order up to 2^53 / ONE. That suffices for a
 # user with a thousand items that a million other users had, all of them.

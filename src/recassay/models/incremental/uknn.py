@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.models.incremental._lists import BLOCK, NONE, Bools, CoCounts, GrowingCoCounts, Int64, count, row_for
-from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
+from recassay.arrays import Bool, Float, Int32, Int64
+from recassay.models.incremental._lists import BLOCK, NONE, CoCounts, GrowingCoCounts, count, row_for
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.named import COUNT, Departure, Ranges
 
-Float = NDArray[np.float64]
 Sizes = NDArray[np.float32]
 
 # Weights are whole multiples of 1 / ONE, so sums are exact up to 2^53 / ONE = 2^15. A weight is at most the square root
@@ -210,7 +210,7 @@ def keep_nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts)
 
 
 @njit(nogil=True, cache=True)
-def nearest(user: int, k: int, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> int:
+def nearest(user: int, k: int, row: Int32, touched: Bool, sizes: Sizes, buffers: NeighbourBuffers) -> int:
     """Write the ``k`` users most similar to ``user`` to ``buffers.found``, ascending by code, and return their number.
 
     They are selected by c^2 / |v|, which has the order of c / (sqrt |u| sqrt |v|) and is rounded once, so equal
@@ -264,7 +264,7 @@ def kth_largest(values: Float, k: int) -> tuple[Any, int]:
 
 
 @njit(nogil=True, cache=True)
-def _users_within(guess: float, row: Int32, touched: Bools, sizes: Sizes, buffers: NeighbourBuffers) -> tuple[int, int]:
+def _users_within(guess: float, row: Int32, touched: Bool, sizes: Sizes, buffers: NeighbourBuffers) -> tuple[int, int]:
     """Write to ``buffers`` all users whose similarity to a user is at least ``guess``, and perhaps a few just below it.
 
     ``row`` are the user's co-counts with all users, ``touched`` is true for its blocks that are not all 0, and

@@ -10,7 +10,7 @@ from typing import Any
 
 from recassay.data.interactions import Interactions
 from recassay.engine.lists.score_sets import read_scores
-from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.checkpoint import Checkpoint
 from recassay.engine.streams.run import play_stream
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import Listener
@@ -109,7 +109,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
             listener("events", done, len(fold.log))
 
         try:
-            options = CheckpointOptions(checkpoint, trust=self.record.trust)
+            options = Checkpoint(checkpoint, trust=self.record.trust)
             stream = play_stream(fitted, fold.log, fold.protocol, progress=progress, checkpoint=options, **how)
         except UsageError as error:
             if error.code != "U141" or checkpoint is None or checkpoint.is_file():

@@ -60,7 +60,7 @@ def test_lists_and_runs_stand_as_far_as_they_reach():
 
 
 def test_another_protocol_has_no_driver_yet():
-    class Nothing(protocols.Protocol):
+    class Nothing(protocols.BaseProtocol):
         def __str__(self):
             return "nothing"
 

@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.data.sequences import Histories, SequenceFold, Sequences
 from recassay.data.synthetic import log
-from recassay.engine.sequences import beam, predictors
+from recassay.engine.sequences import predictors
 from recassay.engine.sequences.generate import uniform_draws
 from recassay.models.sequence import MostPopular, NGram, Uniform, Unigram
 from recassay.protocols import sequence
@@ -107,7 +107,6 @@ def test_order_threads_and_block_sizes_change_no_bit(system, how, fold, monkeypa
     if system != "network":  # which rounds by what it reads together
         monkeypatch.setattr(predictors, "NUMBERS", 100)
         monkeypatch.setattr(predictors, "HISTORIES", 7)
-        monkeypatch.setattr(beam, "NUMBERS", 100)
         (blocks,) = ra.sequences.generate(model, fold, protocol, threads=3)
         assert (blocks.items == one.items).all()
         assert (blocks.chances == one.chances).all()

@@ -66,14 +66,14 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changed", "why"),
         [
-            ({"items": ITEMS[:2]}, "3 test sequences"),
+            ({"items": ITEMS[:2]}, "the shape"),
             ({"items": ITEMS[:, :0]}, "the shape"),
             ({"items": ITEMS[:, 0]}, "the shape"),
             ({"chances": np.full((3, 2), 0.5)}, r"the shapes \(3, 3\), \(3, 2\)"),
             ({"surprise": np.zeros(2)}, "the shapes"),
             ({"items": ITEMS + 1}, "not among the 5"),
             ({"items": ITEMS - 2}, "not among the 5"),
-            ({"items": ITEMS + 0.5}, "not among the 5"),
+            ({"items": ITEMS + 0.5}, "not whole numbers"),
             ({"items": np.array([[1, -1, 3]] * 3)}, "follows the end of a list"),
             ({"chances": np.full((3, 3), 1.5)}, "not between 0 and 1"),
             ({"chances": np.full((3, 3), -0.5)}, "not between 0 and 1"),

@@ -10,7 +10,7 @@ import yaml
 
 import recassay as ra
 from recassay.data.synthetic import change_points, drifting, item_features, log
-from recassay.engine.streams.checkpoint import CheckpointOptions
+from recassay.engine.streams.checkpoint import Checkpoint
 from recassay.engine.streams.run import play_stream
 from recassay.errors import RecassayError, UsageError
 from recassay.models.incremental import ISGD, UKNN, StreamPopular
@@ -48,7 +48,7 @@ def write(study):
 def checked_often(monkeypatch):
     """Write a checkpoint after every 200 events."""
     monkeypatch.setattr(streams, "play_stream", functools.partial(play_stream, block=200))
-    monkeypatch.setattr(streams, "CheckpointOptions", functools.partial(CheckpointOptions, seconds=0.0))
+    monkeypatch.setattr(streams, "Checkpoint", functools.partial(Checkpoint, seconds=0.0))
 
 
 def by_hand(protocol="prequential(at=5)", **changes):
