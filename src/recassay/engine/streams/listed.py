@@ -132,7 +132,7 @@ class BlockPopularity:
             moves.append((item, row + 1, 1))
         items, rows, change = np.array(moves, np.int64).reshape(-1, 3).T
         keys = self._key(items, rows)
-        order = np.argsort(keys)
+        order = np.argsort(keys, kind="stable")
         return keys[order], np.append(0, np.cumsum(change[order])), tuple(members)
 
 
