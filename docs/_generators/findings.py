@@ -288,7 +288,7 @@ EXAMPLES = {
         "state which split it was: a system that learns trends gains most from the future. The check reads a "
         "fold, not runs.",
         """
-        from recassay.checks.leaks import fold_findings
+        from recassay.checks.studies import fold_findings
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -299,7 +299,7 @@ EXAMPLES = {
         "out of training. Whether training events of other users are later is unknown; say so in the report. The "
         "check reads a fold, not runs.",
         """
-        from recassay.checks.leaks import fold_findings
+        from recassay.checks.studies import fold_findings
 
         log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})  # in order, user by user
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -309,7 +309,7 @@ EXAMPLES = {
         "Read finer times if there are any, or state that row order breaks ties. With times in whole days, the "
         "last item of many users is ambiguous; `recassay stats` counts them. The check reads a fold, not runs.",
         """
-        from recassay.checks.leaks import fold_findings
+        from recassay.checks.studies import fold_findings
 
         columns = {"user_id": [1, 1, 1, 2, 2], "item_id": [*"xyzxy"], "timestamp": [10, 30, 30, 5, 40]}
         findings = fold_findings(ra.split.last(n=1)(ra.read_interactions(columns))[0])

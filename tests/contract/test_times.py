@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.checks.leaks import fold_findings
+from recassay.checks.studies import fold_findings
 from recassay.columnar.time_kind import STRENGTH
 from recassay.data.fold import LeakReport
 from recassay.data.sequences import Sequences

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.checks.base import check, format_count, format_id, format_share
 from recassay.checks.counts import CheckCounts, count_lengths, frequencies
-from recassay.checks.ids import count_ids
-from recassay.checks.reading import count_reading
+from recassay.checks.files import count_ids, count_reading
 from recassay.columnar.layout import is_one_number, row_groups
 from recassay.columnar.vocabulary import UNKNOWN, count_codes
 from recassay.data.fold import known_users, profile_rows

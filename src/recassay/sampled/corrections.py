@@ -15,7 +15,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks import diagnose
-from recassay.checks.sampled import SampledOrder
 from recassay.engine.finish import finish, mean_of, row_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
@@ -196,11 +195,11 @@ def _order_findings(
     }
     sums = bootstrap_sums(np.array(list(columns.values())), ORDERS, ResamplingOptions(seed, ORDERS, threads))
     total = first.rank.size
-    order = SampledOrder(
-        tuple(systems),
-        tuple(metrics),
-        sampled,
-        {key: float(column.sum() / total) for key, column in columns.items()},
-        dict(zip(columns, sums / total, strict=True)),
+    return diagnose(
+        "sampled ranks",
+        sampled=sampled,
+        corrected={key: float(column.sum() / total) for key, column in columns.items()},
+        resampled=dict(zip(columns, sums / total, strict=True)),
+        estimator=str(ORDER),
+        users=first.users.len(),
     )
-    return diagnose("sampled ranks", order=order, estimator=str(ORDER), users=first.users.len())

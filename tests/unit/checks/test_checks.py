@@ -9,7 +9,7 @@ import pytest
 import recassay as ra
 from recassay.checks import diagnose
 from recassay.checks.base import Check, check, format_count, format_share, load
-from recassay.checks.ids import _missing_values, _pairs
+from recassay.checks.files import _missing_values, _pairs
 from recassay.checks.lists import count
 from recassay.errors import UsageError
 from recassay.results.finding import SEVERITIES, Finding
@@ -309,7 +309,7 @@ def test_ids_that_stand_for_nothing_are_found_wherever_they_are_sorted():
 
 
 def test_ids_of_many_lines_are_searched_as_one_by_one(monkeypatch):
-    monkeypatch.setattr("recassay.checks.ids.LINES", 2)
+    monkeypatch.setattr("recassay.checks.files.LINES", 2)
     judged, listed = pl.Series(["a", "b", "c", "d", "ab\n0"]), pl.Series(["a", "b", "c", "D", "e"])
     assert len(list(_pairs("item", judged, listed))) == 1
     assert not list(_pairs("item", judged, listed.head(3)))

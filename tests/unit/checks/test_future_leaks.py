@@ -4,7 +4,7 @@ import pytest
 
 from recassay import split
 from recassay.checks.base import load
-from recassay.checks.leaks import fold_findings
+from recassay.checks.studies import fold_findings
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log as made_up
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recassay.checks.leaks import fold_findings
+from recassay.checks.studies import fold_findings
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions

@@ -1,22 +1,28 @@
-"""R006 to R008: ids that stand for missing values, are written in two ways, or are unknown to the other file."""
+"""R0xx: ambiguous input files, and how they were read: odd ids, and scores, gains and columns that may mislead."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
 
 from recassay.checks.base import check, format_count, format_share
 from recassay.checks.counts import MOST_USERS, CheckCounts, frequencies
+from recassay.columnar.layout import is_one_number, row_groups
 from recassay.columnar.vocabulary import count_codes, rows_in_table
 from recassay.data.interactions import Interactions
-from recassay.metrics.align import Alignment
+from recassay.metrics.align import Alignment, Conventions
+from recassay.results.finding import Severity
+from recassay.results.scores import Summary
 
 # How programs write a missing value; and names of columns, which end up among the users if a file has a second header.
 NOTHING = r"(?i)^\s*(nan|none|null|nil|nat|<na>|#n/a)?\s*$"
 HEADER = r"(?i)^(user_?id|user|uid|query_?id|qid)$"
 LETTERS = 0.1  # share of the unmatched ids; fewer that differ only in letter case may be different ids
+MANY_LISTS = 10  # of three items or more; in fewer, scores may look like ranks by accident
 COMMON = 0.01  # share of the rows of a run
 LINES = 1 << 20  # ids in one text
 FIRST_LOOK = 1 << 14  # rows, or a 32nd of all if that is more: enough to see that a run is sound
@@ -183,3 +189,142 @@ def few_in_overlap(
         f"{format_share(known_rows, run_rows)} recommended rows are of items that the truth holds for any user; check "
         "that both files use the same ids"
     )
+
+
+def count_reading(alignment: Alignment, train: Interactions | None) -> CheckCounts:
+    """Return remarks on the files, signs of ranks in the scores, and the range of gains."""
+    run, truth = alignment.run, alignment.truth
+    cut = [file.remarks["R012"] for file in (run, truth, train) if file is not None and "R012" in file.remarks]
+    remarks = {
+        "order_remark": run.remarks.get("R001", "") if alignment.conventions.order == "given" else "",
+        "gain_remark": truth.remarks.get("R002", ""),
+        "tables_remark": run.remarks.get("R003") or truth.remarks.get("R003", ""),
+        "cut_remark": "; ".join(cut),
+    }
+    sums = {f"{name}_signs": number for name, number in asdict(run.signs).items()}
+    if run.signs.rank_like and run.signs.rank_like == run.signs.lists:
+        lists = alignment.block(0, alignment.match.size)
+        length = lists.length[row_groups(lists.start)]
+        relevant, half = lists.grade > 0, length // 2
+        sums["upper"] = int((relevant & (lists.rank <= half)).sum())
+        sums["lower"] = int((relevant & (lists.rank > length - half)).sum())
+    gains, ranges = truth.gains, {"gains": (1.0, 1.0)}
+    if not is_one_number(gains) and gains.size:  # else the truth has no column of gains
+        ranges = {"gains": (float(gains.min()), float(gains.max()))}
+        sums["fractions"] = int(((gains > 0) & (gains < 1)).sum())
+    return CheckCounts(sums, ranges, remarks={name: remark for name, remark in remarks.items() if remark})
+
+
+@check("R001", "Row order taken as rank order", "info")
+def rows_as_they_stand(order_remark: str) -> str:
+    """Report if the run has neither ranks nor scores, so that the order of its rows is the order of the items.
+
+    If this is intended, pass `--order row`, and the finding disappears.
+    """
+    return order_remark
+
+
+@check("R002", "A column of numbers in the truth was not read", "warning")
+def unread_gains(gain_remark: str) -> str:
+    """Report if the truth has a column of numbers, but none with a known name for gains: every row has gain 1."""
+    return gain_remark
+
+
+@check("R011", "A column of numbers in the log was not read", "info", needs=("train",))
+def unread_ratings(train: Interactions) -> str | None:
+    """Report if the training log has a column of numbers, but none with a known name for ratings.
+
+    Every row is then an event without a rating. `recassay split` and `recassay stats` say so too.
+    """
+    return train.remarks.get("R011")
+
+
+@check("R003", "Several tables in one file", "warning")
+def tables_in_one_file(tables_remark: str) -> str:
+    """Report if a column that is not read, such as `model`, `fold` or `split`, has several values for one user.
+
+    The rows of several systems, folds or parts are then mixed in one list, or one truth. If each user has one value, as
+    in cross-validation, nothing is mixed and nothing is reported.
+    """
+    return tables_remark
+
+
+@check("R012", "A file may be cut short", "warning")
+def cut_short(cut_remark: str) -> str:
+    """Report if the last line of a text file has no end, and its last field is shorter than all those above it.
+
+    So ends a file whose download was interrupted; rows below are then missing, and the last value is a part of one. A
+    last line without an end is sound if its fields are whole.
+    """
+    return cut_remark
+
+
+@check("R004", "Scores that look like ranks", "warning")
+def scores_like_ranks(
+    rank_like_signs: int, lists_signs: int, ascending_signs: int = 0, upper: int = 0, lower: int = 0
+) -> tuple[Severity, str] | None:
+    """Report if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
+
+    They may be ranks, of which the lowest is best. Lists whose rows go from the highest score to the lowest are not
+    reported. The severity is info if the rows are not in ascending order and relevant items are mostly in the upper
+    half of the lists, as scores would place them; else warning.
+    """
+    if lists_signs < MANY_LISTS or rank_like_signs < lists_signs:
+        return None
+    ascending = ascending_signs == lists_signs
+    rows = ", in ascending order as ranks usually are" if ascending else ""
+    mostly_upper = upper - lower > 2 * math.sqrt(upper + lower)  # more often than chance explains
+    return (
+        "warning" if ascending or not mostly_upper else "info",
+        f"in all {lists_signs:,} lists the scores are 1, 2, 3, ... or 0, 1, 2, ...{rows}; the highest is ranked first, "
+        f"which puts {format_share(upper, upper + lower)} relevant items of the lists into their upper half; if they "
+        "are ranks, name the column: --columns rank=NAME",
+    )
+
+
+@check("R005", "Scores contradict ranks", "info")
+def scores_against_ranks(
+    contrary_signs: int, pairs_signs: int, contrary_lists_signs: int, conventions: Conventions
+) -> tuple[Severity, str] | None:
+    """Report if ranks order the lists, and the scores in the same file would order them differently.
+
+    Re-ranking can be the reason. The severity is warning if most neighbouring rows disagree, because ranks or scores
+    are then probably reversed, else info.
+    """
+    if conventions.order != "given":
+        return None
+    lists = format_count(contrary_lists_signs, "list")
+    return (
+        "warning" if 2 * contrary_signs > pairs_signs else "info",
+        f"{format_share(contrary_signs, pairs_signs)} neighbours in {lists} have the higher score at the worse rank; "
+        "ranks decide; --order score uses the scores",
+    )
+
+
+@check("R009", "Gains below the threshold of relevance", "warning")
+def low_gains(
+    rows: tuple[Summary, ...], gains: tuple[float, float], truth_rows: int, fractions: int = 0
+) -> tuple[Severity, str] | None:
+    """Report an error if no gain of the truth is above 0 and reaches `relevant_from`: no user has a relevant item.
+
+    Report a warning if `relevant_from` is 1 and some gains are fractions: a gain of 0.5 is not relevant unless
+    `--relevant-from` says so.
+    """
+    highest = gains[1]
+    binary = [row.parameters for row in rows if row.parameters.get("gain", "binary") == "binary"]
+    levels = [float(level) for about in binary if (level := about.get("relevant_from")) is not None]
+    if highest <= 0:
+        return "error", "no gain of the truth is above 0: no user has a relevant item"
+    if levels and highest < min(levels):
+        return (
+            "error",
+            f"the highest gain of the truth is {highest:g}, and an item is relevant from {min(levels):g}: no "
+            "user has a relevant item; set --relevant-from, or check the gains",
+        )
+    if levels and fractions and max(levels) == 1:
+        return (
+            "warning",
+            f"{format_share(fractions, truth_rows)} rows of the truth have a gain between 0 and 1, and an item is "
+            "relevant from 1; set --relevant-from if they are relevant",
+        )
+    return None
