@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from recassay.api.compare import compare
     from recassay.api.evaluate import evaluate
+    from recassay.api.gate import gate
     from recassay.api.judge import judge
     from recassay.api.play import play
     from recassay.api.score import score
@@ -92,6 +93,7 @@ _HOMES = {
     "evaluate": "api.evaluate",
     "experiments": "experiments",
     "explain": "report.listing",
+    "gate": "api.gate",
     "home_and_away": "engine.decisions.home_and_away",
     "interleave": "engine.decisions.interleaving",
     "judge": "api.judge",
@@ -152,6 +154,7 @@ __all__ = [
     "evaluate",
     "experiments",
     "explain",
+    "gate",
     "home_and_away",
     "interleave",
     "judge",

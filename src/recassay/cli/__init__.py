@@ -34,6 +34,7 @@ COMMANDS = {
     "run": "studies.run",
     "reproduce": "studies.reproduce",
     "compare": "compare.compare",
+    "gate": "gate.gate",
     "check": "outcomes.check",
     "report": "outcomes.report",
     "stats": "logs.stats",

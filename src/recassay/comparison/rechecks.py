@@ -62,21 +62,21 @@ def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple
         without["C001"] = None  # C010 reports users without a list if all of them have no training events
     for code, kept in without.items():
         if kept is not None and np.count_nonzero(kept) >= FEWEST:
-            yield code, _by_metric(scores, metric, kept)
+            yield code, scores_of_users(scores, metric, kept)
     defined = np.array([~np.isnan(scores.values(system, metric)) for system in scores.systems])
     common = np.asarray(defined.all(axis=0))
     if (defined.any(axis=0) & ~common).any() and np.count_nonzero(common) >= FEWEST:
-        yield OTHER_USERS, _by_metric(scores, metric, common)
+        yield OTHER_USERS, scores_of_users(scores, metric, common)
     orders = {
         system: scores.tie_orders[system, metric] for system in scores.systems if (system, metric) in scores.tie_orders
     }
     if any(not np.array_equal(worst, best, equal_nan=True) for worst, best in orders.values()):
         values = {(system, metric): worst if system == leader else best for system, (worst, best) in orders.items()}
         other = dataclasses.replace(scores, per_unit={**scores.per_unit, **values})
-        yield TIES, _by_metric(other, metric, np.ones(common.size, np.bool_))
+        yield TIES, scores_of_users(other, metric, np.ones(common.size, np.bool_))
 
 
-def _by_metric(scores: Scores, metric: str, kept: NDArray[np.bool_]) -> Scores:
+def scores_of_users(scores: Scores, metric: str, kept: NDArray[np.bool_]) -> Scores:
     """Return the scores of the users that ``kept`` marks by one metric, without intervals."""
     keys = [(system, metric) for system in scores.systems]
     values = {key: scores.per_unit[key][kept] for key in keys}

@@ -37,6 +37,7 @@ from recassay.report.folder.write import verdict_of_scores, write_results
 from recassay.report.listing import Explanation, explanation_text
 from recassay.report.page.figures import means
 from recassay.report.tables.formats import html_text, to_html
+from recassay.report.tables.gate import gate_table
 from recassay.report.tables.groups import groups_counts, groups_title
 from recassay.report.tables.model import DIFFERENCE, Cell, Column, Field, P, ResultTable, name, table
 from recassay.report.tables.scores import ScoreTables
@@ -225,7 +226,7 @@ TABLES: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class,
     "Scores": _scores, "Comparison": _comparison, "DesignScores": _design_scores, "Evaluation": _evaluation,
     "ScoreSet": _score_set, "Outcomes": _outcomes, "Stream": _stream, "Reranked": _reranked,
     "tuple": lambda several: [findings_in_full(several) if several else ResultTable(title="No findings.")],
-    "Finding": lambda finding: [findings_in_full([finding])],
+    "Finding": lambda finding: [findings_in_full([finding])], "Gate": lambda gate: [gate_table(gate)],
 }  # fmt: skip
 FRAMES: dict[str, tuple[Callable[[Any], str], Callable[[Any], pl.DataFrame]]] = {  # title, and the frame that is shown
     "SuddenDeath": (lambda _: "Sudden Death", lambda contest: contest.summary()),

@@ -1,0 +1,118 @@
+"""A gate's verdict for a terminal, for a pull request (Markdown), and for the test page of a CI server (JUnit XML)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from recassay.comparison.gate import Criterion, Gate
+from recassay.data.io import write_json, write_text
+from recassay.errors import printable
+from recassay.report.content import wording
+from recassay.report.tables.formats import escape_markdown, markdown
+from recassay.report.tables.model import Field, ResultTable, count, name, table
+from recassay.report.tables.terminal import Terminal, words
+from recassay.report.tables.verdict import findings_table
+
+STYLES = {"pass": "fine", "fail": "error", "undecided": "warning", "suspicious": "error"}
+DOCUMENT, COMMENT, TESTS = "gate.json", "gate.md", "gate.xml"
+
+
+def headline(gate: Gate) -> str:
+    """Return the verdict as a sentence that names what decided it."""
+    at = [one for one in gate.criteria if one.verdict == gate.verdict]
+    named = wording.series(list(dict.fromkeys(one.name for one in at))) if at else ""
+    needed = [one.needed for one in at]
+    known = [number for number in needed if number is not None]
+    users = f"; about {max(known):,} users would decide" if needed and len(known) == len(needed) else ""
+    return {
+        "pass": f"Pass. Every criterion holds with {wording.percent(gate.level)} confidence.",
+        "fail": f"Fail. The candidate does not keep what is required: {named}.",
+        "undecided": f"Undecided. The users are too few to say whether the candidate keeps {named}{users}.",
+        "suspicious": "Suspicious. Look at the candidate before you believe its numbers.",
+    }[gate.verdict]
+
+
+def sentence(criterion: Criterion) -> str:
+    """Return how a criterion came out, with its numbers."""
+    limit = criterion.rule.startswith("at ")
+    against = "" if limit else f", the baseline {wording.number(criterion.against)}"
+    bounds = wording.interval(criterion.low, criterion.high)
+    text = f"{criterion.name} {criterion.rule}: the candidate has {wording.number(criterion.candidate)}{against}"
+    if bounds != wording.NOTHING:
+        allowed = "" if limit else f"; {wording.difference(criterion.allowed)} is allowed"
+        text += f"; difference {wording.difference(criterion.difference)}, bounds {bounds}{allowed}"
+    needed = f"; about {criterion.needed:,} users would decide" if criterion.needed else ""
+    return f"{text}{needed}{f'; {criterion.why}' if criterion.why else ''}"
+
+
+def gate_table(gate: Gate) -> ResultTable:
+    """Return a row per criterion."""
+    rows = [row | {"group": row["group"] or "all"} for row in gate.to_dict()["criteria"]]
+    fields = [
+        name("metric"),
+        *([name("group", "users of")] if any(one.group for one in gate.criteria) else []),
+        name("rule", "required"),
+        Field("candidate", "candidate"),
+        Field("against", "against"),
+        Field("difference", "difference", wording.difference),
+        Field("low high", "bounds", wording.interval),
+        Field("allowed", "allowed", wording.difference),
+        count("users"),
+        *([count("needed", "would decide")] if any(one.needed for one in gate.criteria) else []),
+        name("verdict"),
+    ]
+    level = wording.percent(gate.level)
+    note = f"Each bound of a difference holds with {level} confidence (one-sided, bootstrap over users)."
+    return table(rows, fields, title=headline(gate), notes=(*gate.suspicions, note))
+
+
+def gate_text(gate: Gate) -> RenderableType:
+    """Return the verdict, why it is suspicious, the criteria and the findings, for a terminal."""
+    made = gate_table(gate)
+    reasons = [words(f"  {text}") for text in gate.suspicions]
+    shown = Terminal(replace(made, title="", notes=made.notes[-1:]))
+    return Group(
+        words(headline(gate), STYLES[gate.verdict]), *reasons, Text(), shown, Text(), findings_table(gate.scores)
+    )
+
+
+def gate_markdown(gate: Gate) -> str:
+    """Return the verdict, why it is suspicious, and the criteria as Markdown."""
+    made = gate_table(gate)
+    reasons = "".join(f"- {escape_markdown(text)}\n" for text in gate.suspicions)
+    rows = markdown(replace(made, title="", notes=made.notes[-1:]))
+    return "\n".join(filter(None, [f"**{escape_markdown(headline(gate))}**\n", reasons, rows]))
+
+
+def junit(gate: Gate, *, undecided_passes: bool = False) -> str:
+    """Return the criteria as test cases of a JUnit file, with a case for what is suspicious."""
+    cases = [(f"{one.name} {one.rule}", one.verdict, sentence(one)) for one in gate.criteria]
+    cases.append(("nothing suspicious", "suspicious" if gate.suspicions else "pass", "\n".join(gate.suspicions)))
+    passing = ("pass", "undecided") if undecided_passes else ("pass",)
+    failed = sum(verdict not in passing for _, verdict, _ in cases)
+    skipped = sum(verdict == "undecided" for _, verdict, _ in cases) if undecided_passes else 0
+    suite = ElementTree.Element(
+        "testsuite", name="recassay gate", tests=str(len(cases)), failures=str(failed), skipped=str(skipped)
+    )
+    for title, verdict, text in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname="recassay.gate", name=printable(title))
+        if verdict != "pass":
+            kind = "failure" if verdict not in passing else "skipped"
+            ElementTree.SubElement(case, kind, message=printable(text), type=verdict)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def write_gate(gate: Gate, folder: Path, *, undecided_passes: bool = False) -> None:
+    """Write ``gate.json``, ``gate.md`` and ``gate.xml`` into a folder of results."""
+    from recassay.data.io.manifest import recording
+
+    with recording(folder):
+        write_json(gate.to_dict(), folder / DOCUMENT)
+        write_text(gate_markdown(gate), folder / COMMENT)
+        write_text(junit(gate, undecided_passes=undecided_passes), folder / TESTS)
