@@ -88,7 +88,7 @@ def test_groups_and_markdown(recassay, runs):
         "--by", "country=90%", "--table", "markdown",
     )  # fmt: skip
     assert "| country=de" in ended.out
-    assert "loses at most 90 %" in ended.out
+    assert "(90 %)" in ended.out
 
 
 def test_a_junit_file_skips_what_may_be_undecided(recassay, runs):

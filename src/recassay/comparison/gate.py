@@ -3,8 +3,10 @@
 Each user has a headroom: what the candidate may lose plus what it gains, h_u = c_u - (1 - m) b_u for a margin of a
 share m of the baseline's mean, h_u = c_u - b_u + m for an absolute margin m, and h_u = c_u - limit for a limit. Where
 smaller values are better, all signs turn. A criterion passes if the lower bound of mean(h) is at least 0, and fails if
-its upper bound is below 0; each bound holds with the confidence ``level`` (one-sided). A margin that is a share of an
-estimated mean is thus tested with the uncertainty of that mean.
+its upper bound is below 0. A margin that is a share of an estimated mean is thus tested with the uncertainty of that
+mean. Each bound is that of Student's t and holds with the confidence ``level``, one-sided. With fewer than 20 users
+whose values differ t would say too much, so each bound counts one more user, who loses (or gains) the largest value
+that anybody has. ``bench/gate.py`` measures how often a candidate that loses the margin passes.
 
 Reference: Piaggio et al., Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
 """
@@ -39,6 +41,7 @@ LIMIT = re.compile(r"\s*(\S.*?)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
 # Findings that say that the candidate's numbers may not be what they seem, unless the baseline has them too.
 SUSPECT = frozenset({"C003", "C008", "C013", "C019", "L001", "R004", "R006", "R007", "R008", "R012", "T001"})
 LEAKS = frozenset({"L002", "L003"})  # on the split or the truth: they favour who has seen the answers
+FEW = 20  # users with different values, below which Student's t is not trusted
 MISSING = 0.01  # share of users without a list, beyond those of the baseline, that makes a candidate suspicious
 
 
@@ -100,8 +103,9 @@ class Criterion:
     """One criterion of a gate and how it came out.
 
     ``against`` is the mean of the baseline, or the limit. The difference from it is between ``low`` and ``high``, each
-    a one-sided bound; the candidate passes if the bound on the bad side is not beyond ``allowed``. ``users`` counts the
-    users of the test, and ``needed`` those that would decide if differences stay as they are (None: nobody knows).
+    a one-sided bound. The candidate passes if ``low`` is at least ``allowed``, or, unless ``at_least``, if ``high`` is
+    at most that. ``users`` counts the users of the test, and ``needed`` those that would decide if differences stay as
+    they are (None: nobody knows).
     """
 
     metric: str
@@ -109,6 +113,7 @@ class Criterion:
     rule: str
     candidate: float
     against: float
+    at_least: bool
     verdict: Word = "undecided"
     low: float = math.nan
     high: float = math.nan
@@ -174,30 +179,28 @@ class Gate(Displayable):
 
 def against_baseline(scores: Scores, metric: str, margin: Margin, level: float, group: str = "") -> Criterion:
     """Return whether the candidate loses at most the margin by a metric; ``scores`` are those of the ``group``."""
-    row = scores.row(CANDIDATE, metric)
     paired = pair_up(scores, PairMetric(metric, CANDIDATE, BASELINE))
     candidate, baseline = paired.shares_a, paired.shares_b
-    sign = 1 if row.higher_is_better else -1
+    sign = 1 if scores.row(CANDIDATE, metric).higher_is_better else -1
+    allowance = margin.share * np.abs(baseline) + margin.absolute
+    means_of = _mean(candidate), _mean(baseline)
+    rule, users = f"loses at most {margin}", baseline.size
+    criterion = Criterion(metric, group, rule, *means_of, sign > 0, allowed=-sign * _mean(allowance), users=users)
     with np.errstate(invalid="ignore"):  # infinity minus infinity
-        headroom = sign * (candidate - baseline) + margin.share * np.abs(baseline) + margin.absolute
-    allowed = -sign * (margin.share * _mean(np.abs(baseline)) + margin.absolute)
-    criterion = Criterion(
-        metric,
-        group,
-        f"loses at most {margin}",
-        _mean(candidate),
-        _mean(baseline),
-        allowed=allowed,
-        users=headroom.size,
-    )
-    return _decided(criterion, headroom, None, sign, largest_magnitude(candidate, baseline), level)
+        headroom = sign * (candidate - baseline) + allowance
+    differing = int(np.count_nonzero(candidate != baseline))
+    if not differing and users > 1 and np.isfinite(headroom).all():
+        return replace(criterion, verdict="pass", low=0.0, high=0.0, why="the same value for every user")
+    scale = largest_magnitude(candidate, baseline)
+    few = (_mean(allowance) - scale, _mean(allowance) + scale) if differing < FEW else None
+    return _decided(criterion, headroom, None, level, scale, few)
 
 
 def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:
     """Return whether the candidate keeps a limit; a metric without values of users is compared as it is."""
     metric, row = limit.metric, scores.row(CANDIDATE, limit.metric)
     rule = f"{'at least' if limit.sign > 0 else 'at most'} {limit.value:.6g}"
-    criterion = Criterion(metric, "", rule, row.mean, limit.value, users=row.n)
+    criterion = Criterion(metric, "", rule, row.mean, limit.value, limit.sign > 0, users=row.n)
     if metric not in scores.unit_metrics:
         kept = limit.sign * (row.mean - limit.value) >= 0
         return replace(criterion, verdict="pass" if kept else "fail", why="one number, which has no interval")
@@ -205,7 +208,7 @@ def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:
     defined = ~np.isnan(values)
     headroom = limit.sign * (values[defined] - limit.value)
     weights = None if weights is None else weights[defined]
-    return _decided(criterion, headroom, weights, limit.sign, largest_magnitude(values), level)
+    return _decided(criterion, headroom, weights, level, largest_magnitude(values))
 
 
 def _mean(values: Values, weights: Values | None = None) -> float:
@@ -213,23 +216,43 @@ def _mean(values: Values, weights: Values | None = None) -> float:
 
 
 def _decided(
-    criterion: Criterion, headroom: Values, weights: Values | None, sign: int, scale: float, level: float
+    criterion: Criterion,
+    headroom: Values,
+    weights: Values | None,
+    level: float,
+    scale: float,
+    more: tuple[float, float] | None = None,
 ) -> Criterion:
     """Return the criterion with its verdict, its bounds, and the users who would decide.
 
-    ``sign`` is -1 where less is better. ``scale`` is the largest number that the headroom was computed from.
+    ``scale`` is the largest number that the headroom was computed from. ``more`` is the headroom of one more user, for
+    the lower and for the upper bound.
     """
     infinite = int(np.count_nonzero(~np.isfinite(headroom)))
     if headroom.size < 2 or infinite:
         why = f"{infinite:,} users have an infinite value" if infinite else "fewer than two users have a value"
         return replace(criterion, why=why)
-    w = None if weights is None else weights[:, None]
-    below, above = (float(bound[0]) for bound in intervals(headroom[:, None], w, level=2 * level - 1))
+    below, above = headroom_bounds(headroom, weights, level, more)
+    sign = 1 if criterion.at_least else -1
     allowance = _mean(headroom, weights) - sign * criterion.difference
     low, high = sorted((sign * (below - allowance), sign * (above - allowance)))
     verdict: Word = "pass" if below >= 0 else "fail" if above < 0 else "undecided"
     needed = _users_needed(headroom, scale, 1 - level) if verdict == "undecided" else None
     return replace(criterion, verdict=verdict, low=low, high=high, needed=needed)
+
+
+def headroom_bounds(
+    headroom: Values, weights: Values | None, level: float, more: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Return the lower and the upper one-sided bound of the mean headroom; ``more`` is that of one more user for each.
+
+    >>> [round(bound, 4) for bound in headroom_bounds(np.array([0.0, 0.5, 1.0, 0.5]), None, 0.95)]
+    [0.0196, 0.9804]
+    """
+    columns = [headroom] * 2 if more is None else [np.append(headroom, one) for one in more]
+    w = None if weights is None else np.column_stack([weights] * 2)
+    low, high = intervals(np.column_stack(columns), w, method="normal", level=2 * level - 1)
+    return float(low[0]), float(high[1])
 
 
 def _users_needed(headroom: Values, scale: float, alpha: float) -> int | None:
@@ -248,7 +271,7 @@ def suspicions_of(
     """
     said = []
     for one in criteria:
-        gain = one.low if scores.row(CANDIDATE, one.metric).higher_is_better else -one.high
+        gain = one.low if one.at_least else -one.high
         if one.against and gain > believable * abs(one.against):
             more = f"{100 * gain / abs(one.against):.3g} %"
             said.append(f"{one.metric} is better by at least {more}; more than {100 * believable:g} % is not believed")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import stdtrit
 
 import recassay as ra
-from recassay.comparison.gate import Limit, Margin
+from recassay.comparison.gate import Limit, Margin, headroom_bounds
 from recassay.report.folder.write import write_results
-from recassay.stats.intervals import intervals
 
 USERS = 400
 TRUTH = {user: ["x"] for user in range(USERS)}
@@ -56,12 +56,29 @@ def test_the_numbers_are_those_of_the_formula(margin):
     new, old = reciprocal(BETTER), reciprocal(OLD)
     share, absolute = (0.03, 0.0) if margin == "3%" else (0.0, 0.02)
     headroom = new - (1 - share) * old + absolute
-    low, high = (float(bound[0]) for bound in intervals(headroom[:, None], level=0.9))
+    half = stdtrit(USERS - 1, 0.95) * headroom.std(ddof=1) / np.sqrt(USERS)
+    low, high = headroom.mean() - half, headroom.mean() + half
     allowance = share * old.mean() + absolute
     expected = [new.mean(), old.mean(), new.mean() - old.mean(), low - allowance, high - allowance, -allowance]
     names = ("candidate", "against", "difference", "low", "high", "allowed")
     assert [getattr(criterion, name) for name in names] == pytest.approx(expected, abs=1e-12)
     assert (criterion.low >= criterion.allowed) == (low >= 0)
+
+
+def test_with_few_differing_users_one_more_counts_who_loses():
+    """Ten of 400 users differ; the bound is that of 401 users, one of whom loses the largest value, 1."""
+    new = OLD.copy()
+    new[np.flatnonzero(OLD == 2)[:10]] = 1
+    criterion = gate(new, margin=0.02).criteria[0]
+    headroom = np.append(reciprocal(new) - reciprocal(OLD) + 0.02, 0.02 - 1)
+    half = stdtrit(USERS, 0.95) * headroom.std(ddof=1) / np.sqrt(USERS + 1)
+    assert criterion.low == pytest.approx(headroom.mean() - half - 0.02)
+    assert criterion.verdict == "pass"
+
+
+def test_a_candidate_with_the_same_values_passes_with_any_margin():
+    criterion = gate(OLD, margin=0).criteria[0]
+    assert (criterion.verdict, criterion.why) == ("pass", "the same value for every user")
 
 
 def test_smaller_is_better():
@@ -103,8 +120,7 @@ def test_users_needed_would_decide():
     assert criterion.verdict == "undecided"
     headroom = reciprocal(new) - reciprocal(old) - criterion.allowed
     for _ in range(100):
-        drawn = rng.choice(headroom, criterion.needed)
-        decided += float(intervals(drawn[:, None], level=0.9, resamples=999)[0][0]) >= 0
+        decided += headroom_bounds(rng.choice(headroom, criterion.needed), None, 0.95)[0] >= 0
     assert 65 <= decided <= 93
 
 
@@ -169,5 +185,5 @@ def test_refusals(tmp_path, options, code):
 def test_texts():
     assert str(Margin.of("0.50%")) == "0.5 %"
     assert Limit.of("rmse<=1") == ("rmse", -1, 1.0)
-    assert "loses at most 1 %" in repr(gate(BETTER))
+    assert "(1 %)" in repr(gate(BETTER))
     assert gate(BETTER).frame().columns[:3] == ["metric", "group", "rule"]

@@ -39,7 +39,7 @@ def headline(gate: Gate) -> str:
 
 def sentence(criterion: Criterion) -> str:
     """Return how a criterion came out, with its numbers."""
-    limit = criterion.rule.startswith("at ")
+    limit = not criterion.rule.startswith("loses")
     against = "" if limit else f", the baseline {wording.number(criterion.against)}"
     bounds = wording.interval(criterion.low, criterion.high)
     text = f"{criterion.name} {criterion.rule}: the candidate has {wording.number(criterion.candidate)}{against}"
@@ -52,23 +52,30 @@ def sentence(criterion: Criterion) -> str:
 
 def gate_table(gate: Gate) -> ResultTable:
     """Return a row per criterion."""
-    rows = [row | {"group": row["group"] or "all"} for row in gate.to_dict()["criteria"]]
+    rows = [{**row, "group": row["group"] or "all"} for row in gate.to_dict()["criteria"]]
     fields = [
+        name("verdict"),
         name("metric"),
-        *([name("group", "users of")] if any(one.group for one in gate.criteria) else []),
-        name("rule", "required"),
+        *([name("group", "users")] if any(one.group for one in gate.criteria) else []),
         Field("candidate", "candidate"),
         Field("against", "against"),
         Field("difference", "difference", wording.difference),
         Field("low high", "bounds", wording.interval),
-        Field("allowed", "allowed", wording.difference),
-        count("users"),
-        *([count("needed", "would decide")] if any(one.needed for one in gate.criteria) else []),
-        name("verdict"),
+        Field("at_least allowed rule", "required", _required),
+        count("users", "n"),
     ]
-    level = wording.percent(gate.level)
-    note = f"Each bound of a difference holds with {level} confidence (one-sided, bootstrap over users)."
+    note = f"Each bound of a difference holds with {wording.percent(gate.level)} confidence (one-sided, Student's t)."
     return table(rows, fields, title=headline(gate), notes=(*gate.suspicions, note))
+
+
+def _required(at_least: bool, allowed: float, rule: str) -> str:
+    """Return what is required of the difference.
+
+    >>> _required(True, -0.0055, "loses at most 2 %")
+    '≥ -0.0055 (2 %)'
+    """
+    share = rule.removeprefix("loses at most ") if rule.endswith("%") else ""
+    return f"{'≥' if at_least else '≤'} {wording.difference(allowed)}{f' ({share})' if share else ''}"
 
 
 def gate_text(gate: Gate) -> RenderableType:
