@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import recassay as ra
 from recassay.comparison.gate import BASELINE, CANDIDATE, Margin, against_baseline
+from recassay.results.scores import Summary
 
 Values = NDArray[np.float64]
 MARGIN, LEVEL = Margin.of("5%"), 0.95
@@ -33,7 +34,7 @@ def values(kind: str, share: float, users: int, random: np.random.Generator) -> 
 def verdicts(kind: str, users: int, changed: float, loss: float, simulations: int) -> list[float]:
     """Return the share of simulations that pass, are undecided, and fail."""
     words, ids = [], pl.Series(range(users))
-    rows = tuple(ra.types.Summary(system, kind, 0.0, users) for system in (CANDIDATE, BASELINE))
+    rows = tuple(Summary(system, kind, 0.0, users) for system in (CANDIDATE, BASELINE))
     for number in range(simulations):
         random = np.random.default_rng([users, round(100 * changed), number])
         baseline, other = (values(kind, 1 - part * MARGIN.share / changed, users, random) for part in (0, loss))
