@@ -170,8 +170,7 @@ SLACK = 1e-9  # so that 0.2 * 5 counts as 1 despite rounding errors
 
 def vocabulary_keys(vocabulary: Vocabulary) -> Draws:
     """Return a 64-bit hash of each id of a log's vocabulary."""
-    assert vocabulary.ids is not None, "a log's ids are dense"
-    return id_keys(vocabulary.ids)
+    return id_keys(ids_of(vocabulary))
 
 
 def user_draws(log: Interactions, seed: int, name: str) -> Draws:
@@ -260,19 +259,20 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
     if isinstance(log, WholeLog):
         keys = _computed_once(keys, log.log)
     span = log.total(partial(_span, keys))
-    shift = max((span.low ^ span.high).bit_length() - DIGIT, 0)
-    counts = log.total(partial(_counts, keys, span.low >> shift, shift))
+    shift = max(((span.low or 0) ^ (span.high or 0)).bit_length() - DIGIT, 0)
+    lowest = (span.low or 0) >> shift
+    counts = log.total(partial(_counts, keys, lowest, shift))
     ends = np.cumsum(counts)
     ranks = wanted(span.n)
     ranges = {rank: int(np.searchsorted(ends, rank, side="right")) for rank in ranks if rank < span.n}
-    heads = [(span.low >> shift) + number for number in sorted(set(ranges.values()))]
+    heads = [lowest + number for number in sorted(set(ranges.values()))]
     few = np.sort(np.concatenate(log.total(partial(_few, keys, heads, shift)))) if shift and heads else None
 
     def boundary(rank: int) -> Boundary:
         if rank >= span.n:
-            return Boundary(rank, span.high, span.n)
+            return Boundary(rank, span.high or 0, span.n)
         number = ranges[rank]
-        key, ties = (span.low >> shift) + number, rank - int(ends[number] - counts[number])
+        key, ties = lowest + number, rank - int(ends[number] - counts[number])
         if few is None:  # a range is a single key
             return Boundary(rank, key, ties)
         place = int(np.searchsorted(few, np.uint64(key << shift))) + ties
@@ -288,22 +288,30 @@ def _computed_once(keys: KeyFunction, log: Interactions) -> KeyFunction:
 
 
 @dataclass(frozen=True)
-class _Span:
-    """The number of sort keys of a log, and the lowest and the highest key; the spans of several partitions add up."""
+class Extent:
+    """The number of some values, such as times, and the lowest and the highest; the extents of partitions add up.
+
+    >>> Extent.of(np.array([3, 1])) + Extent.of(np.array([])) + Extent.of(np.array([7]))
+    Extent(n=3, low=1, high=7)
+    """
 
     n: int = 0
-    low: int = 0
-    high: int = 0
+    low: Any = None
+    high: Any = None
 
-    def __add__(self, other: _Span) -> _Span:
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Extent:
+        """Return the extent of values, as numbers of Python."""
+        return cls(values.size, values.min().item(), values.max().item()) if values.size else cls()
+
+    def __add__(self, other: Extent) -> Extent:
         if not (self.n and other.n):
             return self if self.n else other
-        return _Span(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
+        return Extent(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
 
 
-def _span(keys: KeyFunction, log: Interactions) -> _Span:
-    found = keys(log)
-    return _Span(found.size, int(found.min()), int(found.max())) if found.size else _Span()
+def _span(keys: KeyFunction, log: Interactions) -> Extent:
+    return Extent.of(keys(log))
 
 
 def _counts(keys: KeyFunction, first: int, shift: int, log: Interactions) -> NDArray[np.int64]:

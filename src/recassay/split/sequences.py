@@ -262,17 +262,15 @@ parse = REGISTRY.parse
 
 def parse_split(text: str) -> SequenceSplit:
     """Return the split of sequences of a text; raise U102 for a rule that makes sequences."""
-    found = parse(text)
-    if not isinstance(found, SequenceSplit):
-        what = f"{found} makes sequences and does not split them"
-        raise UsageError("U102", what, where=text, hint=f"--sequences '{found}' --split 'latest_sequences(test=0.2)'")
-    return found
+    if isinstance(found := parse(text), SequenceSplit):
+        return found
+    what = f"{found} makes sequences and does not split them"
+    raise UsageError("U102", what, where=text, hint=f"--sequences '{found}' --split 'latest_sequences(test=0.2)'")
 
 
 def parse_rule(text: str) -> Sequencer:
     """Return the rule that makes sequences of a log, from its text; raise U102 for a split of sequences."""
-    found = parse(text)
-    if not isinstance(found, Sequencer):
-        what = f"{found} splits sequences and does not make them"
-        raise UsageError("U102", what, where=text, hint="sessions(gap=3600), or ready_made where a user is a sequence")
-    return found
+    if isinstance(found := parse(text), Sequencer):
+        return found
+    what = f"{found} splits sequences and does not make them"
+    raise UsageError("U102", what, where=text, hint="sessions(gap=3600), or ready_made where a user is a sequence")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
@@ -238,16 +239,8 @@ def _levels(log: Interactions, levels: int) -> Float:
 
     A missing rating stays missing.
     """
-    assert log.ratings is not None, "sums are ratings"
-    known = np.flatnonzero(~np.isnan(log.ratings))
-    users, ratings = log.users[known], log.ratings[known]
-    order = lexsort_groups(users, (ratings,))
-    users, ratings = users[order], ratings[order]
-    last = np.append((users[1:] != users[:-1]) | (ratings[1:] != ratings[:-1]), True)[: order.size]
-    size = np.bincount(users, minlength=log.n_users)
-    not_larger = np.arange(1, order.size + 1) - (np.cumsum(size) - size)[users]
-    ends = np.flatnonzero(last)
-    not_larger = not_larger[ends][np.searchsorted(ends, np.arange(order.size))]  # equal ratings have the same level
-    found = np.full(len(log), np.nan)
-    found[known[order]] = -(-levels * not_larger // size[users])  # rounded up
-    return found
+    rating = pl.col("rating").fill_nan(None)
+    not_larger = rating.rank("max").over("user").cast(pl.Int64)
+    level = -(-levels * not_larger // rating.count().over("user").cast(pl.Int64))  # rounded up
+    table = pl.DataFrame({"user": log.users, "rating": log.ratings}).select(level.cast(pl.Float64))
+    return table.to_series().fill_null(np.nan).to_numpy()

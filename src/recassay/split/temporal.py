@@ -31,7 +31,7 @@ from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.naming.named import AT_LEAST_0, BELOW_1, COUNT, INSIDE, POSITIVE, Ranges
 from recassay.split.base import RowAssignment, Split
-from recassay.split.partitions import Boundary, PartitionedLog, events_per_user, find_boundaries
+from recassay.split.partitions import Boundary, Extent, PartitionedLog, events_per_user, find_boundaries
 
 MOST_WINDOWS = 1000
 
@@ -186,7 +186,7 @@ class Windows(Split):
     def facts(self, log: PartitionedLog) -> list[Window]:
         """Return the windows that get a fold: those with events in both the training and the test period."""
         span, step = log.total(_extent), self.length if self.step is None else self.step
-        if span.low is None:
+        if not span.n:
             return []
         given = self.first
         first = span.low + self.length if given is None else parse_instant(given, str(self), log.time_scale)
@@ -224,25 +224,8 @@ class Window(NamedTuple):
     end: Any
 
 
-@dataclass(frozen=True)
-class TimeExtent:
-    """The earliest and the latest time of a log, in its unit (None: no rows).
-
-    The sum of two extents covers both.
-    """
-
-    low: Any = None
-    high: Any = None
-
-    def __add__(self, other: TimeExtent) -> TimeExtent:
-        if self.low is None or other.low is None:
-            return other if self.low is None else self
-        return TimeExtent(min(self.low, other.low), max(self.high, other.high))
-
-
-def _extent(log: Interactions) -> TimeExtent:
-    time = row_times(log)
-    return TimeExtent(time.min(), time.max()) if time.size else TimeExtent()
+def _extent(log: Interactions) -> Extent:
+    return Extent.of(row_times(log))
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:

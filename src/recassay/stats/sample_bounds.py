@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,6 @@ def proportional_shares(sizes: Counts, total: int) -> Counts:
     return found
 
 
-@dataclass(eq=False)
 class SampleBounds:
     """Running bounds ``low`` and ``high`` for the mean of values in [0, 1], updated as blocks of users are drawn.
 
@@ -59,22 +57,12 @@ class SampleBounds:
     (0.75, 0.75)
     """
 
-    sizes: Counts
-    width: float
-    alpha: float
-    low: float = 0.0
-    high: float = 1.0
-    drawn: Counts = field(init=False)
-    sums: Floats = field(init=False)
-    squares: Floats = field(init=False)
-    weight: Floats = field(init=False)  # sum of L over the draws of each stratum
-    weighted_sum: float = 0.0
-    penalty: float = 0.0
-
-    def __post_init__(self) -> None:
-        strata = self.sizes.size
-        self.drawn = np.zeros(strata, np.int64)
-        self.sums, self.squares, self.weight = np.zeros(strata), np.zeros(strata), np.zeros(strata)
+    def __init__(self, sizes: Counts, width: float, alpha: float) -> None:
+        self.sizes, self.width, self.alpha = sizes, width, alpha
+        self.low, self.high = 0.0, 1.0
+        self.drawn = np.zeros(sizes.size, np.int64)
+        self.sums, self.squares, self.weight = np.zeros((3, sizes.size))  # weight: the sum of L over the draws
+        self.weighted_sum = self.penalty = 0.0
 
     @property
     def variance(self) -> float:
