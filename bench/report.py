@@ -20,7 +20,7 @@ import polars as pl
 from recassay.data.io import write_json
 from recassay.data.io.manifest import recording
 from recassay.report.folder.page import write_page
-from recassay.report.folder.read import read_results
+from recassay.report.folder.results import read_results
 from recassay.study.run.record import Values
 from recassay.threads import available
 from tools import is_quick, write_section

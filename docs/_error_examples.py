@@ -132,7 +132,7 @@ EXAMPLES: dict[str, str] = {
         ra.read_scores("results")
         """,
     "I318": """
-        from recassay.report.folder.read import read_results
+        from recassay.report.folder.results import read_results
 
         Path("first").mkdir()
         Path("first/summary.json").write_text('{"rows": [{"system": "popular"}]}')
@@ -316,7 +316,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U111": """
         Path("results").write_text("a file, not a folder")
-        from recassay.report.folder.write import write_results
+        from recassay.report.folder.results import write_results
 
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
         write_results(scores, None, "results")

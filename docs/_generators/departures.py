@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+import recassay as ra
+from recassay.designs import grammar
 from recassay.errors import UsageError
+from recassay.metrics.registry import metrics
 from recassay.naming.grammar import Value, parse_parameters, split
-from recassay.naming.named import PAPERS
-from recassay.report.listing import Declared, departures
+from recassay.naming.named import PAPERS, Departure
+from recassay.report.listing import NAMED, departures_of
 from recassay.reproduction.paper import find_paper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +54,28 @@ def pages() -> dict[str, str]:
             paper = find_paper(name).paper
             parts.append(f"## {paper.title}\n\n{paper.reference}\n\n{HEADER}\n" + "\n".join(rows) + "\n")
     return {"explanation/departures.md": "\n".join(parts)}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A documented way in which something deviates from a paper, with its name and kind (metric, split, ...)."""
+
+    name: str
+    kind: str
+    departure: Departure
+
+
+def departures() -> list[Declared]:
+    """Return every documented deviation from a paper that a class, a design or a public function declares."""
+    registries = [home.registry for home in NAMED.values()]
+    functions = {f"ra.{name}": getattr(ra, name) for name in ra.__all__}
+    functions = {name: one for name, one in functions.items() if callable(one) and not isinstance(one, type)}
+    named = {(name, registry.noun): one for registry in registries for name, one in registry.kinds.items()}
+    named |= {(name, "metric"): one for name, one in metrics().items()}
+    named |= {(name, "function"): one for name, one in functions.items()}
+    declared = {key: departures_of(one) for key, one in named.items()}
+    declared |= {(name, "design"): found for name, found in grammar.DEPARTURES.items()}
+    return [Declared(*key, departure) for key, found in declared.items() for departure in found]
 
 
 def _order(one: Declared) -> tuple[str, str]:

@@ -189,7 +189,7 @@ EXAMPLES = {
         "check` runs this check.",
         """
         from recassay.report.folder.checks import findings_in
-        from recassay.report.folder.write import write_results
+        from recassay.report.folder.results import write_results
 
         run = {"ann": ["x"], "bob": ["y"]}
         write_results(ra.score({"old": run, "new": run}, {"ann": ["x"], "bob": ["z"]}, "hit@1"), None, "results")

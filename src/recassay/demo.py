@@ -25,7 +25,7 @@ from recassay.models.base.model import recommend
 from recassay.models.baselines import Popular, Random
 from recassay.models.factors import PureSVD
 from recassay.report.content.grids import grids_of
-from recassay.report.folder.write import verdict_of_scores, write_results
+from recassay.report.folder.results import verdict_of_scores, write_results
 from recassay.report.tables.scores import text_table, to_markdown
 from recassay.report.tables.verdict import findings_table, verdict_block
 from recassay.results.scores import Scores

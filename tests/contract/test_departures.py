@@ -13,13 +13,13 @@ from recassay import designs
 from recassay.data.synthetic import log as made_up
 from recassay.metrics.registry import parse_metric
 from recassay.naming.named import PAPERS, Departure, departs
-from recassay.report.listing import DEPARTS, NAMED, Declared, departures, departures_of, explanation
+from recassay.report.listing import DEPARTS, NAMED, departures_of, explanation
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 if str(DOCS) not in sys.path:
     sys.path.insert(0, str(DOCS))
 
-from _generators.departures import run_by  # noqa: E402
+from _generators.departures import Declared, departures, run_by  # noqa: E402
 
 EVERY = departures()
 FORMS = {one.departure.literal: one for one in EVERY if one.departure.literal}

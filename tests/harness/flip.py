@@ -66,8 +66,7 @@ def outputs(folder: Path) -> dict[str, bytes]:
 def read_all(folder: Path) -> str:
     """Return all that commands make of a folder: its tables and its comparisons."""
     import recassay as ra
-    from recassay.report.folder.read import read_results
-    from recassay.report.folder.tables import tables
+    from recassay.report.folder.results import read_results, tables
 
     scores = ra.read_scores(folder)
     return tables(read_results(folder), "csv") + str(ra.decide(scores, resamples=50).to_dict())

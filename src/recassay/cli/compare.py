@@ -15,7 +15,7 @@ from recassay.naming import choices
 
 if TYPE_CHECKING:
     from recassay.engine.decisions.decide import Decision
-    from recassay.report.folder.read import ResultFolder
+    from recassay.report.folder.results import ResultFolder
     from recassay.results.group_scores import GroupScores
     from recassay.results.score_set import ScoreSet
 
@@ -231,7 +231,7 @@ def compare(
 
 def _results(sources: list[str]) -> ResultFolder | None:
     """Return the content of a folder of results; None unless ``sources``, the arguments of the command, are one."""
-    from recassay.report.folder.read import SUMMARY, read_results
+    from recassay.report.folder.results import SUMMARY, read_results
 
     return read_results(sources[0]) if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else None
 
@@ -258,7 +258,7 @@ def _show(
     elif table == "text":
         from rich.text import Text
 
-        from recassay.report.tables.groups import groups_text
+        from recassay.report.tables.verdict import groups_text
 
         screen = _common.console()
         findings, path = ((), None) if folder is None else (folder.findings, folder.path)

@@ -135,7 +135,7 @@ def gate(
     result = judge_candidate(**given)
     if output is not None:
         from recassay.api.compare import compare
-        from recassay.report.folder.write import write_results
+        from recassay.report.folder.results import write_results
         from recassay.report.tables.gate import write_gate
 
         comparison = compare(result.scores, baseline="baseline")

@@ -27,7 +27,7 @@ def check(
     Example: recassay check first --fail-on error
     """
     from recassay.report.folder.checks import run_checks
-    from recassay.report.folder.read import read_results
+    from recassay.report.folder.results import read_results
     from recassay.results.finding import severe
 
     outcomes = run_checks(read_results(folder))
@@ -43,8 +43,7 @@ def _table(outcomes: list[CheckOutcome]) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from recassay.report.tables.model import Cell, Column, ResultTable
-    from recassay.report.tables.terminal import Terminal
+    from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 
     rows = []
     for outcome in outcomes:
@@ -87,11 +86,11 @@ def report(
 
     Example: recassay report first --tables latex -o first.tex
     """
-    from recassay.report.folder.read import read_results
+    from recassay.report.folder.results import read_results
 
     if tables:
         from recassay.data.io import write_text
-        from recassay.report.folder.tables import tables as format_tables
+        from recassay.report.folder.results import tables as format_tables
 
         text = format_tables(read_results(folder), tables)
         typer.echo(text, nl=False) if output is None else write_text(text, output)

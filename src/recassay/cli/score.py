@@ -337,11 +337,11 @@ def _show(
     scores: Scores, comparison: Comparison | None, where: dict[str, str], output: Path | None, table: str, as_json: bool
 ) -> None:
     if output is not None:
-        from recassay.report.folder.write import write_results
+        from recassay.report.folder.results import write_results
 
         write_results(scores, comparison, output, where, command=_common.command_line())
     if as_json:
-        from recassay.report.folder.write import document
+        from recassay.report.folder.results import document
 
         _common.print_json(document(scores, comparison, where))
         return
@@ -352,13 +352,13 @@ def _show(
         screen, verdict = _common.console(), None
         if len(scores.systems) > 1:
             from recassay.report.content.grids import grids_of
-            from recassay.report.folder.write import verdict_of_scores
+            from recassay.report.folder.results import verdict_of_scores
 
             verdict = verdict_of_scores(scores, comparison, where)
             screen.print(verdict_block(verdict, grids_of(scores, comparison)))
         screen.print(tables.text_table(scores, comparison))
         if scores.groups:
-            from recassay.report.tables.groups import groups_text
+            from recassay.report.tables.verdict import groups_text
 
             for groups in scores.groups:
                 screen.print(groups_text(groups))

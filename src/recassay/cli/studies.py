@@ -116,9 +116,8 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
         from rich.text import Text
 
         from recassay.report.content.grids import result_grids
-        from recassay.report.tables.groups import groups_text
         from recassay.report.tables.scores import calls_table, study_table, times_table
-        from recassay.report.tables.verdict import findings_block, verdict_block
+        from recassay.report.tables.verdict import findings_block, groups_text, verdict_block
         from recassay.results.group_scores import GroupScores
         from recassay.results.scores import population
 
@@ -251,7 +250,7 @@ def demo(
     """
     _common.announce_compilation(quiet or as_json)
     from recassay.demo import run_demo
-    from recassay.report.folder.write import document
+    from recassay.report.folder.results import document
 
     with _common.progress(quiet or as_json) as report:
         result = run_demo(output, seed=seed, progress=report)

@@ -18,8 +18,7 @@ from recassay.live.clock import HOUR
 from recassay.live.results import Watched
 from recassay.report.content.wording import NOTHING, number, p_value
 from recassay.report.figures import panels
-from recassay.report.tables.model import Field, ResultTable, Row, count, name, table
-from recassay.report.tables.terminal import Terminal, words
+from recassay.report.tables.model import Field, ResultTable, Row, Terminal, count, name, table, words
 from recassay.results.exhibit import Exhibit
 
 MOST_METRICS = 4  # of which curves are drawn

@@ -347,7 +347,7 @@ class Watched:
         """
         from recassay.data.io import write_json
         from recassay.data.io.manifest import recording
-        from recassay.report.folder.write import write_results
+        from recassay.report.folder.results import write_results
 
         with recording(folder):
             target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)

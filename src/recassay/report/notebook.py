@@ -33,16 +33,27 @@ from recassay.report.content.grids import LISTS, grids_of, result_grids
 from recassay.report.content.verdict import verdict_text
 from recassay.report.figures import panels
 from recassay.report.figures.export import png_writer, standalone
-from recassay.report.folder.write import verdict_of_scores, write_results
+from recassay.report.folder.results import verdict_of_scores, write_results
 from recassay.report.listing import Explanation, explanation_text
 from recassay.report.page.figures import means
 from recassay.report.tables.formats import html_text, to_html
 from recassay.report.tables.gate import gate_table
-from recassay.report.tables.groups import groups_counts, groups_title
-from recassay.report.tables.model import DIFFERENCE, Cell, Column, Field, P, ResultTable, name, table
+from recassay.report.tables.model import (
+    DIFFERENCE,
+    Cell,
+    Column,
+    Field,
+    P,
+    ResultTable,
+    Terminal,
+    frame_table,
+    lines_table,
+    name,
+    printed,
+    table,
+)
 from recassay.report.tables.scores import ScoreTables
-from recassay.report.tables.terminal import Terminal, lines_table, printed
-from recassay.report.tables.verdict import findings_in_full
+from recassay.report.tables.verdict import findings_in_full, groups_counts, groups_title
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores, population
 from recassay.shown import Picture
@@ -128,11 +139,8 @@ def tables_of(value: Any) -> list[ResultTable]:
     if shown in TABLES:
         return TABLES[shown](value)
     if shown in FRAMES:
-        title, frame_of = FRAMES[shown]
-        frame = frame_of(value)
-        columns = (Column(name, "number" if kind.is_numeric() else "name") for name, kind in frame.schema.items())
-        rows = (tuple(Cell(cell(value)) for value in row) for row in frame.rows())
-        return [ResultTable(tuple(columns), tuple(rows), title(value))]
+        title, frame = FRAMES[shown]
+        return [frame_table(frame(value), title(value))]
     title, facts = FACTS[shown]
     return [_lines(title(value), {heading: fact(value) for heading, fact in facts.items()})]
 
@@ -247,19 +255,6 @@ FRAMES: dict[str, tuple[Callable[[Any], str], Callable[[Any], pl.DataFrame]]] = 
 
 
 # --- the facts about data ---
-
-
-def cell(value: object) -> str:
-    """Return a value as the text of a table cell.
-
-    >>> cell(0.25), cell(12_345), cell(None)
-    ('0.2500', '12,345', '–')
-    """
-    if value is None:
-        return wording.NOTHING
-    if isinstance(value, float):
-        return wording.number(value)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _distinct(codes: NDArray[np.int32]) -> str:

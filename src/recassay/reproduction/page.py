@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.report.tables.model import Cell, Column, ResultTable
-from recassay.report.tables.terminal import Terminal
+from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 from recassay.reproduction.paper import WORDS, Case, ClaimVerdict, PaperClaim
 from recassay.reproduction.run import Reproduction
 

@@ -28,7 +28,7 @@ from recassay.engine.finished.order_agreement import order_agreement
 from recassay.engine.finished.read import read_finished
 from recassay.engine.lists.score_sets import FILE, read_scores
 from recassay.errors import UsageError
-from recassay.report.folder.read import read_results
+from recassay.report.folder.results import read_results
 from recassay.reproduction.paper import Made, OverTimeSource, PaperFile, PaperSource
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes

@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 import recassay as ra
 from recassay.comparison.gate import Limit, Margin, headroom_bounds
-from recassay.report.folder.write import write_results
+from recassay.report.folder.results import write_results
 
 USERS = 400
 TRUTH = {user: ["x"] for user in range(USERS)}

@@ -14,7 +14,7 @@ from recassay.comparison.verdict import Verdict
 from recassay.metrics.registry import parse_metrics
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.verdict import verdict_text
-from recassay.report.folder.write import document, verdict_of_scores
+from recassay.report.folder.results import document, verdict_of_scores
 from recassay.report.tables.scores import text_table
 from recassay.study.config.schema import Judge
 from recassay.study.run.study_scores import StudyScores, pool_folds

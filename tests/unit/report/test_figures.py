@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from recassay.report.figures import panels, undrawn
+from recassay.report.figures.chart import linear, logarithmic, scale_of
 from recassay.report.figures.export import standalone, write_figures
-from recassay.report.figures.scale import linear, logarithmic, scale_of
 from recassay.report.folder.page import page
 from recassay.results.exhibit import Exhibit
 

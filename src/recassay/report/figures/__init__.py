@@ -12,19 +12,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from recassay.report.content.wording import number as rounded
-from recassay.report.figures.chart import WIDTH, PlotArea, axes, colour, legend, marker, stroke
-from recassay.report.figures.scale import (
+from recassay.report.figures.chart import (
+    WIDTH,
+    PlotArea,
     Scale,
     around,
+    axes,
     categories,
+    colour,
+    element,
     is_number,
+    legend,
     linear,
     logarithmic,
+    marker,
+    path,
     scale_of,
     short_names,
+    stroke,
+    text,
+    tooltip,
     upside_down,
+    width_of,
 )
-from recassay.report.figures.svg import element, path, text, tooltip, width_of
 from recassay.results.exhibit import Exhibit
 
 Row = dict[str, Any]

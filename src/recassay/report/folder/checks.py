@@ -17,8 +17,7 @@ from recassay.data.io.manifest import manifest_of
 from recassay.engine.decisions.comparing import comparison_facts
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import Row, design_of
-from recassay.report.folder.read import FOLDS, ResultFolder, read_results
-from recassay.report.folder.tables import parts
+from recassay.report.folder.results import FOLDS, ResultFolder, parts, read_results
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
 

@@ -24,7 +24,7 @@ from recassay.report.content import wording
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.grids import Grid, Row, result_grids
-from recassay.report.folder.read import PAGE, ResultFolder
+from recassay.report.folder.results import PAGE, ResultFolder
 from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, groups_content, verdict_content
 from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit

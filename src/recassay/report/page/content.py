@@ -18,7 +18,7 @@ from recassay.report.content.families import counted, family_sentences
 from recassay.report.content.findings import where_of
 from recassay.report.content.grids import Grid, ResultGrids, Row, design_of, heading, notes, real
 from recassay.report.content.verdict import MAX_NAMED, listed, verdict_text
-from recassay.report.tables.groups import groups_counts, groups_method, groups_title
+from recassay.report.tables.verdict import groups_counts, groups_method, groups_title
 from recassay.results.group_scores import GroupRow, GroupScores
 from recassay.results.score_set import GIVEN
 from recassay.results.scores import population

@@ -34,16 +34,17 @@ from recassay.report.tables.model import (
     Field,
     P,
     ResultTable,
-    Row,
+    Terminal,
     count,
+    dim_unless_significant,
     interval,
     name,
     share,
     system,
     table,
+    words,
 )
 from recassay.report.tables.scores import paper_tables
-from recassay.report.tables.terminal import Terminal, words
 from recassay.report.tables.verdict import findings_block, verdict_block
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
@@ -155,11 +156,6 @@ def write_decision(decision: Decision, folder: str | Path) -> Path:
         frames["sudden-death"] = shares_frame(decision.sudden_deaths)
         frames["duels"] = pl.concat(duels, how="diagonal_relaxed")
     return write_tables(folder, "comparison.json", decision_document(decision), frames, decision.exhibits)
-
-
-def dim_unless_significant(row: Row) -> str:
-    """Return the style of the numbers of a row."""
-    return "" if row["significant"] else "dim"
 
 
 def pairs_table(comparison: Comparison, title: str = "") -> ResultTable:

@@ -14,8 +14,7 @@ from recassay.data.io import write_json, write_text
 from recassay.errors import printable
 from recassay.report.content import wording
 from recassay.report.tables.formats import escape_markdown, markdown
-from recassay.report.tables.model import Field, ResultTable, count, name, table
-from recassay.report.tables.terminal import Terminal, words
+from recassay.report.tables.model import Field, ResultTable, Terminal, count, name, table, words
 from recassay.report.tables.verdict import findings_table
 
 STYLES = {"pass": "fine", "fail": "error", "undecided": "warning", "suspicious": "error"}

@@ -1,17 +1,29 @@
 """The table that every result becomes: columns, rows of cells, a title and notes.
 
-A table is built once from a result. Writers turn it into text for a terminal (``terminal``), and into Markdown, LaTeX
-and HTML (``formats``).
+A table is built once from a result. :class:`Terminal` prints it, and ``formats`` writes it as Markdown, LaTeX and HTML.
+In a terminal, tables fit its width, and numbers are never cut: if there is too little room, names are wrapped or
+shortened. If that is not enough, the last columns come in a table of their own, below, with the names repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
+import polars as pl
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from recassay.errors import printable
 from recassay.report.content import wording
+from recassay.report.content.wording import shorten
 
 Row = Mapping[str, Any]
 Kind = Literal["name", "system", "number"]
@@ -125,6 +137,31 @@ def table(
     return ResultTable(tuple(columns), tuple(groups(made) if grouped else made), **about)
 
 
+def text_of(value: object) -> str:
+    """Return a value as the text of a table cell.
+
+    >>> text_of(0.25), text_of(12_345), text_of(None)
+    ('0.2500', '12,345', '–')
+    """
+    if value is None:
+        return wording.NOTHING
+    if isinstance(value, float):
+        return wording.number(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def frame_table(frame: pl.DataFrame, title: str) -> ResultTable:
+    """Return a frame as a table."""
+    columns = (Column(name, "number" if kind.is_numeric() else "name") for name, kind in frame.schema.items())
+    rows = (tuple(Cell(text_of(value)) for value in row) for row in frame.rows())
+    return ResultTable(tuple(columns), tuple(rows), title)
+
+
+def dim_unless_significant(row: Row) -> str:
+    """Return the style of the numbers of a row."""
+    return "" if row["significant"] else "dim"
+
+
 def groups(rows: Iterable[tuple[Cell, ...]], *, apart: bool = True) -> list[tuple[Cell, ...]]:
     """Return rows with each name of the first column stated once, and a blank line between its groups if ``apart``."""
     parts = [list(part) for _, part in groupby(rows, key=lambda row: row[0].text)]
@@ -134,3 +171,118 @@ def groups(rows: Iterable[tuple[Cell, ...]], *, apart: bool = True) -> list[tupl
         for number, (first, *others) in enumerate(parts)
         for row in [*(blank if number else []), first, *((replace(row[0], text=""), *row[1:]) for row in others)]
     ]
+
+
+LEAST = 12  # width of a column of names, below which numbers move to another table
+BARE = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")  # a single rule below the headings
+STYLES = {"best": "bold", "error": "bold red", "warning": "yellow", "info": "cyan", "fine": "green", "second": ""}
+
+
+def printed(*parts: RenderableType, width: int = 10_000) -> str:
+    """Return what a terminal shows, as plain text without blanks at the ends of lines."""
+    screen = Console(file=io.StringIO(), width=width, color_system=None)
+    for part in parts:
+        screen.print(part)
+    return "\n".join(line.rstrip() for line in screen.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def words(text: str, style: str = "") -> Text:
+    """Return text for a terminal, without control characters or markup."""
+    return Text(printable(text), style=STYLES.get(style, style))
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A table for a terminal, with its title above and its notes below; ``rule`` is a line below the headings."""
+
+    table: ResultTable
+    rule: bool = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table, width = self.table, options.max_width
+        parts = self._parts(width)
+        if table.title:
+            yield words(table.title, "bold")
+        if table.narrow and len(parts) > 1:
+            drawn: list[RenderableType] = [Terminal(narrow, self.rule) for narrow in table.narrow]
+        else:
+            drawn = [self._drawn(part, width) for part in parts if part]
+        for number, part in enumerate(drawn):
+            yield from [Text()] if number else []
+            yield part
+        for note in table.notes:
+            yield words(note, "dim")
+
+    def _widths(self) -> list[int]:
+        """Return the width that each column needs to be shown whole."""
+        return [
+            min(column.most, max(1, cell_len(column.heading), *(_width(row[at]) for row in self.table.rows if row)))
+            for at, column in enumerate(self.table.columns)
+        ]
+
+    def _room(self, width: int, part: Sequence[int]) -> int:
+        """Return the width that the gaps between columns leave."""
+        return width - self.table.gap * (len(part) - 1)
+
+    def _parts(self, width: int) -> list[list[int]]:
+        """Return the columns of each of the tables that fit the width; all begin with the first columns of names."""
+        number = [column.kind == "number" for column in self.table.columns]
+        needed = [wide if right else min(wide, LEAST) for wide, right in zip(self._widths(), number, strict=True)]
+        first = number.index(True) if any(number) else len(number)
+        names, parts = list(range(first)), [list(range(first))]
+        for at in range(first, len(needed)):
+            part = [*parts[-1], at]
+            fits = sum(needed[column] for column in part) <= self._room(width, part)
+            parts[-1:] = [part] if fits or parts[-1] == names else [parts[-1], [*names, at]]
+        return parts
+
+    def _drawn(self, part: Sequence[int], width: int) -> RichTable:
+        """Return some columns as a table: the widest columns of names are made narrower until all fit."""
+        table, widths = self.table, self._widths()
+        names = [at for at in part if table.columns[at].kind != "number"]
+        while sum(widths[at] for at in part) > self._room(width, part) and any(widths[at] > 1 for at in names):
+            widths[max(names, key=widths.__getitem__)] -= 1
+        # the gap between two columns is the padding of the left one, and a blank divider if there is a rule
+        drawn = RichTable(
+            box=BARE if self.rule else None, header_style="bold", border_style="dim", pad_edge=False, show_edge=False,
+            padding=(0, table.gap - self.rule, 0, 0), show_header=any(column.heading for column in table.columns),
+        )  # fmt: skip
+        for at in part:
+            justify: JustifyMethod = "right" if table.columns[at].kind == "number" else "left"
+            drawn.add_column(words(table.columns[at].heading), width=widths[at], justify=justify, overflow="fold")
+        for row in table.rows:
+            drawn.add_row(*(_text(row[at], table.columns[at], widths[at]) for at in part if row))
+        return drawn
+
+
+def _width(cell: Cell) -> int:
+    return cell_len(printable(cell.head + cell.text))
+
+
+def _text(cell: Cell, column: Column, width: int) -> Text:
+    shown = printable(cell.text)
+    if column.kind == "system":
+        shown = shorten(shown, width)
+    elif column.kind == "name" and " " not in shown:
+        shown = _wrapped(shown, width)
+    return Text.assemble((printable(cell.head), "bold"), shown, style=STYLES.get(cell.style, cell.style))
+
+
+def _wrapped(name: str, width: int) -> str:
+    """Return a name such as that of a metric in lines of at most ``width`` if it can be broken at brackets and commas.
+
+    >>> _wrapped("ndcg(gain='exp2',discount='jk')@10", 20)
+    "ndcg(gain='exp2',\\ndiscount='jk')@10"
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[,(])", name):
+        if lines[-1] and cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def lines_table(lines: Iterable[tuple[str, str]], title: str = "", gap: int = 3) -> ResultTable:
+    """Return a table without headings: a name in bold and a text in each row."""
+    rows = tuple((Cell(name, "bold"), Cell(text)) for name, text in lines)
+    return ResultTable((Column("", "name"), Column("", "name")), rows, title, gap=gap)

@@ -15,8 +15,7 @@ from rich.text import Text
 from recassay.report.content import wording
 from recassay.report.content.grids import LISTS, Grid, grids_of, notes, real, result_grids
 from recassay.report.tables.formats import csv_rows, paper
-from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, ResultTable, groups
-from recassay.report.tables.terminal import Terminal, words
+from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, ResultTable, Terminal, groups, words
 from recassay.results.scores import Scores, Summary, restored
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
     judged system by system; for them there are two more columns, the time of all metrics but diversity and the time of
     all metrics. ``times`` are rows as in ``times.json``.
 
-    >>> from recassay.report.tables.terminal import printed
+    >>> from recassay.report.tables.model import printed
     >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}
     >>> rows = [("A", "fit", 2), ("A", "answer", 0.25), ("A", "answer", 0.75), ("B", "answer", 90), (None, "judge", 1)]
     >>> times = [{**place, "system": system, "what": what, "seconds": seconds} for system, what, seconds in rows]
@@ -310,7 +309,7 @@ def calls_table(calls: Iterable[Mapping[str, Any]]) -> RenderableType:
 
     ``calls`` are rows as in ``times.json``.
 
-    >>> from recassay.report.tables.terminal import printed
+    >>> from recassay.report.tables.model import printed
     >>> spent = {"calls": 4, "total": 2e-5, "mean": 5e-6, "median": 4e-6, "p95": 8e-6, "p99": 8e-6, "first": 8e-6}
     >>> row = {"dataset": "tiny", "split": "whole", "seed": 0, "system": "A", "recommend": spent, "update": spent}
     >>> print(printed(calls_table([row])))

@@ -15,8 +15,19 @@ from recassay.checks import diagnose
 from recassay.columnar.time_kind import KINDS
 from recassay.report.content import wording
 from recassay.report.content.csv_text import write_tables
-from recassay.report.tables.model import Cell, Column, Field, ResultTable, count, name, system, table
-from recassay.report.tables.terminal import Terminal, lines_table, words
+from recassay.report.tables.model import (
+    Cell,
+    Column,
+    Field,
+    ResultTable,
+    Terminal,
+    count,
+    lines_table,
+    name,
+    system,
+    table,
+    words,
+)
 from recassay.results.finding import Finding
 from recassay.stats.concentration import NATS
 
@@ -154,7 +165,7 @@ def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
 
     ``written`` are re-ranked runs by file; all are of one run and one method, and differ in the weight of diversity.
 
-    >>> from recassay.report.tables.terminal import printed
+    >>> from recassay.report.tables.model import printed
     >>> from recassay.models.rerank import rerank
     >>> films = [{"item_id": "x", "genres": ["war"]}, {"item_id": "y", "genres": ["war"]}]
     >>> run = {"ann": {"x": 0.9, "y": 0.8, "z": 0.5}}
@@ -202,7 +213,7 @@ def _reranked_lines(written: Mapping[str, Reranked]) -> Iterator[tuple[str, str]
 def corrected_table(corrected: CorrectedMetrics) -> RenderableType:
     """Return a row per metric, estimator and system: estimate, interval, sampled mean, number of users.
 
-    >>> from recassay.report.tables.terminal import printed
+    >>> from recassay.report.tables.model import printed
     >>> from recassay.sampled.corrections import correct
     >>> corrected = correct([1, 1, 2, 5, 9, 40], pool=1_000, sample=99, metrics="mrr", interval=None)
     >>> print(printed(corrected_table(corrected), width=112))

@@ -28,7 +28,7 @@ from recassay.data.io.write import writing
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
-from recassay.report.folder.write import write_groups
+from recassay.report.folder.results import write_groups
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores

@@ -106,7 +106,7 @@ def write_report(folder: str | Path, to: str | Path | None = None, *, progress: 
     ``to`` is the path to write; None: the usual place in the folder.
     """
     from recassay.report.folder.page import write_page  # late: an unchanged study shows its results without a page
-    from recassay.report.folder.read import read_results
+    from recassay.report.folder.results import read_results
 
     found = read_results(folder)
     path = found.path / TIMES

@@ -12,7 +12,7 @@ import pytest
 import recassay as ra
 from recassay.engine.lists.score_sets import read_all, read_scores
 from recassay.errors import InputError, UsageError
-from recassay.report.folder.write import write_results
+from recassay.report.folder.results import write_results
 from recassay.results.score_set import Place
 
 STUDY = """\

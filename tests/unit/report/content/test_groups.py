@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from recassay.report.tables.groups import groups_method
+from recassay.report.tables.verdict import groups_method
 from recassay.results.group_scores import GroupRow, GroupScores
 
 

@@ -11,8 +11,7 @@ import recassay as ra
 from recassay.checks.base import load
 from recassay.errors import InputError
 from recassay.report.folder.checks import findings_in, run_checks
-from recassay.report.folder.read import read_results
-from recassay.report.folder.write import write_results
+from recassay.report.folder.results import read_results, write_results
 from recassay.study.run.study import run_study
 
 from ....scoring import score

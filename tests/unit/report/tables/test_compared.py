@@ -13,8 +13,7 @@ from recassay.comparison.across import across
 from recassay.engine.decisions.decide import decide
 from recassay.engine.lists.score_sets import read_scores
 from recassay.report.tables.compared import MAX_ROWS, across_tables, decision_table, decision_text
-from recassay.report.tables.model import Cell, Column, ResultTable
-from recassay.report.tables.terminal import Terminal
+from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 
 WILD, LURID = "[red]als[/red]\x1b[31m", "[bold]mrr[/bold]"
 

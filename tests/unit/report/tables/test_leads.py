@@ -6,7 +6,7 @@ from rich.console import Console
 
 from recassay.comparison.verdict import Lead, verdict_of
 from recassay.report.tables.compared import MAX_ROWS, leads_table
-from recassay.report.tables.terminal import Terminal
+from recassay.report.tables.model import Terminal
 from recassay.results.score_set import Place
 
 

@@ -21,7 +21,7 @@ from recassay.data.synthetic import log
 from recassay.engine.decisions.decide import sudden_deaths
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.baselines import Popular, Random
-from recassay.report.folder.read import read_results
+from recassay.report.folder.results import read_results
 from recassay.study.config.sources import find_data_file
 from recassay.study.run import lists as running
 from recassay.study.run.dry_run import small_fold
