@@ -21,7 +21,7 @@ from recassay.comparison.gate import (
     suspicions_of,
     within_limit,
 )
-from recassay.comparison.rechecks import scores_of_users
+from recassay.comparison.pairs import scores_of_users
 from recassay.data.io.edge import is_folder
 from recassay.data.memberships import Memberships
 from recassay.data.nouns import kind_of

@@ -233,8 +233,8 @@ def _score_tables(given: ScoreSet, over: str) -> Tables:
 
 def _means_of(metric: str, blocks: Mapping[Any, Sequence[Scores]]) -> tuple[MeansTable, bool | None]:
     """Return the means by a metric of the systems that all blocks have, and whether more is better, None if unknown."""
-    blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
-    blocks = {name: parts for name, parts in blocks.items() if parts}
+    having = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
+    blocks = {name: parts for name, parts in having.items() if parts}
     every = list(dict.fromkeys(system for parts in blocks.values() for one in parts for system in one.systems))
     systems = [name for name in every if all(name in one.systems for parts in blocks.values() for one in parts)]
     left_out = tuple(name for name in every if name not in systems)

@@ -9,9 +9,9 @@ import dataclasses
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,12 +21,13 @@ from recassay.comparison.pairs import (
     FirstTwo,
     PairedUnits,
     PairMetric,
+    Recheck,
     common_units,
     leaders,
     pair_up,
     shared_weights,
+    without_findings,
 )
-from recassay.comparison.rechecks import Recheck, without_findings
 from recassay.comparison.tables import finite, frame_of
 from recassay.errors import UsageError
 from recassay.naming import choices
@@ -201,12 +202,11 @@ def compare(
     others = [] if baseline is None else _other_pairs(pair_metrics, first_two, scores.systems)
     shown = {*pair_metrics, *(one for one in others if {one.a, one.b} == set(first_two[one.metric][:2]))}
     how = ResamplingOptions(testing.seed, testing.resamples, threads, progress)
-    plan = _Plan(len(pairs), testing, how, frozenset(shown))
+    alone = len(pairs) == 1
     found: dict[PairMetric, Row] = {}
     for batch in _batches(scores, [*pair_metrics, *others]):
-        found.update(
-            zip(batch, _compare_batch([pair_up(scores, pair_metric) for pair_metric in batch], plan), strict=True)
-        )
+        paired = [pair_up(scores, pair_metric) for pair_metric in batch]
+        found.update(zip(batch, _compare_batch(paired, testing, how, shown, alone=alone), strict=True))
     rows = [found[pair_metric] for pair_metric in pair_metrics]
     size = len(pairs) if family == "metric" else len(pair_metrics)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -253,25 +253,15 @@ def leads_of(
 
     ``first_two`` names these systems by metric, and ``every`` is the number of all pairs.
     """
-    by_metric: dict[str, list[Row]] = {}
-    for row in rows:
-        by_metric.setdefault(row.metric, []).append(row)
-    found = []
+    found, rows = [], list(rows)
     for metric, (first, second, higher) in first_two.items():
-        tested = by_metric[metric]
+        tested = [row for row in rows if row.metric == metric]
         corrected = adjusted(tested, testing, every - len(tested))
         own = [row if row.a == first else row.swapped() for row in corrected]
         against = {row.b: row for row in own if row.a == first}
         beaten = tuple(b for b, row in against.items() if row.significant and (row.difference > 0) == higher)
         found.append(LeadTest(against[second], every, beaten))
     return tuple(found)
-
-
-class _Plan(NamedTuple):
-    pairs: int
-    testing: SignificanceOptions
-    how: ResamplingOptions
-    shown: frozenset[PairMetric]  # the pairs whose intervals are computed; of others only p is used
 
 
 def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterable[list[PairMetric]]:
@@ -290,15 +280,22 @@ def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterab
             yield group[start : start + size]
 
 
-def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
+def _compare_batch(
+    batch: list[PairedUnits],
+    testing: SignificanceOptions,
+    how: ResamplingOptions,
+    shown: Set[PairMetric],
+    *,
+    alone: bool,
+) -> list[Row]:
     """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set once all rows of a family are there.
 
-    A family is the pairs whose p-values are corrected together; ``plan`` has the options of tests.
+    A family is the pairs whose p-values are corrected together. Intervals are computed for the pairs in ``shown``; of
+    the others only p is used. ``alone`` says that the whole comparison has a single pair of systems.
     """
-    how, testing = plan.how, plan.testing
-    differences = _stack(batch, plan)
+    differences = _stack(batch, alone=alone)
     tested = run_test(testing.test, differences, how)
-    difference, low, high = _bounds(batch, differences, plan)
+    difference, low, high = _bounds(batch, differences, testing.level, how, shown)
     return [
         Row(
             *paired.pair_metric,
@@ -321,29 +318,30 @@ def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
     ]
 
 
-def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> tuple[Floats, Floats, Floats]:
-    """Return the difference of every pair, and its lower and upper bound (NaN for pairs that are not reported)."""
-    how = plan.how
+def _bounds(
+    batch: list[PairedUnits], differences: Differences, level: float, how: ResamplingOptions, shown: Set[PairMetric]
+) -> tuple[Floats, Floats, Floats]:
+    """Return the difference of every pair, and its lower and upper bound (NaN for pairs that are not shown)."""
     values, weights = differences.matrix, None
     ratios = [paired.ratio for paired in batch if paired.ratio is not None]
     if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
         values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
-    shown = np.array([paired.pair_metric in plan.shown for paired in batch])
+    which = np.array([paired.pair_metric in shown for paired in batch])
     low, high = np.full((2, len(batch)), np.nan)
-    if shown.any():
-        own = None if weights is None else weights[:, shown]
-        low[shown], high[shown] = intervals(
-            values[:, shown], own, level=plan.testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+    if which.any():
+        own = None if weights is None else weights[:, which]
+        low[which], high[which] = intervals(
+            values[:, which], own, level=level, seed=how.seed, threads=how.threads, progress=how.progress
         )
     return means(values, weights), low, high
 
 
-def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
+def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:
     """Return the differences of all pairs of a batch, in which each system is one column that its pairs share.
 
     If the whole comparison has a single pair, the only column is its difference.
     """
-    if plan.pairs == 1:
+    if alone:
         largest = np.array([largest_magnitude(paired.shares_a, paired.shares_b) for paired in batch])
         return Differences(np.column_stack([paired.differences for paired in batch]), largest=largest)
     columns: dict[tuple[str, str], Floats] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,10 +133,10 @@ def consistency(
             for a, b in itertools.combinations(choices, 2):
                 shared = [name for name in choices[a].systems if name in choices[b].systems]
                 if len(shared) > 1:
-                    swapped = _swaps((axis, str(a), str(b), setting), choices[a].of(shared), choices[b].of(shared))
+                    about, (here, there) = (axis, str(a), str(b), setting), (choices[one].of(shared) for one in (a, b))
+                    swapped = _swaps(about, here, there)
                     sure = sum(swap.share >= level for swap in swapped)
-                    tau = _tau(choices[a].of(shared), choices[b].of(shared), level)
-                    rows.append(Agreement(axis, str(a), str(b), setting, len(shared), *tau, len(swapped), sure))
+                    rows.append(Agreement(*about, len(shared), *_tau(here, there, level), len(swapped), sure))
                     swaps += swapped
     return Consistency(tuple(rows), tuple(swaps), level, resamples, seed)
 
@@ -221,9 +221,7 @@ def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
     for dataset in given.along("dataset"):
         sheets = {place: scores for place, scores in given if place.dataset == dataset}
         units = pl.concat([scores.units for scores in sheets.values()]).unique().sort()
-        own = ResamplingOptions(
-            derive_seed(how.seed, "consistency", str(dataset)), how.resamples, how.threads, how.progress
-        )
+        own = replace(how, seed=derive_seed(how.seed, "consistency", str(dataset)))
         for place, scores in sheets.items():
             at = units.search_sorted(scores.units).to_numpy()
             for metric in scores.unit_metrics:

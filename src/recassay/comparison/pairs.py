@@ -1,19 +1,25 @@
-"""The units (usually users) on which two systems are compared, and each unit's contribution to the
-difference of means.
+"""The units (usually users) on which two systems are compared, and the scores without the users that findings name.
+
+Of a pair, each unit contributes to the difference of means. A verdict computed again without the users, or the order of
+ties, that a finding names shows whether the finding can change it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from recassay.metrics.registry import known_metric
-from recassay.results.scores import Summary
-from recassay.stats.intervals import Flags, drop_unweighted_infinities
+from recassay.results.scores import CODES, Scores, Summary, users_without
+from recassay.stats.intervals import Flags, drop_unweighted_infinities, mean_of
 from recassay.stats.resampling import Floats
+
+TIES, OTHER_USERS = "T001", "C013"
+FEWEST = 2  # users that a verdict needs
 
 
 class ComparableScores(Protocol):
@@ -162,3 +168,76 @@ def judges(metric: str) -> bool:
     """
     known = known_metric(metric)
     return known is None or not known.describes
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """The best system by a metric without what the finding ``code`` names, tested against the second best.
+
+    ``n`` counts the users with a value for both. ``p`` is adjusted over all pairs of systems.
+    """
+
+    code: str
+    metric: str
+    n: int
+    leader: str
+    runner_up: str
+    mean: float
+    difference: float
+    p: float
+    significant: bool
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Recheck:
+        """Return the recheck of a row that :meth:`to_dict` made."""
+        numbers = {name: math.nan if row[name] is None else row[name] for name in ("mean", "difference", "p")}
+        return cls(**{**row, **numbers})
+
+
+def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple[str, Scores]]:
+    """Yield (code, scores) for each finding that names users: the scores by one metric without these users.
+
+    For findings on ties (T001) the leader's ties are in the worst order and those of all others in the best. Scores
+    that do not know whom findings name yield nothing, and neither does a finding that names nearly all users.
+    """
+    if scores.named is None:
+        return
+    without = {code: users_without(code, scores.named.values()) for code in CODES}
+    known, listed = without["C010"], without["C001"]
+    if known is not None and listed is not None and listed[known].all():
+        without["C001"] = None  # C010 reports users without a list if all of them have no training events
+    for code, kept in without.items():
+        if kept is not None and np.count_nonzero(kept) >= FEWEST:
+            yield code, scores_of_users(scores, metric, kept)
+    defined = np.array([~np.isnan(scores.values(system, metric)) for system in scores.systems])
+    common = np.asarray(defined.all(axis=0))
+    if (defined.any(axis=0) & ~common).any() and np.count_nonzero(common) >= FEWEST:
+        yield OTHER_USERS, scores_of_users(scores, metric, common)
+    orders = {
+        system: scores.tie_orders[system, metric] for system in scores.systems if (system, metric) in scores.tie_orders
+    }
+    if any(not np.array_equal(worst, best, equal_nan=True) for worst, best in orders.values()):
+        values = {(system, metric): worst if system == leader else best for system, (worst, best) in orders.items()}
+        other = replace(scores, per_unit={**scores.per_unit, **values})
+        yield TIES, scores_of_users(other, metric, np.ones(common.size, np.bool_))
+
+
+def scores_of_users(scores: Scores, metric: str, kept: Flags) -> Scores:
+    """Return the scores of the users that ``kept`` marks by one metric, without intervals."""
+    keys = [(system, metric) for system in scores.systems]
+    values = {key: scores.per_unit[key][kept] for key in keys}
+    weights = {key: scores.per_unit_weights[key][kept] for key in keys if key in scores.per_unit_weights}
+    rows = {(row.system, row.metric): row for row in scores.rows}
+    return Scores(
+        scores.units.filter(kept),
+        scores.systems,
+        (metric,),
+        values,
+        weights,
+        tuple(_with_mean(rows[key], values[key], weights.get(key)) for key in keys),
+    )
+
+
+def _with_mean(row: Summary, values: Floats, weights: Floats | None) -> Summary:
+    mean = mean_of(values, weights, float(getattr(known_metric(row.metric), "power", 1)))
+    return replace(row, mean=mean, n=int(np.count_nonzero(~np.isnan(values))), low=math.nan, high=math.nan)

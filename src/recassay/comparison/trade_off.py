@@ -57,11 +57,10 @@ class TradeOff(Displayable):
         rows = []
         for metric in self.diversity:
             points = self.table.filter(pl.col("diversity") == metric)
-            values = _oriented(points)
-            worst = values.min(axis=0)
-            for axis, name in enumerate((metric, self.accuracy)):
-                if reference is not None and name in reference:
-                    worst[axis] = reference[name] * float(points["turn_x" if axis == 0 else "turn_y"][0])
+            turns = points.select("turn_x", "turn_y").row(0)
+            values = points.select("x", "y").to_numpy() * turns  # more is better
+            given = np.array([(reference or {}).get(name, np.nan) for name in (metric, self.accuracy)]) * turns
+            worst = np.where(np.isnan(given), values.min(axis=0), given)
             box = values.max(axis=0) - worst
             for system in points[SYSTEM].unique(maintain_order=True):
                 own = np.asarray((points[SYSTEM] == system) | (points[SYSTEM] == self.baseline))
@@ -124,7 +123,13 @@ def trade_off(
         less |= {row.metric for row in points.rows if row.higher_is_better is False}
         points = _run_table(points, weights)
     metrics = [name for name in points.columns if name not in (SYSTEM, WEIGHT)]
-    chosen = [name for name in metrics if name != accuracy] if diversity is None else _listed(diversity)
+    chosen = (
+        [name for name in metrics if name != accuracy]
+        if diversity is None
+        else [diversity]
+        if isinstance(diversity, str)
+        else list(diversity)
+    )
     if accuracy in chosen:
         raise UsageError("U206", f"'{accuracy}' is given as accuracy and as diversity", where="trade_off")
     for name in (accuracy, *chosen):
@@ -135,10 +140,6 @@ def trade_off(
         pl.concat([_relative_to_baseline(points, accuracy, name, baseline, less) for name in chosen]),
         accuracy, tuple(chosen), baseline,
     )  # fmt: skip
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _run_table(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
@@ -209,34 +210,31 @@ def _relative_to_baseline(
         y=pl.Series(values[:, 1]),
         diversity_change=pl.Series(change[:, 0]),
         accuracy_change=pl.Series(change[:, 1]),
-        quadrant=pl.Series([_quadrant(*row) for row in change.tolist()], dtype=pl.String),
+        quadrant=_quadrant(pl.lit(pl.Series(change[:, 0])), pl.lit(pl.Series(change[:, 1]))),
         front=pl.Series(fronts(values * turns)[0]),
         turn_x=pl.lit(turns[0]),
         turn_y=pl.lit(turns[1]),
     )
 
 
-def _quadrant(diversity: float, accuracy: float) -> str:
+def _quadrant(diversity: pl.Expr, accuracy: pl.Expr) -> pl.Expr:
     """Return text on whether a change gains or loses accuracy and diversity, or gains one and loses the other.
 
     ``diversity`` and ``accuracy`` are changes from the baseline, positive if better. No change (0) takes the side of
     the other number; if both are 0, all is as before.
 
-    >>> _quadrant(0.1, 0.0), _quadrant(0.1, -0.1), _quadrant(-0.1, 0.0)
-    ('gains both', 'pays accuracy', 'loses both')
+    >>> pl.DataFrame({"d": [0.1, 0.1, -0.1], "a": [0.0, -0.1, 0.0]}).select(_quadrant(pl.col("d"), pl.col("a"))).rows()
+    [('gains both',), ('pays accuracy',), ('loses both',)]
     """
-    if diversity == accuracy == 0:
-        return "as before"
-    if diversity >= 0 and accuracy >= 0:
-        return "gains both"
-    if diversity <= 0 and accuracy <= 0:
-        return "loses both"
-    return "pays accuracy" if diversity > 0 else "pays diversity"
-
-
-def _oriented(points: pl.DataFrame) -> Floats:
-    """Return (diversity, accuracy) of all points (n, 2), signed so that more is better."""
-    return points.select(pl.col("x") * pl.col("turn_x"), pl.col("y") * pl.col("turn_y")).to_numpy().copy()
+    return (
+        pl.when((diversity == 0) & (accuracy == 0))
+        .then(pl.lit("as before"))
+        .when((diversity >= 0) & (accuracy >= 0))
+        .then(pl.lit("gains both"))
+        .when((diversity <= 0) & (accuracy <= 0))
+        .then(pl.lit("loses both"))
+        .otherwise(pl.when(diversity > 0).then(pl.lit("pays accuracy")).otherwise(pl.lit("pays diversity")))
+    )
 
 
 def _dominated(points: Floats) -> float:

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from recassay.comparison.compare import Comparison
-from recassay.comparison.pairs import judges, leaders
-from recassay.comparison.rechecks import Recheck
+from recassay.comparison.pairs import Recheck, judges, leaders
 from recassay.comparison.tables import finite
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores, Summary

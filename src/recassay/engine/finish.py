@@ -17,7 +17,7 @@ from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.group_means import defined_weights, pooled_values
-from recassay.stats.intervals import Uncertainty, intervals, is_analytic, means
+from recassay.stats.intervals import Uncertainty, intervals, is_analytic
 from recassay.threads import StageProgress, each_block
 
 if TYPE_CHECKING:
@@ -214,16 +214,6 @@ def _bounds(
     size = 1 if analytic else max(1, len(groups))  # resampling has threads of its own
     found = each_block(bounds_of, len(groups), size=size, threads=threads)
     return {key: bounds for some in found for key, bounds in some.items()}
-
-
-def mean_of(values: Values, weights: Values | None, power: float = 1.0) -> float:
-    """Return the power mean of the values that are defined; power 1 is the arithmetic mean."""
-    undefined = np.isnan(values)
-    if undefined.any():
-        values, weights = values[~undefined], None if weights is None else weights[~undefined]
-    column = values if power == 1 else values**power
-    result = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return result if power == 1 else result ** (1 / power)
 
 
 def standard_error(values: Values) -> float:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks import diagnose
-from recassay.engine.finish import finish, mean_of, row_of
+from recassay.engine.finish import finish, row_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
@@ -29,7 +29,7 @@ from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, metri
 from recassay.sampled.prior import Prior, check_prior
 from recassay.sampled.rank_tables import RankTables
 from recassay.sampled.ranks import Pool, Ranks, read_ranks
-from recassay.stats.intervals import Uncertainty
+from recassay.stats.intervals import Uncertainty, mean_of
 from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
 
 Float = NDArray[np.float64]

@@ -108,6 +108,16 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     return mean
 
 
+def mean_of(values: Floats, weights: Floats | None, power: float = 1.0) -> float:
+    """Return the power mean of the values that are defined; power 1 is the arithmetic mean."""
+    undefined = np.isnan(values)
+    if undefined.any():
+        values, weights = values[~undefined], None if weights is None else weights[~undefined]
+    column = values if power == 1 else values**power
+    result = float(means(column[:, None], None if weights is None else weights[:, None])[0])
+    return result if power == 1 else result ** (1 / power)
+
+
 def intervals(
     values: Floats,
     weights: Floats | None = None,

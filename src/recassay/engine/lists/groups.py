@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.engine.finish import finish, mean_of, row_of
+from recassay.engine.finish import finish, row_of
 from recassay.engine.lists.job import Job
 from recassay.engine.options import GroupOptions
 from recassay.errors import UsageError
@@ -28,7 +28,7 @@ from recassay.metrics.credit import Credit
 from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
 from recassay.results.scores import Scores, Values
 from recassay.stats.group_means import GroupMean, defined_weights, difference, p_of_pairs, pooled_values
-from recassay.stats.intervals import LARGE, Uncertainty
+from recassay.stats.intervals import LARGE, Uncertainty, mean_of
 from recassay.stats.significance import adjust
 
 MAX_GROUPS = 100  # more are no groups that anybody compares, and each pair of them is tested

@@ -23,7 +23,7 @@ from recassay.columnar.layout import groups_per_block
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth, TruthStatistics
-from recassay.engine.finish import mean_of, row_of, standard_error
+from recassay.engine.finish import row_of, standard_error
 from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
@@ -36,6 +36,7 @@ from recassay.profiles.base import Exclusion
 from recassay.results.finding import Finding
 from recassay.results.first_hits import SystemHits
 from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Marks, Summary, Values
+from recassay.stats.intervals import mean_of
 from recassay.threads import Progress, StageProgress, each_block
 
 USERS_PER_BLOCK = 32_768

@@ -14,7 +14,7 @@ from recassay.comparison.overall import standing
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
 from recassay.data.stats import sequence_stats
-from recassay.engine.finish import finish, mean_of, row_of
+from recassay.engine.finish import finish, row_of
 from recassay.engine.sequences.generate import make_predictor, no_probabilities
 from recassay.engine.sequences.given import GivenData, Systems, generated_by_system, require_sequence_fold
 from recassay.engine.sequences.predictors import surprisal
@@ -29,7 +29,7 @@ from recassay.naming.arguments import checks_types
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.concentration import NATS
-from recassay.stats.intervals import Uncertainty
+from recassay.stats.intervals import Uncertainty, mean_of
 from recassay.threads import each_block
 
 RANKS = 200  # ranks shown at most, evenly spaced on a logarithmic axis

@@ -20,7 +20,7 @@ from recassay.checks import diagnose
 from recassay.data.generated import Generated
 from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
-from recassay.engine.finish import finish, mean_of, row_of
+from recassay.engine.finish import finish, row_of
 from recassay.engine.sequences.given import GivenData, Systems, generated_by_system
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
@@ -37,7 +37,7 @@ from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary, Values
-from recassay.stats.intervals import Uncertainty
+from recassay.stats.intervals import Uncertainty, mean_of
 from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 16_384

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.comparison.rechecks import TIES, Recheck
+from recassay.comparison.pairs import TIES, Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
 from recassay.results.finding import SEVERITIES, Finding

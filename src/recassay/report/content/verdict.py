@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.comparison.rechecks import Recheck
+from recassay.comparison.pairs import Recheck
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.report.content import wording
 from recassay.report.content.wording import place_names

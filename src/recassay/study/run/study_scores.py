@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.engine.finish import finish, mean_of
+from recassay.engine.finish import finish
 from recassay.engine.lists.groups import ItemGroups
 from recassay.metrics.base import Metric
 from recassay.results.design_scores import DesignScore
 from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Marks, Scores, Summary, Values
 from recassay.stats.group_means import defined_weights, pooled_values
-from recassay.stats.intervals import Uncertainty
+from recassay.stats.intervals import Uncertainty, mean_of
 
 Key = tuple[str, str]  # system, metric
 COUNTS = ("missing", "short", "duplicate", "undefined")
