@@ -4,8 +4,8 @@ Each user has a headroom: what the candidate may lose plus what it gains, h_u = 
 share m of the baseline's mean, h_u = c_u - b_u + m for an absolute margin m, and h_u = c_u - limit for a limit. Where
 smaller values are better, all signs turn. A criterion passes if the lower bound of mean(h) is at least 0, and fails if
 its upper bound is below 0. A margin that is a share of an estimated mean is thus tested with the uncertainty of that
-mean. Each bound is that of Student's t and holds with the confidence ``level``, one-sided. With fewer than 20 users
-whose values differ t would say too much, so each bound counts one more user, who loses (or gains) the largest value
+mean. Each bound is that of Student's t and holds with the confidence ``level``, one-sided. Where few users lose much, t
+alone would pass too often, so a bound against the baseline counts one more user, who loses (or gains) the largest value
 that anybody has. ``bench/gate.py`` measures how often a candidate that loses the margin passes.
 
 Reference: Piaggio et al., Reporting of noninferiority and equivalence randomized trials, JAMA 2012.
@@ -41,7 +41,6 @@ LIMIT = re.compile(r"\s*(\S.*?)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
 # Findings that say that the candidate's numbers may not be what they seem, unless the baseline has them too.
 SUSPECT = frozenset({"C003", "C008", "C013", "C019", "L001", "R004", "R006", "R007", "R008", "R012", "T001"})
 LEAKS = frozenset({"L002", "L003"})  # on the split or the truth: they favour who has seen the answers
-FEW = 20  # users with different values, below which Student's t is not trusted
 MISSING = 0.01  # share of users without a list, beyond those of the baseline, that makes a candidate suspicious
 
 
@@ -188,12 +187,11 @@ def against_baseline(scores: Scores, metric: str, margin: Margin, level: float, 
     criterion = Criterion(metric, group, rule, *means_of, sign > 0, allowed=-sign * _mean(allowance), users=users)
     with np.errstate(invalid="ignore"):  # infinity minus infinity
         headroom = sign * (candidate - baseline) + allowance
-    differing = int(np.count_nonzero(candidate != baseline))
-    if not differing and users > 1 and np.isfinite(headroom).all():
+    if users > 1 and np.array_equal(candidate, baseline) and np.isfinite(candidate).all():
         return replace(criterion, verdict="pass", low=0.0, high=0.0, why="the same value for every user")
     scale = largest_magnitude(candidate, baseline)
-    few = (_mean(allowance) - scale, _mean(allowance) + scale) if differing < FEW else None
-    return _decided(criterion, headroom, None, level, scale, few)
+    more = _mean(allowance) - scale, _mean(allowance) + scale
+    return _decided(criterion, headroom, None, level, scale, more)
 
 
 def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:

@@ -15,7 +15,7 @@ from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
-from recassay.data.io.columns import TIMESTAMP, role_named
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, recognised, role_named
 from recassay.data.io.read import open_table, read_table
 from recassay.data.memberships import Memberships
 from recassay.data.nouns import require_noun
@@ -295,8 +295,14 @@ def read_with_shared_names(
 
 
 def _holds_users(source: Mapping[Any, Any]) -> bool:
-    """Return whether a dict is one run, {user: {item: number}} or {user: [items]}, rather than named runs."""
+    """Return whether a dict is one run, {user: {item: number}} or {user: [items]}, rather than named runs.
+
+    An item may be a dict itself, such as ``{"corpus_id": "a", "score": 0.9}``.
+    """
     value = next(iter(source.values()), None)
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        known = recognised([str(key) for key in value[0]], role_named("run"))
+        return ITEM in known and USER not in known
     if isinstance(value, Mapping):
         return all(isinstance(number, int | float) for number in value.values())
     return isinstance(value, list) and all(isinstance(item, str | int) for item in value)

@@ -102,7 +102,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     ITEM: (
         "item_id item iid item_idx item_index itemno",
-        "doc_id doc docno document_id document",
+        "doc_id doc docno document_id document corpus_id",
         "movie_id movie product_id product asin parent_asin article_id article track_id track song_id song artist_id "
         "artist album_id book_id book isbn business_id venue_id venue poi_id poi place_id news_id video_id game_id "
         "app_id recipe_id sku anime_id content_id",
@@ -219,7 +219,7 @@ def resolve(
             names,
             where,
             absent[0],
-            _choice(names, role, _recognised(names, role), numeric_columns, time_columns),
+            _choice(names, role, recognised(names, role), numeric_columns, time_columns),
         )
     wanted = [meaning for meaning in (*role.required, *role.optional) if meaning not in chosen]
     free = [name for name in names if name not in chosen.values()]
@@ -301,8 +301,13 @@ def _matches(meaning: str, names: Sequence[str], role: Role) -> list[str]:
     return next(filter(None, tiers), [])
 
 
-def _recognised(names: Sequence[str], role: Role) -> dict[str, str]:
-    """Return the columns that have a meaning by their names, by canonical name."""
+def recognised(names: Sequence[str], role: Role) -> dict[str, str]:
+    """Return the columns that have a meaning by their names, by canonical name.
+
+    >>> from recassay.data.io.columns import ROLES
+    >>> recognised(["userId", "movieId", "year"], ROLES["run"])
+    {'user_id': 'userId', 'item_id': 'movieId'}
+    """
     found = {meaning: _matches(meaning, names, role) for meaning in role.columns}
     return {meaning: matches[0] for meaning, matches in found.items() if matches}
 
@@ -358,11 +363,13 @@ def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: s
     # A guess from known names is not shown beside an example that takes another column.
     example = {key for key, meaning in SHORT_NAMES.items() if meaning == wanted and f"{key}={near}" in choice}
     guess = f"did you mean {near!r}? " if near and (wanted not in ALIASES or example) else ""
+    plain = wanted in (USER, ITEM) and where.endswith((".txt", ".dat")) and not any(map(is_column_name, names))
+    lines = "; if a line holds a user and then the user's items: --format user_lines" if plain else ""
     return InputError(
         "I201",
         f"{what}; the {len(names)} columns found are {_listed(names)}",
         where=where,
-        hint=f"{guess}name the columns, for example {choice}",
+        hint=f"{guess}name the columns, for example {choice}{lines}",
     )
 
 

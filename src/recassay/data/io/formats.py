@@ -12,14 +12,14 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.clean import infer_type
-from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, is_column_name
 from recassay.data.io.documents import parse_json
-from recassay.data.io.layouts import explode_lists, lines, sniff, table_of_lists, user_lines
+from recassay.data.io.layouts import lines, sniff, user_lines
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Head, Layout, broken_line, check_encoding, open_unpacked, walk
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
-from recassay.data.io.table import Table, Wanted, table_of_scan
-from recassay.data.io.text import sample_rows, text_table
+from recassay.data.io.table import Table, Wanted, table_of_frame, table_of_scan
+from recassay.data.io.text import is_number, sample_rows, text_table
 from recassay.errors import InputError
 from recassay.naming.registry import Registry
 
@@ -63,6 +63,8 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
 
     ``role`` says what the table is (run, truth, log, ...). Raise I107 if no format recognises the file.
     """
+    if format is None and role.name in ("run", "truth") and _is_user_lines(head, role):
+        format = "user_lines"
     known = FORMATS.find(format) if format is not None else next((one for one in formats() if one.matches(head)), None)
     if known is not None:
         return known.table(head, role)
@@ -76,14 +78,10 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
     )
 
 
-def parquet(head: Head, role: Role) -> Table:
+def parquet(head: Head, _role: Role) -> Table:
     """Return the table in a Parquet file, of which only the wanted columns are read."""
-    scan, where = scan_parquet(head.path), str(head.path)
-    schema = scan.collect_schema()
-    table = table_of_scan(scan, list(schema), where, stored=True)
-    if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
-        return Table(table.names, lambda wanted: explode_lists(table.read(wanted), wanted, where), where)
-    return table
+    scan = scan_parquet(head.path)
+    return table_of_scan(scan, scan.collect_schema().names(), str(head.path), stored=True)
 
 
 def parquet_parts(paths: Sequence[Path]) -> Table | None:
@@ -110,7 +108,9 @@ def trec(head: Head, role: Role) -> Table:
     """
     lines = head.lines(20)
     widths = [len(line.split()) for line in lines]
-    if widths and set(widths) == {5}:
+    if set(widths) == {5} and all(is_number(line.split()[4]) for line in lines):  # without the tag
+        return text_table(head, Layout(RUN_COLUMNS[:5], BLANKS), role)
+    if set(widths) == {5}:
         raise broken_line(
             head,
             head.lines_above_data(0) + 1,
@@ -182,7 +182,7 @@ def json_lines(head: Head, role: Role) -> Table:
         return object_table(_records(head), role, where=str(head.path))
     if any(data.count(json.dumps(name, ensure_ascii=False).encode()) > frame.height for name in frame.columns):
         _records(head)  # raises if a record repeats a key
-    return table_of_lists(frame, str(head.path), role)
+    return table_of_frame(frame, str(head.path))
 
 
 def _key_columns(content: object, names: list[str]) -> list[str]:
@@ -225,6 +225,22 @@ def _is_trec(head: Head) -> bool:
     fitting = [row for row in rows if len(row) in (4, 6) and row[1].lower() in TREC_FILLERS]
     fitting += [row for row in rows if len(row) == 5 and row[1].lower() == "q0"]  # a column is missing
     return 2 * len(fitting) >= len(rows)
+
+
+def _is_user_lines(head: Head, role: Role) -> bool:
+    """Return whether each line seems to hold a user, who is in no other line, and then items, with blanks between.
+
+    The number of items differs, or is larger than the values that a row of a run without a header can have.
+    """
+    rows = [line.split() for line in head.lines(50)]
+    if b"\0" in head.data or {".csv", ".tsv", ".json", ".jsonl"} & set(head.suffixes) or _is_trec(head) or not rows:
+        return False
+    widths, words = {len(row) for row in rows}, [word for row in rows for word in row]
+    return (
+        min(widths) > (1 if len(widths) > 1 else 4 if role.name == "run" else max(widths))
+        and 1 < len({row[0] for row in rows}) == len(rows)
+        and not any(re.search(r"[,;:{\[\"]", word) or is_column_name(word) for word in words)
+    )
 
 
 def _is_sasrec(head: Head) -> bool:
@@ -280,7 +296,7 @@ BUILT_IN = (
     ),
     Format(
         "user_lines",
-        "a log: a user and then the items per line, in the order of time; only if named",
+        "a user and then the items per line, best first or in the order of time",
         lambda _: False,
         user_lines,
     ),

@@ -10,7 +10,7 @@ import polars as pl
 from recassay.data.io.clean import infer_type
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, is_column_name
 from recassay.data.io.lines import BLANKS, Head, Layout, check_encoding, check_lines, walk
-from recassay.data.io.table import Table, Wanted, column_names, table_of_frame
+from recassay.data.io.table import Table, column_names, table_of_frame
 from recassay.data.io.text import is_number, sample_rows
 from recassay.errors import InputError
 
@@ -100,50 +100,6 @@ def user_lines(head: Head, role: Role) -> Table:
     if role.name == "log":
         frame = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP))
     return replace(table_of_frame(frame, str(head.path), ordered=True), positions=role.name == "log")
-
-
-def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
-    """Return a table for a frame; if a log has list columns, each entry becomes a row.
-
-    Lists in the same row are taken apart together: their first entries make one row, and so on.
-    """
-    if role.name != "log" or not any(_is_list(dtype) for dtype in frame.dtypes):
-        return table_of_frame(frame, where)
-
-    def read(wanted: Wanted) -> pl.DataFrame:
-        return explode_lists(frame.select(wanted.values()), wanted, where)
-
-    return Table(frame.columns, read, where)
-
-
-def explode_lists(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFrame:
-    """Return the wanted columns with one row per list entry; raise I108 if lists of one row differ in length.
-
-    >>> frame = pl.DataFrame({"u": [1, 2], "i": [["a", "b"], []], "t": [[5, 6], []]})
-    >>> explode_lists(frame, {"user_id": "u", "item_id": "i", "timestamp": "t"}, "").rows()
-    [(1, 'a', 5), (1, 'b', 6)]
-    """
-    item = wanted.get(ITEM)
-    if item is None or not _is_list(frame.schema[item]):
-        return frame
-    others = [name for name, dtype in frame.schema.items() if _is_list(dtype) and name not in (item, wanted.get(USER))]
-    lengths = frame.select(pl.col(item, *others).list.len())
-    for name in others:
-        wrong = (lengths[name] != lengths[item]).fill_null(True)
-        if wrong.any():
-            row = int(wrong.arg_true()[0])
-            raise InputError(
-                "I108",
-                f"{int(wrong.sum()):,} of {frame.height:,} rows have lists of different lengths, the first is row "
-                f"{row + 1:,}: {lengths[item][row]} in '{item}' and {lengths[name][row]} in '{name}'",
-                where=where,
-                hint="give each item its own value, or leave that column out",
-            )
-    return frame.filter(pl.col(item).list.len() > 0).explode(item, *others)
-
-
-def _is_list(dtype: pl.DataType) -> bool:
-    return isinstance(dtype, pl.List)
 
 
 def _layout(head: Head) -> Layout:

@@ -175,6 +175,8 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
+    if any(issubclass(kind, Mapping) for kind in set(map(type, chain.from_iterable(lists.values())))):
+        return pl.DataFrame([_series(USER, list(lists), where), _series("items", list(lists.values()), where)])
     users, order = _users_of_rows(lists, where), None if has_sets else {"run": RANK, "log": TIMESTAMP}.get(role.name)
     if any(issubclass(kind, list | tuple) for kind in set(map(type, chain.from_iterable(lists.values())))):
         pairs = _joined(lists.values())

@@ -18,6 +18,7 @@ from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns,
 from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.lines import read_head
+from recassay.data.io.nested import unnested
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
@@ -146,7 +147,7 @@ class _ReadOptions:
 def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
     role = options.role
     with reading(str(path)):
-        table = open_path(read_head(path), role, options.format)
+        table = unnested(open_path(read_head(path), role, options.format), role, options.chosen)
         found, remarks = _resolved(table, options)
         scan = table.scan
         if table.pack is not None:
@@ -310,6 +311,7 @@ def _mixed_table_remarks(table: Table, found: Mapping[str, str], scan: pl.LazyFr
 
 def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     role = options.role
+    table = unnested(table, role, options.chosen)
     found, remarks = _resolved(table, options)
     others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
     wanted, rows, where = found | {name: name for name in others}, table.rows, table.where

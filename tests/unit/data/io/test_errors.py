@@ -195,7 +195,7 @@ BROKEN_LINES = {
     "quote alone": ("x.csv", GOOD + b'2,c,"\n', 4, "cannot be parsed"),
     "packed": ("x.csv.gz", gzip.compress(GOOD + b"2,c\n"), 4, "has 2 fields"),
     "trec": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25\n", 2, "has 5 fields, but 6 are expected"),
-    "trec five": ("x.run", b"\nq1 Q0 d1 1 0.5\nq1 Q0 d2 2 0.25\n", 2, "has 5 fields, but a line of a TREC run has 6"),
+    "trec five": ("x.run", b"\nq1 Q0 d1 0.5 t\nq1 Q0 d2 0.25 t\n", 2, "has 5 fields, but a line of a TREC run has 6"),
     "trec gap": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2  t\n", 2, "has 5 fields, but 6 are expected"),
     "trec word": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 x t\n", 2, "has 'x' where score needs a number"),
     "sasrec": ("x.txt", b"1 2\n1 3\n2\n", 3, "has 1 field, but 2 are expected"),
