@@ -225,9 +225,8 @@ def concentrated_truth(relevant_items: pl.DataFrame) -> str | None:
     if counts.size < LARGE or rows < MANY:
         return None
     few = int(np.searchsorted(np.cumsum(counts), rows / 2)) + 1
-    if few > HALF * counts.size:
-        return None
-    return f"half of {rows:,} relevant rows are of {format_share(few, counts.size)} relevant items"
+    text = f"half of {rows:,} relevant rows are of {format_share(few, counts.size)} relevant items"
+    return text if few <= HALF * counts.size else None
 
 
 @check("B005", "A system recommends few items", "info", needs=("train",))

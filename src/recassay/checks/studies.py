@@ -147,9 +147,8 @@ def bare_rows(rows: int, bare: int) -> str | None:
     It treats such items as unlike all others. Most often the ids in the table of items are of another kind than those
     of the run.
     """
-    if 2 * bare <= rows:
-        return None
-    return f"{format_share(bare, rows)} rows are of items without features: the new order says little about diversity"
+    text = f"{format_share(bare, rows)} rows are of items without features: the new order says little about diversity"
+    return text if 2 * bare > rows else None
 
 
 @check("C018", "Metrics that a data set cannot have", "info", about="absent metrics")

@@ -129,8 +129,7 @@ def _shares(values: Floats, weights: Floats | None) -> Floats:
     mean = weights.mean() if weights.size else np.nan
     if mean == 0:
         return np.full_like(values, np.nan)
-    shares: Floats = weights * drop_unweighted_infinities(values, weights) / mean
-    return shares
+    return np.asarray(weights * drop_unweighted_infinities(values, weights) / mean)
 
 
 class FirstTwo(NamedTuple):

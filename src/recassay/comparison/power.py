@@ -6,6 +6,7 @@ Reference: Cohen, Statistical power analysis for the behavioral sciences (1988),
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -155,12 +156,7 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
     guess = root**2
     if guess > LARGE:
         return math.ceil(guess + float(ndtri(alpha / 2)) ** 2 / 2)  # what t costs more (Guenther 1981)
-    n = max(2, math.floor(guess) - 2)
-    while power_of_t(n, effect, alpha) < chance:
-        n += 1
-    while n > 2 and power_of_t(n - 1, effect, alpha) >= chance:
-        n -= 1
-    return n
+    return 2 + bisect_left(range(2, 2 * LARGE), chance, key=lambda n: power_of_t(n, effect, alpha))
 
 
 def detectable(n: int, alpha: float, chance: float) -> float:

@@ -216,8 +216,7 @@ def events_per_user(log: Interactions) -> NDArray[np.int64]:
 
 def round_down(values: NDArray[Any]) -> NDArray[np.int64]:
     """Return values rounded down, after adding a slack of 1e-9 against rounding errors."""
-    whole: NDArray[np.int64] = np.floor(values + SLACK).astype(np.int64)
-    return whole
+    return np.asarray(np.floor(values + SLACK).astype(np.int64))
 
 
 DIGIT = 16  # bits of the number of a range of keys

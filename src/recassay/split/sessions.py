@@ -27,7 +27,7 @@ from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.naming.named import POSITIVE, Departure, Ranges
 from recassay.split.base import Cut
-from recassay.split.partitions import RemoteLog, Rows, events_per_user
+from recassay.split.partitions import RemoteLog, Rows
 
 TICKS = 1e6  # microseconds in a second: the resolution of dates
 INT32 = 1 << 31  # from this number of rows on, row numbers need 64 bits
@@ -85,10 +85,11 @@ class ReadyMade(Sequencer):
 
     def sequences_of(self, log: Interactions) -> Sequences:
         """Return the rows of each user id as one sequence, without sequences of one event."""
-        if not len(log) or events_per_user(log).max() < 2:
-            return nothing_of(log, {SINGLE_ROW: len(log)})
-        frame = log.frame().rename({"user_id": "sequence_id"})
-        return Sequences.from_frame(frame, origin=log.origin, kind=log.times)
+        if log.timestamps is None:
+            order: NDArray[np.integer] = lexsort_groups(log.users, ())
+        else:
+            order = by_user_and_time(log.users, _plain(row_times(log)))
+        return _joined(log, order, np.diff(log.users[order]) == 0, {}, SINGLE_ROW)
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """Return the error for a log without sequences."""
@@ -152,24 +153,7 @@ class Sessions(Sequencer):
         users, time = log.users[order], time[order]
         pause = time[1:] - time[:-1]
         near = (users[1:] == users[:-1]) & ((pause <= gap) if self.inclusive else (pause < gap))
-        follows, leads = np.append(False, near)[: order.size], np.append(near, False)[: order.size]
-        kept = follows | leads
-        begins = np.flatnonzero(~follows[kept])
-        order, users = order[kept], users[kept]
-        item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
-        user_vocabulary, users = log.user_vocabulary.without_unused(users[begins])
-        return Sequences(
-            np.append(begins, order.size),
-            items,
-            users,
-            _plain(row_times(log))[order],
-            item_vocabulary,
-            user_vocabulary,
-            log.origin,
-            {**removed, "event on its own": int(kept.size - order.size)},
-            log.times,
-            has_dates(log),
-        )
+        return _joined(log, order, near, removed, "event on its own")
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """Return the error for a log in which every pause is too long."""
@@ -195,18 +179,31 @@ class Sessions(Sequencer):
         return np.append(False, same)[: order.size]
 
 
-def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
-    """Return :class:`Sequences` without any sequence, over the ids of a log, with its origin.
+def _joined(
+    log: Interactions, order: NDArray[np.integer], near: Rows, removed: Mapping[str, int], alone: str
+) -> Sequences:
+    """Return the sequences of the rows of a log, taken in ``order``; ``near`` says which of them join the next row.
 
-    ``removed`` counts the removed rows by reason.
+    ``removed`` counts the rows that are not in ``order`` by reason. Rows that join no other are removed too, for the
+    reason ``alone``.
     """
-    none = np.empty(0, np.int32)
-    time = None if log.timestamps is None else _plain(row_times(log))[:0]
-    item_vocabulary, items = log.item_vocabulary.without_unused(none)
-    user_vocabulary, users = log.user_vocabulary.without_unused(none)
-    offsets = np.zeros(1, np.int64)
-    vocabularies = (item_vocabulary, user_vocabulary)
-    return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times, has_dates(log))
+    follows, leads = np.append(False, near)[: order.size], np.append(near, False)[: order.size]
+    kept = follows | leads
+    begins, order = np.flatnonzero(~follows[kept]), order[kept]
+    item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
+    user_vocabulary, users = log.user_vocabulary.without_unused(log.users[order][begins])
+    return Sequences(
+        np.append(begins, order.size),
+        items,
+        users,
+        None if log.timestamps is None else _plain(row_times(log))[order],
+        item_vocabulary,
+        user_vocabulary,
+        log.origin,
+        {**removed, alone: int(kept.size - order.size)},
+        log.times,
+        has_dates(log),
+    )
 
 
 def clock_times(log: Interactions, gap: float) -> tuple[TimeValues, float]:

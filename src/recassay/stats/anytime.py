@@ -84,8 +84,7 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
     rho, goal = best_rho(tuned_for, alpha), math.log(1 / alpha)
     knots = _knots()[: np.searchsorted(_knots(), v[-1]) + 1]
     at_knots = _at_knots(knots.size, rho, c, goal)
-    found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
-    return found
+    return np.asarray(_root(np.interp(v, knots, at_knots), v, rho, c, goal)[place])
 
 
 @functools.cache

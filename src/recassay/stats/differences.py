@@ -81,8 +81,7 @@ class Differences:
         )
         if self.pairs is None:
             return largest
-        found: Floats = np.maximum(largest[self.pairs[:, 0]], largest[self.pairs[:, 1]])
-        return found
+        return np.asarray(np.maximum(largest[self.pairs[:, 0]], largest[self.pairs[:, 1]]))
 
     @cached_property
     def constant(self) -> NDArray[np.bool_]:

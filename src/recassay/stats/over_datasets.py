@@ -221,8 +221,7 @@ def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
     for alpha in np.unique(alphas):
         columns = np.flatnonzero(alphas == alpha)
         drawn[:, columns] = gammas(rng, float(alpha), (rows, columns.size))
-    shares: Floats = drawn / drawn.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
 def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:

@@ -190,8 +190,7 @@ def mcnemar_signed(
     """
     ahead, discordant = wins - losses, wins + losses
     by = np.maximum(np.abs(ahead) - 1, 0) if correction else np.abs(ahead)
-    signed: Floats = np.sign(ahead) * by**2 / np.where(discordant > 0, discordant, 1)
-    return signed
+    return np.asarray(np.sign(ahead) * by**2 / np.where(discordant > 0, discordant, 1))
 
 
 def t_both_tails(t: Floats | float, freedom: float) -> Any:
@@ -241,8 +240,7 @@ def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
     """Return the exact two-sided p-value of ``wins`` heads and ``losses`` tails of a fair coin, elementwise."""
     from scipy.special import bdtr
 
-    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5))
-    return p
+    return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses).astype(np.float64), wins + losses, 0.5)))
 
 
 def wilcoxon(differences: Differences, _options: ResamplingOptions, *, rank_zeros: bool = False) -> PValues:

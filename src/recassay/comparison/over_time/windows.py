@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 
 from recassay.data.times import TimeValues
 from recassay.errors import UsageError
-from recassay.naming.grammar import check_word
 from recassay.stats.anytime import faded_sums, running_sums
 from recassay.stats.significance import mcnemar_p, mcnemar_signed
 
 How = Literal["moving", "fading", "cumulative"]
 By = Literal["scored", "event", "time"]
-HOWS: tuple[How, ...] = ("moving", "fading", "cumulative")
-BYS: tuple[By, ...] = ("scored", "event", "time")
 WIDEST, PARTS = 5000, 50  # the window if none is given: a fiftieth of the stream, at most 5,000 scored events
 
 Floats = NDArray[np.float64]
@@ -92,11 +89,9 @@ class PastWindows:
         """Return the sum of the values (one per scored event) in each window, weighted if events fade."""
         if self.first is None:
             assert self.fading is not None
-            faded: Floats = faded_sums(values, self.fading)
-            return faded
+            return np.asarray(faded_sums(values, self.fading))
         rounded, left = running_sums(values)
-        found: Floats = (rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first])
-        return found
+        return np.asarray((rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first]))
 
     def sizes(self) -> NDArray[np.int64] | Floats:
         """Return the number of scored events in each window, or the sum of their weights if these fade."""
@@ -129,8 +124,6 @@ def windows(
     >>> windows("fading", window=100, scored=1000, events=4000)
     WindowOptions(how='fading', by='scored', window=None, fading=0.99)
     """
-    check_word("way to average", how, HOWS)
-    check_word("unit of a window", by, BYS)
     if isinstance(window, timedelta):
         window = window.total_seconds()
     if how == "cumulative":
