@@ -313,7 +313,10 @@ def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     an entry is not from recassay.
     """
     columns = {kind: (named.registry.noun, named.column) for kind, named in KINDS.items()}
-    columns |= {"designs": ("design", "parameters"), "formats": ("format", "suffixes of its own")}
+    columns |= {
+        "designs": ("design", "parameters"), "formats": ("format", "suffixes of its own"),
+        "checks": ("code", "severity"),
+    }  # fmt: skip
     name, group = columns[kind]
     headings = [Column(name, "name"), Column(group, "name", GROUP_WIDTH), Column("what it is", "name")]
     elsewhere = any(row.source != OWN for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import polars as pl
@@ -13,6 +14,7 @@ from recassay.report.figures import panels, undrawn
 from recassay.report.figures.chart import linear, logarithmic, scale_of
 from recassay.report.figures.export import standalone, write_figures
 from recassay.report.folder.page import page
+from recassay.report.folder.results import ResultFolder
 from recassay.results.exhibit import Exhibit
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -83,7 +85,7 @@ def test_rows_that_cannot_be_drawn_are_counted():
     table = LINES.with_columns(mean=pl.Series([0.4, None, float("nan"), 0.1]))
     shown = exhibit(table, log_x=True)  # the first row is at 0
     assert undrawn(shown) == 3
-    assert "3 rows of the table cannot be drawn" in page("t", "", [], exhibits=[shown])
+    assert "3 rows of the table cannot be drawn" in page(ResultFolder(Path(), (), exhibits=(shown,)))
     assert len(panels(shown)) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from recassay.comparison.pairs import judges
 from recassay.comparison.verdict import Lead, verdict_of
@@ -38,8 +39,10 @@ def _lead(group, grid, design):
     )  # fmt: skip
 
 
-def page(title, about, rows, **more):
+def page(title, about, rows, *, distributions=None, verdict=None, lock=None, **more):
     """Return the page of rows, with the verdict that follows from them if none is given."""
-    rows, comparisons = list(rows), list(more.pop("comparisons", ()))
-    verdict = more.pop("verdict", None) or verdict_from_rows(result_grids(rows, comparisons))
-    return html.page(title, about, rows, comparisons=comparisons, verdict=verdict, **more)
+    rows = tuple(rows)
+    lock = {**(lock or {}), "study": title, "about": about} if lock or about else {}
+    parts = {name: tuple(part) if isinstance(part, list) else part for name, part in more.items()}
+    verdict = verdict or verdict_from_rows(result_grids(rows, parts.get("comparisons", ())))
+    return html.page(html.ResultFolder(Path(), rows, lock=lock, verdict=verdict, **parts), distributions)

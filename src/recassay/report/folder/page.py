@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,13 +23,11 @@ from recassay.errors import printable
 from recassay.report.content import wording
 from recassay.report.content.distribution import UnitValues
 from recassay.report.content.findings import finding_groups, verdict_without
-from recassay.report.content.grids import Grid, Row, result_grids
+from recassay.report.content.grids import Grid, result_grids
 from recassay.report.folder.results import PAGE, ResultFolder
 from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, groups_content, verdict_content
 from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit
-from recassay.results.finding import Finding
-from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import GIVEN, Place
 from recassay.threads import StageProgress
 
@@ -39,22 +37,6 @@ if TYPE_CHECKING:
 MAX_VIEWS = 60  # tables of a page that are laid out when it opens; a larger page unpacks those that are selected
 MAX_PAIRS = 2000  # rows of a table of comparisons
 Distributions = Mapping[tuple[Place, str], Sequence[Exhibit]]  # by place with design, and metric
-
-
-@dataclass(frozen=True, eq=False)
-class Provenance:
-    """How results were made: the lock of the study or the settings of a scoring, the command, and what failed.
-
-    ``lock`` is the content of the study's lock file, empty without a study; ``failures`` come from ``summary.json``.
-    """
-
-    lock: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    command: str = ""
-    failures: Iterable[Row] = ()
-
-
-NO_PROVENANCE, NO_VERDICT = Provenance(), Verdict(())
 
 
 def write_page(
@@ -70,54 +52,26 @@ def write_page(
     done, total).
     """
     target = folder.path / PAGE if to is None else Path(to)
-    text = page(
-        title_of(folder),
-        str(folder.lock.get("about") or ""),
-        folder.rows,
-        comparisons=folder.comparisons,
-        findings=folder.findings,
-        exhibits=[*folder.exhibits, *more],
-        provenance=Provenance(folder.lock, folder.settings, folder.command, folder.failures),
-        distributions=distributions_of(folder, progress),
-        verdict=folder.verdict or NO_VERDICT,
-        groups=folder.groups,
-    )
+    text = page(replace(folder, exhibits=(*folder.exhibits, *more)), distributions_of(folder, progress))
     with recording(folder.path) if to is None else nullcontext():
         write_text(text, target)
     return target
 
 
-def page(
-    title: str,
-    about: str,
-    rows: Iterable[Row],
-    *,
-    comparisons: Iterable[Row] = (),
-    findings: Iterable[Finding | Row] = (),
-    exhibits: Iterable[Exhibit] = (),
-    provenance: Provenance = NO_PROVENANCE,
-    distributions: Distributions | None = None,
-    verdict: Verdict = NO_VERDICT,
-    groups: Sequence[tuple[str, GroupScores]] = (),
-) -> str:
+def page(folder: ResultFolder, distributions: Distributions | None = None) -> str:
     """Return a study as one HTML file: verdict, findings, summary card, results, figures, failures and settings.
 
-    ``rows``, ``comparisons`` and ``findings`` come from ``summary.json``. ``distributions`` are charts of the
-    distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input
-    gives equal bytes. Rows of single folds follow those over
-    all folds; undefined numbers say "undefined".
+    ``distributions`` are charts of the distribution behind each mean. Equal input gives equal bytes. Rows of single
+    folds follow those over all folds; undefined numbers say "undefined".
 
     >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
-    >>> text = page("First", "Is the popular good enough?", [row])
-    >>> "0.2500" in text
+    >>> "0.2500" in page(ResultFolder(Path(), (row,)))
     True
     """
-    lock, settings = provenance.lock, provenance.settings
-    comparisons = list(comparisons)
-    level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
-    alphas = {row["alpha"] for row in comparisons if row.get("alpha")}
-    grids, budget, charts = result_grids(rows, comparisons), SizeBudget(), distributions or {}
-    picture, by_code = systems(verdict, grids), finding_groups(findings, verdict)
+    lock, verdict, charts = folder.lock, folder.verdict or Verdict(()), distributions or {}
+    grids, budget = result_grids(folder.rows, folder.comparisons), SizeBudget()
+    alphas = {row["alpha"] for row in folder.comparisons if row.get("alpha")}
+    picture, by_code = systems(verdict, grids), finding_groups(folder.findings, verdict)
 
     def view_figures(place: Place, grid: Grid, design: str, name: str) -> list[dict[str, Any]]:
         """Return the figures of the means of systems under a design."""
@@ -130,8 +84,8 @@ def page(
         return budget.figures([ranks(grid)] if ordered else [], name)
 
     return _environment().get_template("page.html.jinja").render(
-        title=title,
-        about=about,
+        title=title_of(folder),
+        about=str(lock.get("about") or ""),
         study=bool(lock),
         groups=grids,
         controls=controls(grids),
@@ -140,20 +94,20 @@ def page(
         budget=budget,
         max_pairs=MAX_PAIRS,
         packed=sum(len(grid.designs) for group in grids for grid in group.grids) > MAX_VIEWS,
-        level=wording.percent(level),
-        alpha=f"{alphas.pop() if len(alphas) == 1 else 1 - level:.4g}",
+        level=wording.percent(folder.level),
+        alpha=f"{alphas.pop() if len(alphas) == 1 else 1 - folder.level:.4g}",
         verdict=verdict_content(verdict, grids),
         picture=None if picture is None else figure(picture, "systems"),
-        facts=card(grids, lock, settings),
-        by_groups=groups_content(groups),
-        command=provenance.command,
+        facts=card(grids, lock, folder.settings),
+        by_groups=groups_content(folder.groups),
+        command=folder.command,
         findings=[group for group in by_code if group.weight == 2],
         other_findings=[group for group in by_code if group.weight < 2],
         verdict_without=verdict_without(by_code, verdict),
         unknown=any(group.open for group in by_code),
-        exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(exhibits, start=1)],
-        failures=list(provenance.failures),
-        lock=_yaml(lock or settings) if lock or settings else "",
+        exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(folder.exhibits, start=1)],
+        failures=folder.failures,
+        lock=_yaml(lock or folder.settings) if lock or folder.settings else "",
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from recassay.results.finding import Finding
 from recassay.stats.concentration import NATS
 
 if TYPE_CHECKING:
-    from recassay.data.stats import RatingStats, SequenceStats, Stats, TimeStats
+    from recassay.data.stats import Distribution, RatingStats, SequenceStats, Stats, TimeStats
     from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
     from recassay.models.rerank import Reranked
     from recassay.sampled.corrected import CorrectedMetrics
@@ -58,62 +58,52 @@ def stats_table(stats: Stats) -> RenderableType:
     return Terminal(lines_table(_stats_lines(stats)))
 
 
-def _stats_lines(stats: Stats) -> Iterator[tuple[str, str]]:
-    yield "rows", f"{stats.rows:,}"
-    yield "users", f"{stats.users:,}"
-    yield "items", f"{stats.items:,}"
-    yield "pairs", f"{stats.pairs:,} distinct user-item pairs; {stats.duplicates:,} rows repeat a pair"
-    yield "density", f"{_percent(stats.density)} of all possible user-item pairs"
-    profile = stats.profile
-    middle = f"mean {_number(profile.mean)}, median {_number(profile.median)}"
-    yield "items per user", f"{middle}, range {_number(profile.min)} to {_number(profile.max)}"
-    top = stats.popularity
+def _stats_lines(stats: Stats) -> list[tuple[str, str]]:
+    profile, top = stats.profile, stats.popularity
     shares = (("1 %", top.top_1_percent), ("10 %", top.top_10_percent), ("20 %", top.top_20_percent))
-    yield "top items", ", ".join(f"{of} of items have {_percent(share)} of rows" for of, share in shares)
-    yield "", f"Gini {_number(top.gini)}; {_percent(top.items_with_one_row)} of items have one row"
-    yield "", f"entropy {_entropy(top.entropy)}"
-    if stats.sequences is not None:
-        yield from _sequences(stats.sequences)
-    if stats.times is None:
-        yield "time", KINDS[None]
-    else:
-        yield from _times(stats.times)
-    if stats.ratings is not None:
-        yield from _ratings(stats.ratings)
+    return [
+        ("rows", f"{stats.rows:,}"),
+        ("users", f"{stats.users:,}"),
+        ("items", f"{stats.items:,}"),
+        ("pairs", f"{stats.pairs:,} distinct user-item pairs; {stats.duplicates:,} rows repeat a pair"),
+        ("density", f"{_percent(stats.density)} of all possible user-item pairs"),
+        ("items per user", _distribution(profile)),
+        ("top items", ", ".join(f"{of} of items have {_percent(share)} of rows" for of, share in shares)),
+        ("", f"Gini {_number(top.gini)}; {_percent(top.items_with_one_row)} of items have one row"),
+        ("", f"entropy {_entropy(top.entropy)}"),
+        *(_sequences(stats.sequences) if stats.sequences is not None else []),
+        *(_times(stats.times) if stats.times is not None else [("time", KINDS[None])]),
+        *([("ratings", _ratings(stats.ratings))] if stats.ratings is not None else []),
+    ]
 
 
-def _sequences(sequences: SequenceStats) -> Iterator[tuple[str, str]]:
-    shown = f"{sequences.sequences:,} of {sequences.users:,} users, with {sequences.rows:,} rows"
-    yield "sequences", f"{shown} of {sequences.items:,} items"
-    lengths = sequences.lengths
-    middle = f"length: mean {_number(lengths.mean)}, median {_number(lengths.median)}"
-    yield "", f"{middle}, range {_number(lengths.min)} to {_number(lengths.max)}"
-    yield "", f"entropy of their items {_entropy(sequences.entropy)}"
+def _distribution(counts: Distribution) -> str:
+    middle = f"mean {_number(counts.mean)}, median {_number(counts.median)}"
+    return f"{middle}, range {_number(counts.min)} to {_number(counts.max)}"
 
 
-def _times(times: TimeStats) -> Iterator[tuple[str, str]]:
-    yield (
-        "time",
-        f"{times.first} to {times.last} ({times.unit}){_missing(times.missing)}" if times.first else "all missing",
-    )
-    yield "", KINDS[times.kind]
-    if times.problem:
-        yield "", times.problem
-    yield (
-        "",
-        (
-            f"{_percent(times.tied)} of rows have the same time as another row of their user; "
-            f"for {_percent(times.last_unclear)} of users the last item is ambiguous"
-        ),
-    )
+def _sequences(sequences: SequenceStats) -> list[tuple[str, str]]:
+    users = f"{sequences.sequences:,} of {sequences.users:,} users"
+    return [
+        ("sequences", f"{users}, with {sequences.rows:,} rows of {sequences.items:,} items"),
+        ("", f"length: {_distribution(sequences.lengths)}"),
+        ("", f"entropy of their items {_entropy(sequences.entropy)}"),
+    ]
 
 
-def _ratings(ratings: RatingStats) -> Iterator[tuple[str, str]]:
+def _times(times: TimeStats) -> list[tuple[str, str]]:
+    span = f"{times.first} to {times.last} ({times.unit}){_missing(times.missing)}" if times.first else "all missing"
+    unclear = f"for {_percent(times.last_unclear)} of users the last item is ambiguous"
+    tied = f"{_percent(times.tied)} of rows have the same time as another row of their user; {unclear}"
+    return [("time", span), ("", KINDS[times.kind]), *([("", times.problem)] if times.problem else []), ("", tied)]
+
+
+def _ratings(ratings: RatingStats) -> str:
     if ratings.counts is not None:
         shown = ", ".join(f"{value}: {count:,}" for value, count in ratings.counts.items()) or "none"
     else:
         shown = ", ".join(f"{name} {_number(value)}" for name, value in (ratings.quantiles or {}).items())
-    yield "ratings", shown + _missing(ratings.missing)
+    return shown + _missing(ratings.missing)
 
 
 def _missing(count: int) -> str:
@@ -184,27 +174,26 @@ def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
     return Terminal(lines_table(_reranked_lines(written)))
 
 
-def _reranked_lines(written: Mapping[str, Reranked]) -> Iterator[tuple[str, str]]:
-    reranked = next(iter(written.values()))
+def _reranked_lines(written: Mapping[str, Reranked]) -> list[tuple[str, str]]:
+    reranked, single = next(iter(written.values())), len(written) == 1
     method, counts = reranked.method, reranked.counts
     own = {name: value for name, value in reranked.parameters.items() if name not in SHOWN}
-    yield "method", str(method) if len(written) == 1 else method.name
-    if own:
-        yield "with", ", ".join(f"{name}={value}" for name, value in own.items())
-    yield "places", f"the first {method.places}, filled from {method.candidates} candidates"
-    yield "lists", f"{counts['lists']:,}"
-    for path, one in written.items():
-        moved = f"{one.counts['moved']:,} of {one.run.items.size:,} rows changed their position"
-        if len(written) == 1:
-            yield from (("moved", moved), ("written", path))
-        else:
-            yield "lambda", f"{one.method.weight:g}: {moved}, {path}"
+    moved = {
+        path: f"{one.counts['moved']:,} of {one.run.items.size:,} rows changed their position"
+        for path, one in written.items()
+    }
     problems = [(name, f"{counts[name]:,}: {meaning}") for name, meaning in PROBLEMS.items() if counts.get(name)]
-    if problems:
-        yield "", ""
-        yield from problems
-    for found in findings_of(reranked):
-        yield found.severity, f"{found.code}  {found.title}. {found.detail}"
+    return [
+        ("method", str(method) if single else method.name),
+        *([("with", ", ".join(f"{name}={value}" for name, value in own.items()))] if own else []),
+        ("places", f"the first {method.places}, filled from {method.candidates} candidates"),
+        ("lists", f"{counts['lists']:,}"),
+        *(line for path, text in moved.items() if single for line in (("moved", text), ("written", path))),
+        *(("lambda", f"{written[path].method.weight:g}: {text}, {path}") for path, text in moved.items() if not single),
+        *([("", "")] if problems else []),
+        *problems,
+        *((one.severity, f"{one.code}  {one.title}. {one.detail}") for one in findings_of(reranked)),
+    ]
 
 
 # --- corrected metrics ---
@@ -225,17 +214,14 @@ def corrected_table(corrected: CorrectedMetrics) -> RenderableType:
     Estimates for the full ranking of 1,000 candidates, from ranks among 99 candidates sampled without replacement.
     """
     bounded = any(corrected.means["low"].is_not_nan())
-    between = Field("low high", f"{_level(corrected)} interval", wording.interval)
+    level = wording.level(corrected.scores(corrected.estimators[0]))
+    between = Field("low high", f"{level} interval", wording.interval)
     fields = (
         name("metric"), name("estimator"), system(), Field("mean", "mean"), *([between] if bounded else []),
         Field("sampled", "sampled"), count("n"),
     )  # fmt: skip
     made = table(corrected.means.to_dicts(), fields, grouped=True)
     return Group(Terminal(made), Text(), words(_notes(corrected, bounded), "dim"))
-
-
-def _level(corrected: CorrectedMetrics) -> str:
-    return wording.level(corrected.scores(corrected.estimators[0]))
 
 
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
@@ -246,21 +232,19 @@ def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
     """
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"
-    how = "with" if settings["replace"] else "without"
-    notes = [
-        f"Estimates for the full ranking of {pool} candidates, from ranks among {settings['sample']:,} candidates "
-        f"sampled {how} replacement."
-    ]
-    if bounded:
-        method = wording.method(corrected.scores(corrected.estimators[0]), None)
-        notes += [method, "The intervals do not include the bias of the estimators."]
+    how = f"{settings['sample']:,} candidates sampled {'with' if settings['replace'] else 'without'} replacement"
+    method = wording.method(corrected.scores(corrected.estimators[0]), None) if bounded else ""
     dropped = corrected.means.group_by("estimator", maintain_order=True).agg(pl.col("left_out").max())
-    notes += [
-        f"{estimator} dropped {count:,} components that the sample hardly determines."
-        for estimator, count in dropped.iter_rows()
-        if count
+    notes = [
+        f"Estimates for the full ranking of {pool} candidates, from ranks among {how}.",
+        method,
+        "The intervals do not include the bias of the estimators." if bounded else "",
+        *(
+            f"{estimator} dropped {count:,} components that the sample hardly determines." if count else ""
+            for estimator, count in dropped.iter_rows()
+        ),
     ]
-    return " ".join(notes)
+    return " ".join(filter(None, notes))
 
 
 # --- finished scores ---
@@ -272,21 +256,18 @@ def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
     A rule, such as the mean rank, combines the scores on several data sets. There is a verdict per metric and setting;
     only the first ones are shown.
     """
-    shown = conclusions.rankings[:MAX_RANKINGS]
-    parts: list[RenderableType] = []
-    for ranking in shown:
-        parts += [words(ranking.sentence(), "bold"), Text()]
-    more = len(conclusions.rankings) - MAX_RANKINGS
-    if more > 0:
-        parts += [words(f"{more:,} more metrics or settings: name one with -m; -o writes all", "dim"), Text()]
-    cannot = [f"- {line}" for line in conclusions.cannot]
-    if conclusions.described:
-        names = ", ".join(conclusions.described[:8]) + (", ..." if len(conclusions.described) > 8 else "")
-        cannot.append(f"- Not ranked, because more is not simply better: {names}. Name one with -m to rank by it.")
-    parts += [Text("What this table cannot say"), *map(words, cannot)]
-    for ranking in shown:
-        parts += [Text(), Terminal(_places(ranking))]
-    return Group(*parts)
+    shown, more = conclusions.rankings[:MAX_RANKINGS], len(conclusions.rankings) - MAX_RANKINGS
+    left_out = f"{more:,} more metrics or settings: name one with -m; -o writes all"
+    names = ", ".join(conclusions.described[:8]) + (", ..." if len(conclusions.described) > 8 else "")
+    described = f"Not ranked, because more is not simply better: {names}. Name one with -m to rank by it."
+    cannot = [*conclusions.cannot, *([described] if names else [])]
+    return Group(
+        *(part for ranking in shown for part in (words(ranking.sentence(), "bold"), Text())),
+        *([words(left_out, "dim"), Text()] if more > 0 else []),
+        Text("What this table cannot say"),
+        *(words(f"- {line}") for line in cannot),
+        *(part for ranking in shown for part in (Text(), Terminal(_places(ranking)))),
+    )
 
 
 def _places(ranking: FinishedRanking) -> ResultTable:

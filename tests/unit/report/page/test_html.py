@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from recassay.report.content.grids import result_grids
-from recassay.report.folder.page import Provenance
 from recassay.report.page.content import design_sentences
 from recassay.report.page.figures import SizeBudget
 from recassay.results.exhibit import Exhibit
@@ -111,12 +110,8 @@ def full():
         comparisons=[pair("pop", "svd", -0.1, significant=True)],
         findings=[Finding("C001", "info", "Small", "d"), Finding("B001", "error", "Large", "e", "svd")],
         exhibits=[exhibit(LINES)],
-        provenance=Provenance(
-            {"study": "a", "versions": {"recassay": "0.1.0"}, "judge": {"level": 0.9}},
-            failures=[
-                {"system": "als", "dataset": "ml", "fold": 0, "code": "U112", "message": "no", "traceback": "Trace"}
-            ],
-        ),
+        lock={"versions": {"recassay": "0.1.0"}, "judge": {"level": 0.9}},
+        failures=[{"system": "als", "dataset": "ml", "fold": 0, "code": "U112", "message": "no", "traceback": "Trace"}],
     )
 
 
@@ -231,7 +226,7 @@ def test_tables_have_captions_and_scopes(full):
 
 def test_equal_input_gives_equal_bytes():
     def made():
-        return page("t", "a", ROWS, exhibits=[exhibit(LINES)], provenance=Provenance({"study": "x"}))
+        return page("t", "a", ROWS, exhibits=[exhibit(LINES)], lock={"judge": {}})
 
     assert made() == made()
 
@@ -246,10 +241,10 @@ def test_names_cannot_inject_markup_or_control_characters():
         comparisons=[{**one, "test": NASTY} for one in pairs],
         findings=[Finding(NASTY, "error", NASTY, NASTY, NASTY)],
         exhibits=[Exhibit(NASTY, NASTY, NASTY, table, "removed", NASTY, "system", "bin")],
-        provenance=Provenance(
-            {NASTY: NASTY, "versions": {NASTY: NASTY}, "data": [{"name": NASTY, "events": 1, "users": 1, "items": 1}]},
-            failures=[{"system": NASTY, "dataset": NASTY, "code": NASTY, "message": NASTY, "traceback": NASTY}],
-        ),
+        lock={
+            NASTY: NASTY, "versions": {NASTY: NASTY}, "data": [{"name": NASTY, "events": 1, "users": 1, "items": 1}],
+        },
+        failures=[{"system": NASTY, "dataset": NASTY, "code": NASTY, "message": NASTY, "traceback": NASTY}],
     )  # fmt: skip
     read = Reader(text)
     assert "<script>alert" not in text
