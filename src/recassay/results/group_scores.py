@@ -98,6 +98,10 @@ class GroupScores(Displayable):
         wanted = (system, metric, group)
         return next((row for row in self.rows if (row.system, row.metric, row.group) == wanted), None)
 
+    def cells(self, metric: str, group: str) -> list[GroupRow | None]:
+        """Return the row of every system under one metric in one group; None if too few users have a value."""
+        return [self.row(system, metric, group) for system in self.systems]
+
     def gap(self, system: str, metric: str) -> GroupGap | None:
         """Return the difference of best and worst group of a system under a metric; None without two groups."""
         return next((row for row in self.gaps if (row.system, row.metric) == (system, metric)), None)

@@ -29,14 +29,6 @@ Values = NDArray[np.float64]
 UNITS = {"prequential": "events", "sequence": "sequences"}  # the unit of a protocol; other protocols score users
 
 
-@dataclass(frozen=True)
-class RowBlock:
-    """A range of consecutive rows of one system in the file of values: ``begin`` to ``end``, without ``end``."""
-
-    begin: int
-    end: int
-
-
 @dataclass(frozen=True, eq=False)
 class UnitValues:
     """The values per unit (user, sequence or event) in a ``scores.parquet`` file, read when they are needed.
@@ -45,7 +37,7 @@ class UnitValues:
     """
 
     path: Path
-    blocks: Mapping[Place, Mapping[str, tuple[RowBlock, ...]]]
+    blocks: Mapping[Place, Mapping[str, Sequence[slice]]]
 
     @classmethod
     def of(cls, path: Path) -> UnitValues | None:
@@ -63,11 +55,11 @@ class UnitValues:
         runs = _constant_runs(path, keys)
         if len({tuple(row[name] for name in keys) for row in runs}) < len(runs):
             return None
-        blocks: dict[Place, dict[str, list[RowBlock]]] = {}
+        blocks: dict[Place, dict[str, list[slice]]] = {}
         for row in runs:
             place = Place.of(row)._replace(design=design_of(row))
-            blocks.setdefault(place, {}).setdefault(row["system"], []).append(RowBlock(row["begin"], row["end"]))
-        return cls(path, {place: {k: tuple(v) for k, v in systems.items()} for place, systems in blocks.items()})
+            blocks.setdefault(place, {}).setdefault(row["system"], []).append(row["rows"])
+        return cls(path, blocks)
 
     def exhibits(
         self, metrics: Mapping[str, bool | None], *, progress: Callable[[int, int], None] | None = None
@@ -86,13 +78,12 @@ class UnitValues:
             column = read_parquet(self.path, columns=[metric])[metric].cast(pl.Float64).fill_null(float("nan"))
             values = column.to_numpy()
             for place, systems in self.blocks.items():
-                by_system = {
-                    name: np.concatenate([values[block.begin : block.end] for block in parts])
-                    for name, parts in systems.items()
-                }
+                by_system = {name: np.concatenate([values[rows] for rows in parts]) for name, parts in systems.items()}
                 if any(not np.isnan(own).all() for own in by_system.values()):
-                    better = metrics[metric] if paired[place] else None
-                    exhibits[place, metric] = _exhibits(metric, by_system, better, _units(place))
+                    units = UNITS.get(place.protocol.partition("(")[0], "users")
+                    exhibits[place, metric] = (share_reaching(metric, by_system, units),)
+                    if paired[place] and len(systems) > 1 and metrics[metric] is not None:
+                        exhibits[place, metric] += (win_shares(metric, by_system, bool(metrics[metric]), units),)
             if progress is not None:
                 progress(done, len(available))
         return exhibits
@@ -104,15 +95,12 @@ class UnitValues:
         """
         ours, theirs = (self.blocks.get(place, {}).get(system, ()) for system in (a, b))
         names = [name for name in parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
-        if not ours or len(ours) != len(theirs):
-            return False
         whole = scan_parquet(self.path).select(names)
-        return all(
-            whole.slice(ours_block.begin, ours_block.end - ours_block.begin).collect().equals(
-                whole.slice(theirs_block.begin, theirs_block.end - theirs_block.begin).collect()
-            )
-            for ours_block, theirs_block in zip(ours, theirs, strict=True)
-        )  # fmt: skip
+        parts = (
+            [whole.slice(rows.start, rows.stop - rows.start).collect() for rows in pair]
+            for pair in zip(ours, theirs, strict=False)
+        )
+        return 0 < len(ours) == len(theirs) and all(one.equals(other) for one, other in parts)
 
     def _paired(self) -> dict[Place, bool]:
         """Return, by place, whether all its systems have the same users (or other units) in the same order.
@@ -120,18 +108,15 @@ class UnitValues:
         A place is a data set, split, protocol, seed and design.
         """
         units = read_parquet(self.path, columns=["unit"])["unit"]
-        answer = {}
-        for place, systems in self.blocks.items():
-            columns = [[units[block.begin : block.end] for block in parts] for parts in systems.values()]
-            answer[place] = all(
-                len(other) == len(columns[0]) and all(a.equals(b) for a, b in zip(other, columns[0], strict=True))
-                for other in columns[1:]
-            )
-        return answer
+        columns = {
+            place: [pl.concat([units[rows] for rows in parts]) for parts in systems.values()]
+            for place, systems in self.blocks.items()
+        }
+        return {place: all(column.equals(several[0]) for column in several) for place, several in columns.items()}
 
 
 def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a record per range of consecutive rows with equal keys: the keys, ``begin`` and ``end``.
+    """Return a record per range of consecutive rows with equal keys: the keys, and the range as ``rows``.
 
     ``keys`` are columns. They are read one at a time, because the file may be larger than memory allows for all of
     them.
@@ -147,21 +132,9 @@ def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
     ends = [*starts[1:].tolist(), size]
     return [
         {key: values[int(np.searchsorted(changes, start, "right")) - 1] for key, (changes, values) in held.items()}
-        | {"begin": start, "end": end}
+        | {"rows": slice(start, end)}
         for start, end in zip(starts.tolist(), ends, strict=True)
     ]
-
-
-def _units(place: Place) -> str:
-    return UNITS.get(place.protocol.partition("(")[0], "users")
-
-
-def _exhibits(
-    metric: str, values: Mapping[str, Values], higher_is_better: bool | None, units: str
-) -> tuple[Exhibit, ...]:
-    many = len(values) > 1 and higher_is_better is not None
-    wins = [win_shares(metric, values, bool(higher_is_better), units)] if many else []
-    return (share_reaching(metric, values, units), *wins)
 
 
 def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
@@ -177,22 +150,18 @@ def share_reaching(metric: str, values: Mapping[str, Values], units: str = "user
     ranges = [value_range(own) for own in values.values()]
     low, high = min([0.0, *(low for low, _ in ranges)]), max(high for _, high in ranges)
     wide = high - low or 1.0
-    steps = [low + wide * step / STEPS for step in range(STEPS + 1)]
-    names = list(values.items())
+    columns = list(values.values())
 
-    def count(begin: int, _end: int) -> NDArray[np.int64]:
-        counts: NDArray[np.int64] = count_reaching(names[begin][1], low, wide / STEPS, STEPS, TOLERANCE * STEPS)
-        return counts
+    def count(begin: int, _end: int) -> list[int]:
+        return list(count_reaching(columns[begin], low, wide / STEPS, STEPS, TOLERANCE * STEPS))
 
-    rows = []
-    threads = worth_starting(sum(own.size for own in values.values()))
-    for (name, _), counts in zip(names, each_block(count, len(names), size=1, threads=threads), strict=True):
-        n = int(counts[0])
-        rows += [
-            {"system": name, metric: step, f"share of {units}": reached / n, units: reached}
-            for step, reached in zip(steps, counts.tolist(), strict=True)
-            if n
-        ]
+    counts = each_block(count, len(columns), size=1, threads=worth_starting(sum(own.size for own in columns)))
+    rows = [
+        {"system": name, metric: low + wide * step / STEPS, f"share of {units}": many / several[0], units: int(many)}
+        for name, several in zip(values, counts, strict=True)
+        for step, many in enumerate(several)
+        if several[0]
+    ]
     return Exhibit(
         f"spread-{metric}",
         f"Share of {units} reaching each score",
@@ -215,26 +184,22 @@ def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool
     >>> wins.table.select("system", "against", "wins", "ties", "losses").rows()
     [('a', 'b', 1, 2, 0), ('b', 'a', 0, 2, 1)]
     """
-    names = list(values)
-    pairs = list(itertools.combinations(range(len(names)), 2))
+    pairs = list(itertools.combinations(values, 2))
 
     def count(begin: int, _end: int) -> tuple[int, int, int]:
-        a, b = (values[names[number]] for number in pairs[begin])
-        more, equal, less = count_larger_equal_smaller(a, b)
-        return more, equal, less
+        more, equal, less = count_larger_equal_smaller(*(values[name] for name in pairs[begin]))
+        return (more, equal, less) if higher_is_better else (less, equal, more)
 
-    rows: dict[tuple[int, int], dict[str, Any]] = {}
-    threads = worth_starting(sum(values[names[a]].size for a, _ in pairs))
-    for (a, b), (more, equal, less) in zip(pairs, each_block(count, len(pairs), size=1, threads=threads), strict=True):
-        wins, losses = (more, less) if higher_is_better else (less, more)
-        rows[a, b] = _win_row(names, a, b, (wins, equal, losses), units)
-        rows[b, a] = _win_row(names, b, a, (losses, equal, wins), units)
+    counts = each_block(count, len(pairs), size=1, threads=worth_starting(sum(values[a].size for a, _ in pairs)))
+    rows = dict(zip(pairs, counts, strict=True))
+    rows |= {(b, a): several[::-1] for (a, b), several in rows.items()}
+    ordered = [_win_row(a, b, *rows[a, b], units) for a, b in itertools.permutations(values, 2)]
     return Exhibit(
         f"wins-{metric}",
         f"Share of {units} on which each system wins",
         f"The share of {units} for which the system in the row has a better {metric} than the system in the column, "
         f"over {units} where both have a value. The rest are ties.",
-        pl.DataFrame([rows[key] for key in sorted(rows)]),
+        pl.DataFrame(ordered),
         "against",
         "system",
         kind="heat",
@@ -243,14 +208,11 @@ def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool
     )
 
 
-def _win_row(names: Sequence[str], a: int, b: int, counts: tuple[int, int, int], units: str) -> dict[str, Any]:
-    wins, ties, losses = counts
+def _win_row(system: str, against: str, wins: int, ties: int, losses: int, units: str) -> dict[str, Any]:
     n = wins + ties + losses
-    share = wins / n if n else None
-    won = "–" if share is None else f"{100 * share:.0f} %"
     return {
-        "system": names[a], "against": names[b], "share won": share, "won": won, "wins": wins, "ties": ties,
-        "losses": losses, units: n,
+        "system": system, "against": against, "share won": wins / n if n else None,
+        "won": f"{100 * wins / n:.0f} %" if n else "–", "wins": wins, "ties": ties, "losses": losses, units: n,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from recassay.report.content.distribution import UnitValues
 from recassay.report.content.findings import finding_groups, verdict_without
 from recassay.report.content.grids import Grid, result_grids
 from recassay.report.folder.results import PAGE, ResultFolder
-from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, groups_content, verdict_content
+from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, verdict_content
 from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN, Place
@@ -99,7 +99,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         verdict=verdict_content(verdict, grids),
         picture=None if picture is None else figure(picture, "systems"),
         facts=card(grids, lock, folder.settings),
-        by_groups=groups_content(folder.groups),
+        by_groups=folder.groups,
         command=folder.command,
         findings=[group for group in by_code if group.weight == 2],
         other_findings=[group for group in by_code if group.weight < 2],

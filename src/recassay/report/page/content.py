@@ -251,43 +251,11 @@ def _how_many(moved: int, others: int) -> str:
 # --- groups, failures and the summary card ---
 
 
-def groups_content(several: Sequence[tuple[str, GroupScores]]) -> list[dict[str, Any]]:
-    """Return means by group as values for the page's template.
-
-    Each comes with its data set, split and so on as text, which is shown if there are several.
-    """
-    places = len({where for where, _ in several})
-    return [
-        {
-            "id": f"groups-{number}",
-            "title": groups_title(groups),
-            "where": where if places > 1 else "",
-            "counts": groups_counts(groups),
-            "method": groups_method(groups),
-            "level": wording.percent(groups.level),
-            "groups": groups,
-            "metrics": [(metric, _group_lines(groups, metric)) for metric in groups.metrics],
-        }
-        for number, (where, groups) in enumerate(several, start=1)
-    ]
-
-
-def _group_lines(groups: GroupScores, metric: str) -> list[tuple[str, int, list[dict[str, Any]]]]:
-    """Return, for each group with a mean by a metric, its name, size, and the mean of each system."""
-    lines = []
-    for group in groups.groups:
-        rows = [groups.row(system, metric, group) for system in groups.systems]
-        if known := [row.n for row in rows if row is not None]:
-            lines.append((group, max(known), [{} if row is None else _group_cell(groups, row) for row in rows]))
-    return lines
-
-
-def _group_cell(groups: GroupScores, row: GroupRow) -> dict[str, Any]:
+def extreme(groups: GroupScores, row: GroupRow) -> str:
+    """Return "best" or "worst" for a group at an end of a significant gap, else an empty text."""
     gap = groups.gap(row.system, row.metric)
-    extremes = {gap.worst: "worst", gap.best: "best"} if gap is not None and gap.significant else {}
-    bounds = wording.interval(row.low, row.high)
-    interval = "" if bounds == wording.NOTHING else bounds
-    return {"mean": row.mean, "interval": interval, "noise": not row.significant, "badge": extremes.get(row.group, "")}
+    ends = {gap.worst: "worst", gap.best: "best"} if gap is not None and gap.significant else {}
+    return ends.get(row.group, "")
 
 
 def _failed_at(row: Row) -> str:
@@ -359,6 +327,7 @@ FILTERS = {  # of the template
     "number": lambda value, digits=4: wording.number(real(value), digits),
     "difference": lambda value: wording.difference(real(value)),
     "interval": lambda low, high: wording.interval(real(low), real(high)),
+    "percent": wording.percent,
     "p": lambda value: wording.p_value(real(value)),
     "count": _count,
     "design": design_of,
@@ -370,4 +339,5 @@ FILTERS = {  # of the template
 FUNCTIONS = {
     "mean_cell": mean_cell, "to_best": to_best, "informative": informative, "reordered": reordered, "notes": notes,
     "metric_parts": metric_parts, "design_sentences": design_sentences, "directions": DIRECTIONS,
+    "extreme": extreme, "groups_title": groups_title, "groups_counts": groups_counts, "groups_method": groups_method,
 }  # fmt: skip

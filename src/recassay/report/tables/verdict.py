@@ -147,7 +147,7 @@ def _end(groups: GroupScores, gap: dict[str, str], end: str) -> str:
 def _groups_table(groups: GroupScores, metric: str) -> ResultTable:
     rows = []
     for group in groups.groups[:MAX_GROUPS]:
-        cells = [groups.row(system, metric, group) for system in groups.systems]
+        cells = groups.cells(metric, group)
         if known := [row.n for row in cells if row is not None]:
             means = (_mean(row, narrow=len(cells) <= NARROW) for row in cells)
             rows.append((Cell(group), Cell(f"{max(known):,}"), *means))
