@@ -8,8 +8,7 @@ from recassay.comparison.over_time.compare import compare_folds, declared
 from recassay.comparison.over_time.curves import FoldCurves, over_folds
 from recassay.comparison.overall import global_score, pareto
 from recassay.comparison.tables import FinishedScores
-from recassay.engine.finished.conclude import FinishedConclusions, conclude
-from recassay.engine.finished.order_agreement import order_agreement
+from recassay.engine.finished.conclude import FinishedConclusions, conclude, order_agreement
 from recassay.engine.finished.read import read_finished
 
 __all__ = [

@@ -23,8 +23,7 @@ from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import read_parquet
 from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.decide import sudden_deaths
-from recassay.engine.finished.conclude import FinishedConclusions, conclude
-from recassay.engine.finished.order_agreement import order_agreement
+from recassay.engine.finished.conclude import FinishedConclusions, conclude, order_agreement
 from recassay.engine.finished.read import read_finished
 from recassay.engine.lists.score_sets import FILE, read_scores
 from recassay.errors import UsageError

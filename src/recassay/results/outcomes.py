@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -77,12 +78,10 @@ class Timing:
     def from_dict(cls, content: Mapping[str, Any]) -> Timing:
         """Return the timing that :meth:`to_dict` wrote; null stands for an undefined number."""
         spent: list[dict[str, Any]] = [
-            {k: float("nan") if v is None else v for k, v in content[kind].items()} for kind in KINDS
+            {name: math.nan if value is None else value for name, value in content[kind].items()}
+            for kind in ("recommend", "update")
         ]
         return cls(CallTimes(**spent[0]), CallTimes(**spent[1]), content["machine"], content["threads"])
-
-
-KINDS = ("recommend", "update")
 
 
 EVENT, USER, TIME = "event", "user_id", "timestamp"
@@ -135,18 +134,21 @@ class Outcomes(Displayable):
         where = f"outcomes of {self.system}"
         parts = {**self.values, "users": self.users, "times": self.times}
         other = {name: len(part) for name, part in parts.items() if part is not None and len(part) != len(self)}
+        backwards = np.flatnonzero(self.event[1:] <= self.event[:-1])
         if other:
             name, size = next(iter(other.items()))
             what = f"{len(self):,} events were scored, and there are {size:,} {name}"
-            raise InputError("I381", what, where=where, hint="give a row for every scored event")
-        backwards = np.flatnonzero(self.event[1:] <= self.event[:-1])
-        if backwards.size:
+            hint = "give a row for every scored event"
+        elif backwards.size:
             before, after = self.event[backwards[0] : backwards[0] + 2]
             what = f"scored events are not in the order of the stream: {after:,} comes after {before:,}"
-            raise InputError("I381", what, where=where, hint="sort the rows by event, each of them once")
-        if len(self) and not 0 <= self.event[0] <= self.event[-1] < self.events:
+            hint = "sort the rows by event, each of them once"
+        elif len(self) and not 0 <= self.event[0] <= self.event[-1] < self.events:
             what = f"events {self.event[0]:,} to {self.event[-1]:,} were scored, and the stream has {self.events:,}"
-            raise InputError("I381", what, where=where, hint="count events from 0, and give events= all of them")
+            hint = "count events from 0, and give events= all of them"
+        else:
+            return
+        raise InputError("I381", what, where=where, hint=hint)
 
     def __len__(self) -> int:
         return int(self.event.size)
@@ -201,10 +203,10 @@ class Outcomes(Displayable):
 
     def write(self, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
         """Write everything to one Parquet file; ``metadata`` is added to the file's key-value metadata."""
-        about: dict[str, Any] = {"system": self.system, "events": self.events}
-        about |= {"counts": self.counts, "settings": self.settings}
-        about["timing"] = None if self.timing is None else self.timing.to_dict()
-        about |= self._about_catalogue()
+        about = {
+            "system": self.system, "events": self.events, "counts": self.counts, "settings": self.settings,
+            "timing": None if self.timing is None else self.timing.to_dict(), **self._about_catalogue(),
+        }  # fmt: skip
         write_parquet(self.frame(), path, {**(metadata or {}), ABOUT: json_text(about)})
 
     @classmethod
@@ -237,10 +239,10 @@ class Outcomes(Displayable):
     @functools.cached_property
     def fingerprint(self) -> str:
         """Return a digest (checksum) of everything but the timing."""
-        about: dict[str, Any] = {"counts": dict(sorted(self.counts.items()))}
-        about |= {"settings": dict(sorted(self.settings.items()))}
-        about |= {"system": self.system, "events": self.events, "metrics": self.metrics}
-        about |= self._about_catalogue()
+        about = {
+            "counts": dict(sorted(self.counts.items())), "settings": dict(sorted(self.settings.items())),
+            "system": self.system, "events": self.events, "metrics": self.metrics, **self._about_catalogue(),
+        }  # fmt: skip
         digest = hashlib.blake2b(json_text(about).encode(), digest_size=16)
         for part in (self.event, *self.values.values()):
             digest.update(part.tobytes())

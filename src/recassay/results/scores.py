@@ -161,13 +161,15 @@ class Summary:
         >>> restored(row)["mean"]
         inf
         """
-        given = {name: getattr(self, name) for name in ("mean", "low", "high")}
-        numbers: dict[str, Any] = {name: _json_number(value) for name, value in given.items()}
-        infinite = {name: str(float(value)) for name, value in given.items() if math.isinf(value)}
-        counts = {name: getattr(self, name) for name in self.COUNTS}
-        accompanying = {name: _json_number(value) for name, value in self.accompanying.items()}
-        more = ({"infinite": infinite} if infinite else {}) | ({"accompanying": accompanying} if accompanying else {})
-        return {**numbers, **counts, "parameters": dict(self.parameters), **more}
+        numbers = {name: float(getattr(self, name)) for name in ("mean", "low", "high")}
+        infinite = {name: str(value) for name, value in numbers.items() if math.isinf(value)}
+        return {
+            **_json_numbers(numbers),
+            **{name: getattr(self, name) for name in self.COUNTS},
+            "parameters": dict(self.parameters),
+            **({"infinite": infinite} if infinite else {}),
+            **({"accompanying": _json_numbers(self.accompanying)} if self.accompanying else {}),
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,13 +238,11 @@ class Scores(Displayable):
         units are columns too: one column ``weight`` if all metrics share them, else ``weight of METRIC`` for each
         metric with weights.
         """
-        names = ("dataset", "split", "protocol", "design")
-        same = [pl.lit(identity.get(name) or "given").alias(name) for name in names]
-        same.append(pl.lit(identity.get("seed"), dtype=pl.Int64).alias("seed"))
+        place = {name: identity.get(name) or "given" for name in ("dataset", "split", "protocol", "design")}
         parts = [
             pl.DataFrame({metric: self.per_unit[system, metric] for metric in self.unit_metrics}).select(
-                pl.lit(system).alias("system"),
-                *same,
+                *(pl.lit(value).alias(name) for name, value in {"system": system, **place}.items()),
+                pl.lit(identity.get("seed"), dtype=pl.Int64).alias("seed"),
                 pl.Series("unit", self.units),
                 pl.Series("user", self.units),
                 *(pl.col(metric).fill_nan(None) for metric in self.unit_metrics),
@@ -290,5 +290,5 @@ def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
 
 
-def _json_number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.across import ROPE, MeanRanks, rank_means
-from recassay.comparison.tables import FinishedScores, MeansTable
+from recassay.comparison.tables import METRIC, FinishedScores, MeansTable, means_table
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.stats.aggregation import RULES
-from recassay.stats.ranks import kendall, rounded
+from recassay.stats.ranks import kendall, kendall_interval, kendall_taus, rounded
 from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums
 
 RESAMPLES = 2_000
@@ -79,33 +79,27 @@ class FinishedRanking:
             return f"{self.name}: {first} is ahead of {second} by {gap:.4g} on the only data set."
         same = [one for one in self.winners if one.winner == leader]
         others = {one.winner: one.rule for one in self.winners if one.winner != leader}
-        text = f"{self.name}, {n} data sets: {leader} is first under {len(same)} of {len(self.winners)} rules"
-        if others:
-            text += " (" + ", ".join(f"{system} under {rule}" for system, rule in others.items()) + ")"
+        listed = ", ".join(f"{system} under {rule}" for system, rule in others.items())
         changed = sorted({name for one in same for name in one.dropping})
-        text += f"; first in {same[0].share:.0%} of resamples of the data sets"
-        text += f"; not without {', '.join(changed[:3])}" if changed else "; also without any one data set"
-        level = self._level()
-        return f"{text}; {level}." if level else f"{text}."
+        stable = f"not without {', '.join(changed[:3])}" if changed else "also without any one data set"
+        parts = [
+            f"{leader} is first under {len(same)} of {len(self.winners)} rules{f' ({listed})' if others else ''}",
+            f"first in {same[0].share:.0%} of resamples of the data sets", stable, *self._level(),
+        ]  # fmt: skip
+        return f"{self.name}, {n} data sets: {'; '.join(parts)}."
 
-    def _level(self) -> str:
-        """Return a phrase that names the systems that the leader is not significantly better than, by mean rank.
+    def _level(self) -> Iterator[str]:
+        """Yield a phrase that names the systems that the leader is not significantly better than, by mean rank.
 
-        If there are none, the phrase says that it is better than all. The test is Nemenyi's; without a test the phrase
-        is empty.
+        If there are none, the phrase says that it is better than all. The test is Nemenyi's; without a test there is no
+        phrase.
         """
-        if self.ranking is None or self.ranking.test is None:
-            return ""
-        near = [pair for pair in self.ranking.pairs if self.leader() in (pair.a, pair.b) and not pair.significant]
-        names = [pair.b if pair.a == self.leader() else pair.a for pair in near]
-        if not names:
-            return "ranks significantly above every other system (Nemenyi)"
-        return (
-            "not significantly above "
-            + ", ".join(names[:4])
-            + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-            + " (Nemenyi)"
-        )
+        if self.ranking is not None and self.ranking.test is not None:
+            near = [pair for pair in self.ranking.pairs if self.leader() in (pair.a, pair.b) and not pair.significant]
+            names = [pair.b if pair.a == self.leader() else pair.a for pair in near]
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            above = f"not significantly above {', '.join(names[:4])}{more}"
+            yield f"{above if names else 'ranks significantly above every other system'} (Nemenyi)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,28 +121,28 @@ class FinishedConclusions:
 
         ``share_first`` is the share of resamples of the data sets in which the winner is first; null for other systems.
         """
-        rows: list[dict[str, Any]] = []
-        for one in self.rankings:
-            for rule in one.winners:
-                places = rule.places()
-                rows.extend(
-                    {
-                        "metric": one.metric, **one.setting, "rule": rule.rule, "system": system, "score": score,
-                        "place": places[system],
-                        "share_first": rule.share if system == rule.winner else None,
-                    }
-                    for system, score in rule.scores.items()
-                )  # fmt: skip
+        rows = [
+            {
+                "metric": one.metric, **one.setting, "rule": rule.rule, "system": system, "score": rule.scores[system],
+                "place": place, "share_first": rule.share if system == rule.winner else None,
+            }
+            for one in self.rankings
+            for rule in one.winners
+            for system, place in rule.places().items()
+        ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rule_agreement(self, metric: str) -> pl.DataFrame:
         """Return Kendall's tau-b between the orders of every pair of rules, for one metric."""
-        rows = []
-        for one in self.rankings:
-            if one.metric == metric:
-                for a, b in itertools.combinations(one.winners, 2):
-                    tau = kendall(list(a.scores.values()), list(b.scores.values()))
-                    rows.append({"metric": metric, **one.setting, "a": a.rule, "b": b.rule, "tau": tau})
+        rows = [
+            {
+                "metric": metric, **one.setting, "a": a.rule, "b": b.rule,
+                "tau": kendall(list(a.scores.values()), list(b.scores.values())),
+            }
+            for one in self.rankings
+            if one.metric == metric
+            for a, b in itertools.combinations(one.winners, 2)
+        ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def exhibit(self) -> Exhibit:
@@ -217,13 +211,15 @@ def conclude(
     for name in chosen:
         if name not in finished.higher:
             raise UsageError("U101", f"there is no metric '{name}' in this table", hint=suggest(name, finished.metrics))
-    rankings = []
-    for metric in chosen:
-        for key, table in finished.tables(metric).items():
-            if len(table.systems) > 1:
-                setting = dict(zip(finished.settings, key, strict=True))
-                higher = finished.higher[metric] is not False
-                rankings.append(_conclude_one(metric, setting, table, higher, level, rope, seed, resamples))
+    rankings = [
+        _conclude_one(
+            metric, dict(zip(finished.settings, key, strict=True)), table, finished.higher[metric] is not False, level,
+            rope, seed, resamples,
+        )
+        for metric in chosen
+        for key, table in finished.tables(metric).items()
+        if len(table.systems) > 1
+    ]  # fmt: skip
     if not rankings:
         what = "no metric has two systems with values on the same data sets"
         raise UsageError("U211", what, hint="name --larger or --smaller for metrics whose direction is unknown")
@@ -289,30 +285,111 @@ def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int)
     ``first`` is the index of the system that is first over all data sets under ``rule``; data sets without which it
     stays first (also in a tie, up to rounding) are left out. ``higher`` says whether more is better.
     """
-    found = {}
-    for number, name in enumerate(table.datasets):
-        scores = RULES[rule].scores(np.delete(table.values, number, axis=0), higher=higher)
-        if scores is not None and (scores := rounded(scores))[first] < scores.max():
-            found[name] = table.systems[int(np.argmax(scores))]
-    return found
+    left_out = (np.delete(table.values, number, axis=0) for number in range(len(table.datasets)))
+    scores = [RULES[rule].scores(values, higher=higher) for values in left_out]
+    several = {name: rounded(own) for name, own in zip(table.datasets, scores, strict=True) if own is not None}
+    return {name: table.systems[int(np.argmax(own))] for name, own in several.items() if own[first] < own.max()}
 
 
 def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
     """Return a sentence for each conclusion that the table does not support, and what would be needed for it."""
-    n = len(finished.datasets)
-    said = [
+    n, left_out = len(finished.datasets), sorted({name for one in rankings for name in one.table.left_out})
+    power = f"With {n} data sets rank tests have little power: no difference found is not evidence of none."
+    single = "There is one data set: it says nothing about others, and no rank test was run."
+    return (
         "No difference within a data set is tested: that needs values per user. This table does not show whether two "
         "systems differ on one data set, or how uncertain a mean is.",
-    ]
-    if n == 1:
-        said.append("There is one data set: it says nothing about others, and no rank test was run.")
-    elif n < 6:
-        said.append(f"With {n} data sets rank tests have little power: no difference found is not evidence of none.")
-    left_out = sorted({name for one in rankings for name in one.table.left_out})
-    if left_out:
-        said.append(f"Left out because a value is missing on some data set: {', '.join(left_out)}.")
-    said.append(
+        *([single if n == 1 else power] if n < 6 else []),
+        *([f"Left out because a value is missing on some data set: {', '.join(left_out)}."] if left_out else []),
         "A table of means does not show whether systems were tuned with equal effort, on which part of the data they "
-        "were selected, or which split, candidates and conventions the metrics used."
+        "were selected, or which split, candidates and conventions the metrics used.",
+        *finished.notes,
     )
-    return (*said, *finished.notes)
+
+
+@checks_types
+def order_agreement(
+    finished: FinishedScores,
+    along: str,
+    *,
+    each_dataset: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pl.DataFrame:
+    """Return how far orders of systems agree between values of a setting, or between metrics (``along="metric"``).
+
+    There is a row for each pair of values: Kendall's tau-b between the two orders on a data set, averaged over data
+    sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same. With
+    ``each_dataset`` there is a row for each pair and data set, with the interval of tau over the systems (jackknife):
+    it says how far tau depends on which systems, or settings of systems, are in the table. Raise U215 if ``along`` is
+    neither a setting of the table nor "metric".
+    """
+    if along not in (*finished.settings, METRIC):
+        known = [*finished.settings, METRIC]
+        raise UsageError("U215", f"orders cannot be compared along {along!r}", hint=suggest(along, known))
+    rows: list[dict[str, Any]] = []
+    key = [METRIC, *finished.settings]
+    parts = {
+        tuple(map(str, where)): means_table(part)
+        for where, part in finished.frame.partition_by(key, as_dict=True, maintain_order=True).items()
+    }
+    position = key.index(along)
+    for (where, left), (other, right) in itertools.combinations(parts.items(), 2):
+        if any(a != b for i, (a, b) in enumerate(zip(where, other, strict=True)) if i != position):
+            continue
+        higher = (finished.higher[where[0]], finished.higher[other[0]])
+        if None in higher:
+            continue
+        pair = _aligned(left, right, (higher[0] is not False, higher[1] is not False))
+        if pair is not None:
+            rest = {name: value for name, value in zip(key, where, strict=True) if name != along}
+            about = {**rest, "along": along, "a": where[position], "b": other[position]}
+            found = _each_dataset(*pair, level) if each_dataset else [_agree(*pair, level, seed, resamples)]
+            rows.extend({**about, **row} for row in found)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _aligned(left: MeansTable, right: MeansTable, higher: tuple[bool, bool]) -> tuple[list[str], Floats, Floats] | None:
+    """Return (datasets, left values, right values) of the data sets and systems that two tables of means share.
+
+    The values are arrays (data sets, systems). ``higher`` says for each table whether more is better; the values of a
+    table where less is better change their sign, so that more is always better. Return None if the tables share no data
+    set, or fewer than two systems.
+    """
+    systems = [name for name in left.systems if name in right.systems]
+    datasets = [name for name in left.datasets if name in right.datasets]
+    if len(systems) < 2 or not datasets:
+        return None
+    a, b = (
+        table.values[np.ix_([table.datasets.index(d) for d in datasets], [table.systems.index(s) for s in systems])]
+        * (1.0 if up else -1.0)
+        for table, up in zip((left, right), higher, strict=True)
+    )
+    return datasets, a, b
+
+
+def _agree(datasets: list[str], a: Floats, b: Floats, level: float, seed: int, resamples: int) -> dict[str, Any]:
+    """Return the mean tau-b of two tables (data sets, systems), with its interval over resampled data sets."""
+    taus = kendall_taus(a, b)[1]
+    known = taus[~np.isnan(taus)]
+    low = high = float("nan")
+    if len(known) > 1:
+        sums = bootstrap_sums(known[None], resamples, ResamplingOptions(seed=seed, resamples=resamples))[0]
+        low, high = np.quantile(sums / len(known), [(1 - level) / 2, (1 + level) / 2]).tolist()
+    tau = float(known.mean()) if len(known) else float("nan")
+    same = int((np.argmax(rounded(a), axis=1) == np.argmax(rounded(b), axis=1)).sum())
+    about = {"systems": a.shape[1], "datasets": len(datasets)}
+    return {**about, "tau": tau, "low": low, "high": high, "same_winner": same}
+
+
+def _each_dataset(datasets: list[str], a: Floats, b: Floats, level: float) -> list[dict[str, Any]]:
+    """Return a row per data set: tau-b of two tables (data sets, systems), with its interval over the systems."""
+    return [
+        {
+            "dataset": name, "systems": len(left), "tau": kendall(left, right),
+            **dict(zip(("low", "high"), kendall_interval(left, right, level=level), strict=True)),
+            "same_winner": bool(np.argmax(rounded(left)) == np.argmax(rounded(right))),
+        }
+        for name, left, right in zip(datasets, a, b, strict=True)
+    ]  # fmt: skip
