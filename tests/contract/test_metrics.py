@@ -287,12 +287,12 @@ class TestSameBits:
         assert bits(judged(tables, DEFAULTS, threads=4)) == bits(reference)
 
     def test_the_size_of_blocks_changes_no_bit(self, tables, reference, monkeypatch):
-        from recassay.columnar import layout, numbering, recoding
+        from recassay.columnar import layout, numbering, vocabulary
         from recassay.metrics import catalogue, refusals
 
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 1)
         monkeypatch.setattr(refusals, "FIRST_LOOK", 1)
-        monkeypatch.setattr(recoding, "ROWS_PER_LOOK", 1)
+        monkeypatch.setattr(vocabulary, "ROWS_PER_LOOK", 1)
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", 1)
         monkeypatch.setattr(catalogue, "LISTS_PER_BLOCK", 1)
         monkeypatch.setattr(numbering, "ROWS_PER_BLOCK", 10)

@@ -6,9 +6,7 @@ ascending order, so the order of codes is the order of ids, whatever the order o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,80 +16,15 @@ from numpy.typing import NDArray
 from recassay.columnar._kernels import count_groups
 from recassay.columnar.columns import HashedTexts, text_hashes
 from recassay.columnar.layout import INT32, chunks_of, narrowed, readonly, take_numbers
-from recassay.columnar.numbering import UPPER, DistinctIds, Numbering, Words
+from recassay.columnar.numbering import Numbering, Words, ordered
 from recassay.errors import InputError
-from recassay.threads import each_block, worth_starting
-
-GATHERED_PER_BLOCK = 1 << 16
-MOST_SHARED = 4  # orders that are kept; tables that all differ would fill the memory
-
-Key = tuple[int, int, int]
-
-
-@dataclass(frozen=True, eq=False)
-class TextOrder:
-    """Distinct texts in ascending order, and two hashes of each (see :func:`recassay.columnar.columns.text_hashes`)."""
-
-    texts: pl.Series
-    keys: Words
-    checks: Words
-
-    @classmethod
-    def of(cls, ids: pl.Series, distinct: DistinctIds) -> TextOrder:
-        """Return the order of the ids in the rows of ``distinct``; within :func:`sharing_orders` each is found once."""
-        shared = _SHARED.get()
-        if shared is None:
-            return cls._sorted(ids, distinct)
-        key = _key(distinct)
-        if (found := shared.get(key)) is None:
-            found = cls._sorted(ids, distinct)
-            if len(shared) < MOST_SHARED:
-                shared[key] = found
-        return found
-
-    @classmethod
-    def _sorted(cls, ids: pl.Series, distinct: DistinctIds) -> TextOrder:
-        texts = gathered(ids, distinct.rows).sort()
-        return cls(texts, *text_hashes(texts))
-
-    def places(self, distinct: DistinctIds) -> NDArray[np.int32]:
-        """Return the position in this order of each id of ``distinct``, found by its hashes.
-
-        Polars sorts texts two to four times as fast as it finds the order that sorts them.
-        """
-        numbering = Numbering.of([self.keys, distinct.keys], [self.checks, distinct.checks])
-        return numbering.spread(numbering.distinct.rows.astype(np.int32))[self.keys.size :]
-
-
-_SHARED: ContextVar[dict[Key, TextOrder] | None] = ContextVar("orders", default=None)
-
-
-@contextmanager
-def sharing_orders() -> Iterator[None]:
-    """Let all tables that are read within a ``with`` block share the orders of their text ids."""
-    before = _SHARED.set({})
-    try:
-        yield
-    finally:
-        _SHARED.reset(before)
-
-
-def _key(distinct: DistinctIds) -> Key:
-    """Return what two sets of ids have in common only if they are equal: their size, and sums of their hashes."""
-    keys, checks = (int(words.sum(dtype=np.uint64)) for words in (distinct.keys, distinct.checks & UPPER))
-    return distinct.rows.size, keys, checks
-
-
-def gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
-    """Return the ids of these rows, found on all threads."""
-    if rows.size <= GATHERED_PER_BLOCK:
-        return ids.gather(rows)
-    found = each_block(lambda begin, end: ids.gather(rows[begin:end]), rows.size, size=GATHERED_PER_BLOCK)
-    return pl.concat(found, rechunk=False)
-
+from recassay.threads import blocks, each_block, worth_starting
 
 SPARSE = 4  # a range of ids with up to this many integers per row is counted in a table
 UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
+ROWS_PER_LOOK = 1 << 20
+NO_IDS, NO_ROWS = np.empty(0, np.int64), np.empty(0, np.int32)
+DENSE = 16  # a look-up table over the id range may have up to this many entries per id
 
 
 Ids = pl.Series | HashedTexts
@@ -158,8 +91,8 @@ class Vocabulary:
         ``keys`` and ``checks`` are two hashes that identify an id, in chunks.
         """
         numbering = Numbering.of(keys, checks)
-        ordered, code_of = _ordered(ids, numbering.distinct)
-        return cls(ordered), numbering.spread(code_of)
+        ascending, code_of = ordered(ids, numbering.distinct)
+        return cls(ascending), numbering.spread(code_of)
 
     @property
     def stored_ids(self) -> pl.Series:
@@ -212,15 +145,13 @@ class Vocabulary:
         """
         if self.ids is target.ids or (self.ids is not None and target.ids is not None and self.ids.equals(target.ids)):
             return codes
-        if self.ids is None:
-            assert target.ids is not None  # else the codes were returned above
-            distinct, inverse = np.unique(codes, return_inverse=True)
-            return _codes_or_unknown(rows_in_table(pl.Series(distinct.astype(np.int64)), target.ids))[inverse]
         if target.ids is None:
-            ids = as_int64(self.ids)
+            ids = as_int64(self.stored_ids)
             inside = ids.is_between(INT32.min + 1, INT32.max).fill_null(False)
             return ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
-        return take_numbers(_codes_or_unknown(rows_in_table(self.ids, target.ids)), codes)
+        source, places = Vocabulary.dense(pl.Series(codes)) if self.ids is None else (self, codes)
+        rows = rows_in_table(source.stored_ids, target.ids)
+        return take_numbers(np.where(rows < 0, UNKNOWN, rows).astype(np.int32), places)
 
 
 def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -248,22 +179,6 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     counts = np.sum(each_block(count, codes.size, size=-(-codes.size // max(1, pieces))), axis=0)
     found = np.flatnonzero(counts)
     return (found + low).astype(np.int32), counts[found]
-
-
-def _ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there)."""
-    if ids.dtype == pl.String:
-        order = TextOrder.of(ids, distinct)
-        return order.texts, order.places(distinct)
-    ids = gathered(ids, distinct.rows)
-    ascending = ids.arg_sort().to_numpy()
-    places = np.empty(ascending.size, np.int32)
-    places[ascending] = np.arange(ascending.size, dtype=np.int32)
-    return ids.gather(ascending), places
-
-
-def _codes_or_unknown(places: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.where(places < 0, UNKNOWN, places).astype(np.int32)
 
 
 def id_types_differ(what: str, left: Vocabulary, right: Vocabulary) -> InputError:
@@ -333,3 +248,88 @@ def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     right = pl.DataFrame({"id": table}).with_row_index("row")
     rows = left.join(right, on="id", how="left", maintain_order="left")["row"]
     return rows.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """A map from the codes of a vocabulary to the rows of the same ids in a table of distinct, ascending ids.
+
+    An id that the table lacks is mapped to -1. ``table`` holds the rows of the codes ``low``, ``low + 1``, ... It is
+    None where the ids are too far apart for such an array; then codes are searched in ``ids``, whose rows are ``rows``.
+    An integer is the same id as the text of its digits.
+
+    >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
+    >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
+    [2, 0, -1]
+    """
+
+    low: int
+    table: NDArray[np.int32] | None
+    ids: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def between(cls, source: Vocabulary, ids: pl.Series, what: str = "item") -> Recoding:
+        """Return the map from the codes of ``source`` to the rows of ``ids``.
+
+        Raise I403 if one of the two has integers and the other strings, and none is the text of the other; ``what``
+        names the kind of id in the error.
+        """
+        if source.ids is not None:
+            found = rows_in_table(source.ids, ids)
+            if source.kind != Vocabulary(ids).kind and not (found >= 0).any():
+                raise id_types_differ(what, source, Vocabulary(ids))
+            return cls(0, found.astype(np.int32), NO_IDS, NO_ROWS)
+        integers = as_int64(ids)
+        rows = integers.is_between(INT32.min, INT32.max).fill_null(False).arg_true().to_numpy().astype(np.int32)
+        codes = integers.gather(rows).to_numpy()
+        if ids.dtype == pl.String:  # texts ascend in another order
+            if not codes.size:
+                raise id_types_differ(what, source, Vocabulary(ids))
+            order = np.argsort(codes, kind="stable")
+            rows, codes = rows[order], codes[order]
+        return cls._of_integers(codes, rows)
+
+    @classmethod
+    def _of_integers(cls, ids: NDArray[np.int64], rows: NDArray[np.int32]) -> Recoding:
+        if ids.size == 0:
+            return cls(0, NO_ROWS, NO_IDS, NO_ROWS)
+        low, high = int(ids[0]), int(ids[-1])
+        if high - low >= DENSE * ids.size + 4096:
+            return cls(0, None, ids, rows)
+        table = np.full(high - low + 1, -1, np.int32)
+        table[ids - low] = rows
+        return cls(low, table, NO_IDS, NO_ROWS)
+
+    def __call__(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return for each code the row of its id in the table, -1 if the table lacks the id."""
+        if self.table is None:
+            place = np.minimum(np.searchsorted(self.ids, codes), self.ids.size - 1)
+            return np.where(self.ids[place] == codes, self.rows[place], np.int32(-1))
+        if self.table.size == 0:
+            return np.full(codes.shape, -1, np.int32)
+        place = codes.astype(np.int64) - self.low
+        known = (place >= 0) & (place < self.table.size)
+        if known.all():
+            return self.table[place]
+        return np.where(known, self.table[np.where(known, place, 0)], np.int32(-1))
+
+    def require_overlap(
+        self, codes: NDArray[np.int32], source: Vocabulary, ids: pl.Series, *, code: str, what: str, where: str
+    ) -> Recoding:
+        """Return this map if at least one of ``codes`` has its id in the table ``ids``, else raise an error.
+
+        Without any common id the two tables name the same items differently. ``source`` decodes the codes for the
+        message. ``code`` is the error code, ``what`` names the table of ``ids``, and ``where`` the file.
+        """
+        for begin, end in blocks(codes.size, ROWS_PER_LOOK):
+            if (self(codes[begin:end]) >= 0).any():
+                return self
+        ours, theirs = source.decode(codes[:3]).to_list(), ids.head(3).to_list()
+        raise InputError(
+            code,
+            f"no item of the run (such as {', '.join(map(repr, ours))}) is in the {what} "
+            f"(such as {', '.join(map(repr, theirs))})",
+            where=where,
+            hint="check that both files use the same ids, and name the columns with --columns item=...",
+        )

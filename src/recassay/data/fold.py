@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times

@@ -29,7 +29,8 @@ from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import InputError
 from recassay.naming.arguments import checks_types
 
-TRAIN, SEEDS, TRUTH, ITEMS, ABOUT = "train.parquet", "seeds.parquet", "truth.parquet", "items.parquet", "fold.json"
+TRAIN, VALIDATION, TRUTH = "train.parquet", "validation.parquet", "truth.parquet"
+SEEDS, ITEMS, ABOUT = "seeds.parquet", "items.parquet", "fold.json"
 ROLE = "sequences"
 
 
@@ -171,9 +172,6 @@ def _misfit(frame: pl.DataFrame, item_codes: NDArray[np.int32], fold: SequenceFo
     if SURPRISE in frame.columns and frame.select(SEQUENCE, SURPRISE).n_unique() > numbers.n_unique():
         return "surprise differs between rows of one sequence", "it is a number of the whole true sequence"
     return None
-
-
-TRAIN, TRUTH, VALIDATION, ABOUT = "train.parquet", "truth.parquet", "validation.parquet", "fold.json"
 
 
 def write_folds(folds: Iterable[Fold | SequenceFold], folder: str | Path) -> list[Path]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, pair_keys, set_digest, value_keys
 from recassay.columnar.layout import chosen_rows, row_groups
-from recassay.columnar.recoding import Recoding
 from recassay.columnar.time_kind import TimeKind, infer_kind
 from recassay.columnar.time_scale import TimeScale
-from recassay.columnar.vocabulary import Vocabulary, concat_ids
+from recassay.columnar.vocabulary import Recoding, Vocabulary, concat_ids
 from recassay.errors import InputError, UsageError
 from recassay.shown import Displayable
 
@@ -86,14 +85,12 @@ class Interactions(Displayable):
     @property
     def user_ids(self) -> pl.Series:
         """Return the ids of users, by code."""
-        assert self.user_vocabulary.ids is not None, "a log's ids are dense"
-        return self.user_vocabulary.ids
+        return self.user_vocabulary.stored_ids
 
     @property
     def item_ids(self) -> pl.Series:
         """Return the ids of items, by code."""
-        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
-        return self.item_vocabulary.ids
+        return self.item_vocabulary.stored_ids
 
     @classmethod
     def from_frame(
@@ -173,8 +170,7 @@ class Interactions(Displayable):
         """
         if self.whole is not None:
             return self.whole
-        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
-        return ItemCounts(self.item_vocabulary.ids, self.item_users, self.item_events, self.n_users)
+        return ItemCounts(self.item_ids, self.item_users, self.item_events, self.n_users)
 
     @functools.cached_property
     def by_user(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import require_times
-from recassay.columnar.time_scale import EARLIEST
+from recassay.columnar.time_scale import UNITS, TimeScale
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Sequences
 from recassay.errors import InputError
@@ -22,7 +22,6 @@ from recassay.stats.concentration import entropy, gini, top_share
 
 MOST_VALUES = 12  # up to this many distinct ratings are counted one by one; more are summarised by quantiles
 QUANTILES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "max": 1.0}
-UNITS = {"seconds": 10**11, "milliseconds": 10**14, "microseconds": 10**17, "nanoseconds": 10**20}
 
 
 @dataclass(frozen=True)
@@ -221,12 +220,7 @@ def _times(log: Interactions, column: pl.Series) -> TimeStats:
 
 def _unit(times: pl.Series) -> str:
     """Return the unit of numbers since 1970, inferred from their magnitude; ``date`` for a column of dates."""
-    if times.dtype.is_temporal():
-        return "date"
-    largest = float(times.max())  # type: ignore[arg-type]
-    if largest < EARLIEST:
-        return "numbers"
-    return next((unit for unit, below in UNITS.items() if largest < below), "numbers")
+    return "date" if times.dtype.is_temporal() else TimeScale.of(times).unit or "numbers"
 
 
 def _problem(log: Interactions) -> str:
@@ -243,7 +237,7 @@ def _as_text(value: Any, unit: str) -> str:
         return value.isoformat(sep=" ", timespec="seconds")
     if unit not in UNITS:
         return f"{value:g}" if isinstance(value, float) else str(value)
-    seconds = value / 1000 ** list(UNITS).index(unit)
+    seconds = value / UNITS[unit]
     return datetime.fromtimestamp(math.floor(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
-from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import WHOLE_LIST, Alignment
 from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.context import Context, ContextLookup

@@ -18,7 +18,7 @@ from recassay.checks.base import CHECKS, Check
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.io.formats import FORMATS, Format, formats
-from recassay.data.io.lines import read_head
+from recassay.data.io.head import read_head
 from recassay.data.read import read_interactions, read_run
 from recassay.engine.options import Execution
 from recassay.errors import InternalError, RecassayError, UsageError

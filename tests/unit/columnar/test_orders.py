@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
-from recassay.columnar.vocabulary import TextOrder
+from recassay.columnar.numbering import TextOrder
 
 IDS = pl.Series("user_id", ["bo", "ann", "cy", "ann"])
 SAME = pl.Series("user", ["cy", "cy", "ann", "bo"])

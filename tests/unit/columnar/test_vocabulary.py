@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from recassay.columnar import numbering
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import UNKNOWN, Vocabulary, id_types_differ, rows_in_table
+from recassay.columnar.vocabulary import UNKNOWN, Recoding, Vocabulary, id_types_differ, rows_in_table
 from recassay.errors import InputError
 
 SMALL = [7, 3, 3, -2, 40]

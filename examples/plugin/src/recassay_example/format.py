@@ -6,7 +6,7 @@ import polars as pl
 
 from recassay.data.io.columns import Role
 from recassay.data.io.formats import Format
-from recassay.data.io.lines import Head
+from recassay.data.io.head import Head
 from recassay.data.io.table import Table, table_of_frame
 
 ARROW = " <- "

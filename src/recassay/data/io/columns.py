@@ -155,6 +155,7 @@ SHORT_NAMES = {
     "probability": PROBABILITY,
     "surprise": SURPRISE,
 }
+KEYS = {meaning: key for key, meaning in SHORT_NAMES.items()}
 
 
 def parse_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
@@ -221,9 +222,9 @@ def resolve(
             absent[0],
             _choice(names, role, recognised(names, role), numeric_columns, time_columns),
         )
-    wanted = [meaning for meaning in (*role.required, *role.optional) if meaning not in chosen]
+    wanted = [meaning for meaning in role.columns if meaning not in chosen]
     free = [name for name in names if name not in chosen.values()]
-    found = {meaning: name for meaning, name in chosen.items() if meaning in (*role.required, *role.optional)}
+    found = {meaning: name for meaning, name in chosen.items() if meaning in role.columns}
     if by_position:
         # The k-th column has its default meaning unless the user assigned that column or that meaning.
         found |= {
@@ -244,7 +245,7 @@ def resolve(
             lacking[0],
             _choice(names, role, found, numeric_columns, time_columns),
         )
-    return {meaning: found[meaning] for meaning in (*role.required, *role.optional) if meaning in found}
+    return {meaning: found[meaning] for meaning in role.columns if meaning in found}
 
 
 def could_be_named(names: Iterable[str], role: Role, chosen: Mapping[str, str]) -> list[str]:
@@ -254,8 +255,7 @@ def could_be_named(names: Iterable[str], role: Role, chosen: Mapping[str, str]) 
     >>> could_be_named(["ann", "userId", "score"], ROLES["run"], {})
     ['userId', 'score']
     """
-    meanings = (*role.required, *role.optional)
-    words = frozenset[str]().union(*(_words(tier) for meaning in meanings for tier in _tiers(meaning, role)))
+    words = frozenset[str]().union(*(_words(tier) for meaning in role.columns for tier in _tiers(meaning, role)))
     kept = set(chosen.values())
     return [name for name in names if name in kept or normalised_name(name) in words]
 
@@ -282,8 +282,7 @@ def known_meanings(name: str) -> set[str]:
 def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
     matches = _matches(meaning, names, role)
     if len(matches) > 1:
-        short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
-        choice = f"choose one: --columns {short}={matches[0]}"
+        choice = f"choose one: --columns {KEYS[meaning]}={matches[0]}"
         raise InputError(
             "I203",
             f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
@@ -329,7 +328,6 @@ def _choice(
     those of fractions; a column of numbers is named as the value of a run or truth, and one of times for a log. Without
     a score a run would be ordered by its rows, and without a gain every gain of a truth would be 1.
     """
-    short = {meaning: key for key, meaning in SHORT_NAMES.items()}
     free = [name for name in names if name not in found.values()]
     numbers = numeric_columns(free)
     ids = [name for name in free if name not in numbers or (numbers[name] == numbers[name].floor()).all()]
@@ -342,7 +340,7 @@ def _choice(
         times = sorted(time_columns(free), key=lambda name: not _names_a_time(name))
         chosen |= dict(zip((TIMESTAMP,), times, strict=False))
     option = "--truth-columns" if role.name == "truth" else "--columns"
-    return f"{option} {','.join(f'{short[meaning]}={name}' for meaning, name in chosen.items())}"
+    return f"{option} {','.join(f'{KEYS[meaning]}={name}' for meaning, name in chosen.items())}"
 
 
 def _names_a_time(name: str) -> bool:
@@ -361,15 +359,14 @@ def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: s
     ]
     near = guesses[close[0]] if close else ""
     # A guess from known names is not shown beside an example that takes another column.
-    example = {key for key, meaning in SHORT_NAMES.items() if meaning == wanted and f"{key}={near}" in choice}
-    guess = f"did you mean {near!r}? " if near and (wanted not in ALIASES or example) else ""
+    guess = near and (wanted not in ALIASES or f"{KEYS[wanted]}={near}" in choice)
     plain = wanted in (USER, ITEM) and where.endswith((".txt", ".dat")) and not any(map(is_column_name, names))
     lines = "; if a line holds a user and then the user's items: --format user_lines" if plain else ""
     return InputError(
         "I201",
         f"{what}; the {len(names)} columns found are {_listed(names)}",
         where=where,
-        hint=f"{guess}name the columns, for example {choice}{lines}",
+        hint=(f"did you mean {near!r}? " if guess else "") + f"name the columns, for example {choice}{lines}",
     )
 
 

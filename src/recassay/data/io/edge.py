@@ -25,7 +25,7 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.lines import is_archive, open_unpacked
+from recassay.data.io.head import is_archive, open_unpacked
 from recassay.data.io.write import is_full, unwritten
 from recassay.errors import InputError, RecassayError, UsageError, out_of_memory
 

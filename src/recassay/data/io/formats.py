@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,12 +15,12 @@ import polars as pl
 from recassay.data.io.clean import infer_type
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, is_column_name
 from recassay.data.io.documents import parse_json
-from recassay.data.io.layouts import lines, sniff, user_lines
-from recassay.data.io.lines import BLANKS, UTF16_MARKS, Head, Layout, broken_line, check_encoding, open_unpacked, walk
+from recassay.data.io.head import BLANKS, Head, Layout, is_number, open_unpacked, sample_rows, sniff
+from recassay.data.io.lines import UTF16_MARKS, broken_line, check_encoding, walk
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
 from recassay.data.io.table import Table, Wanted, table_of_frame, table_of_scan
-from recassay.data.io.text import is_number, sample_rows, text_table
+from recassay.data.io.text import text_table
 from recassay.errors import InputError
 from recassay.naming.registry import Registry
 
@@ -29,6 +30,10 @@ RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QRELS_COLUMNS = ["query_id", "iteration", "doc_id", "relevance"]
 # Values of the second column of TREC files, which is not used.
 TREC_FILLERS = {"q0", "0"}
+# The position in a user's history, which becomes the timestamp of a log.
+POSITIONS = pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP)
+LIST_SEPARATORS = ("\t", ",", ";")  # between the items of a line: the first one that most lines contain; else blanks
+SAMPLE = 100  # lines
 
 
 @dataclass(frozen=True)
@@ -93,12 +98,9 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
     return None
 
 
-def movielens(head: Head, role: Role) -> Table:
-    """Return the table in a file of MovieLens: ``ratings.dat``, ``u.data`` or ``ratings.csv``.
-
-    Columns are separated by ``::`` as in ``ratings.dat``; any other separator, such as tab or comma, is detected.
-    """
-    return text_table(head, sniff(head, separator="::") if _has_double_colons(head) else sniff(head), role)
+def text(separator: str | None = None, header: bool | None = None) -> Callable[[Head, Role], Table]:
+    """Return the function that opens text; ``separator`` and ``header`` are detected unless they are given."""
+    return lambda head, role: text_table(head, sniff(head, separator=separator, header=header), role)
 
 
 def trec(head: Head, role: Role) -> Table:
@@ -138,8 +140,7 @@ def sasrec(head: Head, role: Role) -> Table:
         return replace(table, ordered=True)
 
     def read(_wanted: Wanted) -> pl.DataFrame:
-        frame = table.read({USER: USER, ITEM: ITEM})
-        return frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP))
+        return table.read({USER: USER, ITEM: ITEM}).with_columns(POSITIONS)
 
     return Table([USER, ITEM, TIMESTAMP], read, table.where, positions=True)
 
@@ -183,6 +184,41 @@ def json_lines(head: Head, role: Role) -> Table:
     if any(data.count(json.dumps(name, ensure_ascii=False).encode()) > frame.height for name in frame.columns):
         _records(head)  # raises if a record repeats a key
     return table_of_frame(frame, str(head.path))
+
+
+def lines(head: Head, _role: Role) -> Table:
+    """Return the table in a text file whose lines each hold the items of one sequence; the user is the line number."""
+    found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
+    frame = _exploded([number for number, _ in found], [fields for _, fields in found])
+    return table_of_frame(frame, str(head.path), ordered=True)
+
+
+def user_lines(head: Head, role: Role) -> Table:
+    """Return a table from lines that each hold a user, then the user's items in order.
+
+    The position in a user's history becomes the timestamp of a log.
+    """
+    found = [line.fields for line in walk(head, _layout(head)) if line.fields]
+    frame = _exploded([fields[0] for fields in found], [fields[1:] for fields in found])
+    if role.name == "log":
+        frame = frame.with_columns(POSITIONS)
+    return replace(table_of_frame(frame, str(head.path), ordered=True), positions=role.name == "log")
+
+
+def _layout(head: Head) -> Layout:
+    """Return the layout of the file: no header, and the separator that most lines contain."""
+    check_encoding(head)
+    sample = head.lines(SAMPLE)
+    counts = Counter(separator for line in sample for separator in LIST_SEPARATORS if separator in line)
+    return Layout([], next((separator for separator in LIST_SEPARATORS if 2 * counts[separator] > len(sample)), BLANKS))
+
+
+def _exploded(users: list[int] | list[str], items: list[list[str]]) -> pl.DataFrame:
+    """Return a table with a row per item of a list; ids that are whole numbers are integers."""
+    lists = pl.Series(ITEM, items, dtype=pl.List(pl.String))
+    frame = pl.DataFrame({USER: users, ITEM: lists}).filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
+    frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
+    return frame.with_columns([infer_type(column) for column in frame if column.dtype == pl.String])
 
 
 def _key_columns(content: object, names: list[str]) -> list[str]:
@@ -277,19 +313,19 @@ BUILT_IN = (
     ),
     Format("recbole", "RecBole .inter and .item files", _is_recbole, recbole),
     Format("trec", "TREC runs and judgements (qrels)", _is_trec, trec),
-    Format("movielens", "MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, movielens),
+    Format("movielens", "MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, text("::")),
     Format("sasrec", "`user item` per line, in the order of time", _is_sasrec, sasrec),
     Format(
         "uirt",
         "user, item, rating, timestamp without a header",
         lambda head: ".uirt" in head.suffixes,
-        lambda head, role: text_table(head, sniff(head, header=False), role),
+        text(header=False),
     ),
     Format(
         "csv",
         "CSV, TSV and text with any one separator",
         lambda head: b"\0" not in head.data,
-        lambda head, role: text_table(head, sniff(head), role),
+        text(),
     ),
     Format(
         "lines", "a log: the items of one sequence per line, numbered by line; only if named", lambda _: False, lines

@@ -1,140 +1,25 @@
-"""The first bytes of a file, and its lines one by one, which find the line that a fast reader could not parse."""
+"""The lines of a file one by one, which find the line that a fast reader could not parse."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import os
-import zlib
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
 
 from recassay.data.io.clean import DECIMAL_COMMA
+from recassay.data.io.head import BLANKS, BOM, SAMPLE_BYTES, Head, Layout, is_archive, open_unpacked
 from recassay.errors import InputError
 
-SAMPLE_BYTES = 1 << 16
-LONGEST_LINE = 1 << 24  # bytes: a file with longer lines is not a text table
-GZIP_MAGIC = b"\x1f\x8b"
-BOM = b"\xef\xbb\xbf"
+FLOAT = re.compile(r" *[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? *|[-+]?(inf|infinity|nan)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Head:
-    """The path and the first bytes of a file; ``whole`` says that these are the complete file."""
-
-    path: Path
-    data: bytes
-    whole: bool
-
-    @property
-    def suffixes(self) -> list[str]:
-        """Return the file's suffixes in lower case, without ``.gz``."""
-        return [suffix for suffix in map(str.lower, self.path.suffixes) if suffix != ".gz"]
-
-    def lines(self, most: int = 1000) -> list[str]:
-        """Return up to ``most`` complete lines that are not blank; bytes that are not UTF-8 are replaced by U+FFFD."""
-        data = self.data.removeprefix(BOM)
-        if not self.whole and b"\n" in data:
-            data = data[: data.rindex(b"\n")]
-        lines = data.decode("utf-8", errors="replace").split("\n")
-        return [line.removesuffix("\r") for line in lines if line.strip()][:most]
-
-    def lines_above_data(self, header_lines: int) -> int:
-        """Return the number of lines above the first data line: the header, and blank lines before and after it.
-
-        >>> Head(Path("x"), b"\\nuser,item\\n\\n1,2\\n", True).lines_above_data(1)
-        3
-        """
-        above = 0
-        for line in self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"):
-            if line.strip():
-                if header_lines == 0:
-                    break
-                header_lines -= 1
-            above += 1
-        return above
-
-
-def read_head(path: Path) -> Head:
-    """Return the head of a file; for text it contains the first two lines completely, whatever their length.
-
-    Raise I102 for an empty file, I104 for a damaged archive, and I110 for a file that cannot be opened.
-    """
-    with open_unpacked(path) as file:
-        data = file.read(SAMPLE_BYTES + 1)
-        while len(data) > SAMPLE_BYTES and len(data) <= LONGEST_LINE and _lacks_a_line(data):
-            more = file.read(len(data))
-            data += more
-            if not more:
-                return Head(path, data, whole=True)
-    if not data:
-        raise InputError("I102", f"{path.name} is empty (0 bytes)", where=str(path), hint="write the file again")
-    whole = len(data) <= SAMPLE_BYTES
-    return Head(path, data if whole else data[:-1], whole)
-
-
-def _lacks_a_line(data: bytes) -> bool:
-    """Return whether the data may end inside the header or the next line.
-
-    Always False for Parquet, JSON and binary files.
-    """
-    return data.count(b"\n") < 2 and b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")
-
-
-def is_archive(path: Path) -> bool:
-    """Return whether a file begins as a gzip archive does."""
-    with path.open("rb") as file:
-        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-
-
-@contextmanager
-def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed if it is a gzip archive; raise I104 or I110 on failure."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP_MAGIC
-            raw.seek(0, os.SEEK_SET)
-            if packed:
-                with gzip.open(raw) as unpacked:
-                    yield unpacked  # type: ignore[misc]
-            else:
-                yield raw
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            "I104",
-            f"the gzip archive {path.name} is damaged or cut off ({error})",
-            where=f"{path}, {path.stat().st_size:,} bytes",
-            hint=f"copy or download the file again, and check it with: gzip -t '{path}'",
-        ) from None
-    except OSError as error:
-        raise InputError("I110", f"cannot open {path.name}: {error.strerror or error}", where=str(path)) from None
-
-
-# The separator that means any run of blanks and tabs.
-BLANKS = " "
 SHOWN_CHARACTERS = 80
 MOST_EVEN = 0.9  # share of lines; where fewer have the same number of fields, a line may be a list
 ENOUGH_LINES = 50  # among fewer, the last field may well be the shortest by chance
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The rules by which the lines of a text file are split into fields.
-
-    ``names`` are the columns in order. ``header_lines`` are skipped, ``quotes`` says whether fields may be in quotation
-    marks, and ``by_position`` whether the names are made up because there is no header.
-    """
-
-    names: list[str]
-    separator: str
-    header_lines: int = 0
-    quotes: bool = False
-    by_position: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,26 +46,6 @@ def check_encoding(head: Head) -> None:
         if head.whole or error.start < len(head.data) - 4:
             for _ in walk(head, Layout([], "\n")):
                 pass
-
-
-def check_lines(head: Head) -> None:
-    """Raise I106 if lines end in carriage returns alone, and I117 if the first line is too long for a table."""
-    if b"\n" in head.data.rstrip():
-        return
-    if b"\r" in head.data.rstrip():
-        raise InputError(
-            "I106",
-            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
-            where=str(head.path),
-            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
-        )
-    if not head.whole:
-        raise InputError(
-            "I117",
-            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
-            where=str(head.path),
-            hint="write one line per row, or Parquet",
-        )
 
 
 def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
@@ -247,7 +112,7 @@ def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: st
         if len(line.fields) != len(layout.names):
             return _uneven(head, line, layout)
         for position, name in positions:
-            if not _is_number(line.fields[position]):
+            if line.fields[position] and not FLOAT.fullmatch(line.fields[position]):
                 again = ""
                 if DECIMAL_COMMA.fullmatch(line.fields[position]):
                     again = " (a decimal comma: write a point)"
@@ -286,7 +151,9 @@ def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
 
 def _uneven(head: Head, line: TextLine, layout: Layout) -> InputError:
     """Return the error I105 for a line with another number of fields than the layout has."""
-    error = _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
+    error = _broken(
+        head, line, f"has {len(line.fields)} field{'s' * (len(line.fields) != 1)}, but {len(layout.names)} are expected"
+    )
     separator = None if layout.separator == BLANKS else layout.separator
     widths = Counter(len(row.split(separator)) for row in head.lines())
     if not layout.by_position or widths.most_common(1)[0][1] > MOST_EVEN * widths.total():
@@ -349,18 +216,3 @@ def _wrong_encoding(head: Head, likely: str, place: str) -> InputError:
         where=str(head.path),
         hint=f"convert it, for example: iconv -f {likely} -t UTF-8 '{name}' > 'utf8-{name}'",
     )
-
-
-def _is_number(field: str) -> bool:
-    """Return whether Polars reads a field as a number; Python alone would also accept 1_000 and line ends."""
-    if "_" in field or field != field.strip("\r\n"):
-        return False
-    try:
-        float(field or "0")
-    except ValueError:
-        return False
-    return True
-
-
-def _count(fields: list[str]) -> str:
-    return f"{len(fields)} field" + ("s" if len(fields) != 1 else "")

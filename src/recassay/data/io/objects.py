@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AnySet
 from dataclasses import replace
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import groups_per_block, ranges
+from recassay.columnar.layout import ranges
 from recassay.data.io.clean import integers_or_text
 from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame, table_of_scan
 from recassay.errors import InputError, RecassayError
-from recassay.threads import blocks
 
 DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
-
-VALUES_PER_BLOCK = 1 << 14  # objects of 80 bytes and more, which fit the processor's cache
 
 LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
 
@@ -118,9 +114,9 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         features = pl.Series("features", [[str(one) for one in own] for own in values], pl.List(pl.String))
         return table_of_frame(pl.DataFrame([_series(role.required[0], list(source), where), features]), where)
     if not role.describes and of_dicts:
-        parts = {ITEM: values, role.value: [own.values() for own in values]}
-        series = [_series_of_parts(name, own, where) for name, own in parts.items()]
-        return table_of_frame(pl.DataFrame([_users_of_rows(source, where), *series]), where)
+        items = _series(ITEM, _joined(values), where)
+        numbers = _series(role.value, _joined(own.values() for own in values), where)
+        return table_of_frame(pl.DataFrame([_users_of_rows(source, where), items, numbers]), where)
     if not role.describes and of_lists:
         return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
@@ -186,7 +182,7 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
         plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
         if paired:
             raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
-    columns = [users, _series_of_parts(ITEM, lists.values(), where)]
+    columns = [users, _series(ITEM, _joined(lists.values()), where)]
     if order:
         columns.append(pl.Series(order, ranges(1, _lengths(lists.values()))))
     return pl.DataFrame(columns)
@@ -203,25 +199,6 @@ def _users_of_rows(items: Mapping[Any, Sized], where: str) -> pl.Series:
         users = users.cast(pl.Enum(users))
     lengths = _lengths(items.values())
     return users.gather(np.repeat(np.arange(users.len()), lengths[lengths > 0]))
-
-
-def _series_of_parts(name: str, parts: Iterable[Collection[Any]], where: str) -> pl.Series:
-    """Return the column ``name`` with the values of all parts, of which some may be empty."""
-    filled = [part for part in parts if part]
-    size = groups_per_block(len(filled), sum(map(len, filled)), most_rows=VALUES_PER_BLOCK)
-    return _series_of_blocks(name, lambda begin, end: _joined(filled[begin:end]), len(filled), size, where)
-
-
-def _series_of_blocks(name: str, values: Callable[[int, int], list[Any]], n: int, size: int, where: str) -> pl.Series:
-    """Return the column ``name`` with ``values(0, n)``, read in blocks of ``size``, which fit the processor's cache.
-
-    If blocks differ in type, all values are read again at once.
-    """
-    with contextlib.suppress(TypeError, pl.exceptions.PolarsError, OverflowError):
-        found = [pl.Series(name, values(begin, end), strict=True) for begin, end in blocks(n, size)]
-        if len({block.dtype for block in found}) == 1 and found[0].dtype != pl.Object:
-            return pl.concat(found)
-    return _series(name, values(0, n), where)
 
 
 def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
@@ -251,12 +228,7 @@ def _rows(source: Sequence[Any], role: Role, where: str) -> Table:
 
 
 def _frame_of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> pl.DataFrame:
-    def values(place: int) -> Callable[[int, int], list[Any]]:
-        return lambda begin, end: list(map(itemgetter(place), rows[begin:end]))
-
-    return pl.DataFrame(
-        [_series_of_blocks(name, values(place), len(rows), VALUES_PER_BLOCK, where) for place, name in enumerate(names)]
-    )
+    return pl.DataFrame([_series(name, [row[place] for row in rows], where) for place, name in enumerate(names)])
 
 
 def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFrame:

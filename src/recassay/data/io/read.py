@@ -17,7 +17,7 @@ from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean,
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
 from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
 from recassay.data.io.formats import open_path, parquet_parts
-from recassay.data.io.lines import read_head
+from recassay.data.io.head import read_head
 from recassay.data.io.nested import unnested
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, scan_parquet

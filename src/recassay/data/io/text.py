@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,19 +14,8 @@ from numpy.typing import NDArray
 
 from recassay.data.io.clean import PLAIN_WHOLE, as_number, exceeds_exact, infer_type
 from recassay.data.io.columns import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
-from recassay.data.io.lines import (
-    BLANKS,
-    BOM,
-    Head,
-    Layout,
-    blank_lines,
-    broken_file,
-    check_encoding,
-    is_archive,
-    open_unpacked,
-    remark_on_cut_file,
-    walk,
-)
+from recassay.data.io.head import BLANKS, BOM, Head, Layout, is_archive, open_unpacked, sample_rows
+from recassay.data.io.lines import blank_lines, broken_file, check_encoding, remark_on_cut_file, walk
 from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import InputError, UsageError
@@ -42,7 +29,6 @@ INTEGER = re.compile(PLAIN_WHOLE)
 INTEGERS = (pl.Int64, pl.UInt64)  # the types of ids that are whole numbers; if neither holds all ids, they are text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 Made = TypeVar("Made")
-NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def text_table(head: Head, layout: Layout, role: Role) -> Table:
@@ -214,32 +200,25 @@ def _attempts(text: _Text, role: Role, wanted: Wanted) -> Iterator[Types]:
     """
     samples, safe = _samples(text.head, text.layout), _safe(role, wanted)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
-    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] in INTEGERS]
-    guesses |= dict.fromkeys(_with_padded_ids(text, whole), pl.String)
-    yield guesses
-    if guesses == safe:
-        return
-    measured = dict(safe)
-    for name in (name for name in guesses if guesses[name] in INTEGERS and safe[name] == pl.String):
+    ids = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] in INTEGERS]
+    # An id such as ``007`` is no integer, and the sample may not show it.
+    yield _measured(guesses, text, ids) if ids and may_have_padded(text.source, text.separator) else guesses
+    if guesses != safe:
+        yield _measured(safe, text, [name for name in guesses if guesses[name] in INTEGERS and safe[name] == pl.String])
+
+
+def _measured(types: Types, text: _Text, names: list[str]) -> Types:
+    """Return the types with those of the columns ``names`` as all lines have them: integers, or else text."""
+    measured = dict(types)
+    for name in names:
         column = pl.col(name)
-        plain = column.str.contains(f"^{PLAIN_WHOLE}$").all()
+        filled, plain = column.str.contains(r"\S"), column.str.contains(f"^{PLAIN_WHOLE}$")  # a blank line is no id
         fits = [
-            (plain & (column.cast(dtype, strict=False).null_count() == column.null_count())).alias(str(dtype))
+            (~filled | (plain & column.cast(dtype, strict=False).is_not_null())).all().alias(str(dtype))
             for dtype in INTEGERS
         ]
         measured[name] = next((dtype for dtype, fit in zip(INTEGERS, text.has(*fits), strict=False) if fit), pl.String)
-    yield measured
-
-
-def _with_padded_ids(text: _Text, names: list[str]) -> list[str]:
-    """Return those of the columns ``names`` that hold an id such as ``007``, which is not written as a plain integer.
-
-    The sample of the first lines shows only integers in these columns, so the whole file is scanned.
-    """
-    if not names or not may_have_padded(text.source, text.separator):
-        return []
-    plain = pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all()  # a blank line is no id
-    return [name for name, is_plain in zip(names, text.has(plain), strict=False) if not is_plain]
+    return measured
 
 
 def _values(wanted: Wanted) -> list[str]:
@@ -254,29 +233,6 @@ def _refuse_rounded(frame: pl.DataFrame, wanted: Wanted, text: _Text) -> None:
     for name in _values(wanted):
         if frame[name].dtype == pl.Float64 and exceeds_exact(frame[name]):
             as_number(text.scan().select(name).collect().to_series(), str(text.head.path))
-
-
-def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
-    """Return the fields of some lines, header lines included.
-
-    >>> sample_rows(["1  2", "3 4"], Layout([], " "))
-    [['1', '2'], ['3', '4']]
-    """
-    if layout.separator == BLANKS:
-        return [line.split() for line in lines]
-    if layout.quotes:
-        with contextlib.suppress(csv.Error):  # a field longer than the csv module accepts
-            return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
-    return [line.split(layout.separator) for line in lines]
-
-
-def is_number(text: str) -> bool:
-    """Return whether a field is a number.
-
-    >>> is_number("-1.5e3"), is_number("B00X")
-    (True, False)
-    """
-    return NUMBER.fullmatch(text.strip()) is not None
 
 
 def _samples(head: Head, layout: Layout) -> dict[str, list[str]]:

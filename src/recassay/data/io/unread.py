@@ -9,7 +9,7 @@ import polars as pl
 
 from recassay.columnar.columns import normalised_name
 from recassay.data.io.clean import as_time
-from recassay.data.io.columns import RANK, SCORE, SHORT_NAMES, USER, Role, known_meanings
+from recassay.data.io.columns import KEYS, RANK, SCORE, USER, Role, known_meanings
 from recassay.data.io.table import Table
 from recassay.errors import InputError
 
@@ -186,8 +186,7 @@ def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role)
 
 
 def _keys(found: Mapping[str, str]) -> str:
-    short = {meaning: key for key, meaning in SHORT_NAMES.items()}
-    return ",".join(f"{short[meaning]}={name}" for meaning, name in found.items())
+    return ",".join(f"{KEYS[meaning]}={name}" for meaning, name in found.items())
 
 
 def _as_numbers(column: pl.Series) -> pl.Series | None:

@@ -1,18 +1,26 @@
-"""Writing of files completely or not at all: a crash never leaves a partial file under the final name."""
+"""Writing of files completely or not at all: a crash never leaves a partial file under the final name.
+
+Names of files are made from any text, and different texts get different names, valid on every file system. Plain names
+stay unchanged. What some system forbids, hides, cuts off or confuses is written as %XX, byte by byte of UTF-8:
+separators, control characters, letters beyond ASCII (which may be composed or not), a dot or a blank at either end, and
+the first letter of a name that Windows reserves for a device.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 import polars as pl
@@ -23,6 +31,12 @@ from recassay.errors import RecassayError, UsageError
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 OS_ERROR = re.compile(r"\(os error (\d+)\)")
 UNFLUSHED = "Invalid thrift: transport error"  # what Polars says if the disk is full while it writes a header
+
+LONGEST = 120  # bytes; with a suffix and a temporary file's affixes below 143, the limit of some file systems
+NOTHING = "%"  # the name of an empty text; a lone % occurs in no other name
+MARK = "~"  # precedes a digest, and occurs nowhere else
+PLAIN = "()=@+ "  # beside letters, digits, dots, dashes and underscores
+DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)", re.IGNORECASE)
 
 # Called with the temporary file and its target, before it takes the target's place.
 before_replacing: list[Callable[[Path, Path], None]] = []
@@ -228,3 +242,48 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def file_name(text: str, among: Iterable[str] = ()) -> str:
+    """Return a readable file name for a text; different texts get different names.
+
+    A name longer than 120 bytes is cut and ends in a digest of the text. So does a name that differs only in case from
+    that of another text in ``among``. :func:`text_of_file_name` restores the text, unless the name has a digest.
+
+    >>> file_name("ALS(factors=64)"), file_name("k_folds(k=5, by='user')"), file_name("a/b"), file_name("..")
+    ('ALS(factors=64)', 'k_folds(k=5,by=%27user%27)', 'a%2Fb', '%2E%2E')
+    >>> file_name("nul"), file_name("als", among=["ALS", "als"])
+    ('%6Eul', 'als~c7099327b1de27609376029c05c07bd5')
+    """
+    name = _written(text)
+    alike = any(other != text and _written(other).lower() == name.lower() for other in among)
+    if len(name) <= LONGEST and not alike:
+        return name
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{name[: LONGEST - len(MARK) - len(digest)]}{MARK}{digest}"
+
+
+def text_of_file_name(name: str) -> str:
+    """Return the text from which :func:`file_name` made a name; any other name, or one with a digest, is unchanged.
+
+    >>> text_of_file_name("k_folds(k=5,by=%27user%27)"), text_of_file_name("100%"), text_of_file_name("plain")
+    ("k_folds(k=5, by='user')", '100%', 'plain')
+    """
+    if name == NOTHING:
+        return ""
+    try:
+        text = unquote_to_bytes(name.replace(",", ", ")).decode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return name
+    return text if _written(text) == name else name
+
+
+def _written(text: str) -> str:
+    """Return the text with every character that is not plain as %XX; ", " becomes "," as in the names of models."""
+    parts = [quote(part, safe=PLAIN, errors="surrogatepass").replace(MARK, "%7E") for part in text.split(", ")]
+    name = ",".join(parts) or NOTHING
+    if name[-1] in ". ":
+        name = f"{name[:-1]}%{ord(name[-1]):02X}"
+    if name[0] in ". " or DEVICE.match(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    return name

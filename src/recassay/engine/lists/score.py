@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from recassay.columnar.vocabulary import sharing_orders
+from recassay.columnar.numbering import sharing_orders
 from recassay.data.features import validated_distances
 from recassay.data.fold import Fold, of_known_users
 from recassay.data.memberships import Memberships

@@ -18,8 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges, readonly, row_groups
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
+from recassay.columnar.vocabulary import Recoding, Vocabulary, id_types_differ, rows_in_table
 from recassay.data.run import Run
 from recassay.data.standings import RATED, BinnedStandings, Standings
 from recassay.designs._places import WIDTH

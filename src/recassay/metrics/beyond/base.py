@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges, row_groups
-from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.base import UnitMetric, Values, range_sums
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import discounts

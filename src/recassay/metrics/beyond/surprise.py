@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly, row_groups
-from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.beyond import _kernels

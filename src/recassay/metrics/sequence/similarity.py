@@ -15,8 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
 from recassay.data.io.read import read_table
 from recassay.data.sequences import SequenceFold

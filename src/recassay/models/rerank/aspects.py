@@ -11,7 +11,7 @@ import polars as pl
 
 from recassay.columnar._sets import feature_shares, mean_shares
 from recassay.columnar.layout import readonly, row_groups
-from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Recoding
 from recassay.data.features import Features, gather_sets
 from recassay.data.interactions import Interactions
 from recassay.data.subprofiles import Miner

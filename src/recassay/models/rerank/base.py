@@ -12,8 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_items

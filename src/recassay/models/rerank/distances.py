@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
-from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Recoding
 from recassay.data.features import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels

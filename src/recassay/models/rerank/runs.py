@@ -11,8 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.columnar.recoding import Recoding
-from recassay.columnar.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.interactions import Interactions
 from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_run
 from recassay.data.run import Run

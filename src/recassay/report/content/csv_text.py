@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from recassay.data.io import write_json, write_text
-from recassay.data.io.file_names import file_name
 from recassay.data.io.manifest import recording
+from recassay.data.io.write import file_name
 from recassay.errors import printable
 from recassay.results.exhibit import Exhibit
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from recassay.data.io.columns import ITEM, USER, parse_columns
-from recassay.data.io.file_names import file_name
 from recassay.data.io.sources import table_files, table_suffixes
+from recassay.data.io.write import file_name
 from recassay.data.read import read_run, read_with_shared_names
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError

@@ -21,10 +21,9 @@ from recassay.comparison.verdict import Lead, leads_at, verdict_of
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_text
-from recassay.data.io.file_names import file_name
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import exact, scan_parquet
-from recassay.data.io.write import writing
+from recassay.data.io.write import file_name, writing
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError

@@ -23,9 +23,9 @@ import polars as pl
 from recassay._version import __version__
 from recassay.data.interactions import Interactions
 from recassay.data.io import archive, write_json, write_text
-from recassay.data.io.file_names import file_name
 from recassay.data.io.manifest import Manifest, manifest_of
 from recassay.data.io.parquet import parquet_metadata, read_parquet
+from recassay.data.io.write import file_name
 from recassay.data.sequences import Sequences
 from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recassay.data.io.file_names import file_name, text_of_file_name
+from recassay.data.io.write import file_name, text_of_file_name
 
 DEVICES = ["CON", "con", "NUL", "nul.txt", "COM1", "lpt9 .x", "aux", "Prn"]
 AWKWARD = ["", ".", "..", "...", "a/b", "a\\b", "a%2Fb", "a, b", "a,b", "a ,b", " a", "a ", "a.", ".a", "~", "a~b", "%",

@@ -1,50 +1,17 @@
-"""Columns of dicts and lists are read in blocks; what they hold does not depend on where a block ends."""
+"""Columns of dicts and lists: their types, positions, and keys that are names of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import polars as pl
 import pytest
 
-from recassay.data.io import objects as objects_module
 from recassay.data.io.columns import ROLES, could_be_named, resolve
 from recassay.data.io.read import read_table
 from recassay.errors import InputError
 
 from ....refusals import refused
 
-FEW, MANY = 1, 1 << 14  # values in a block
-SOURCES: dict[str, Callable[[], object]] = {
-    "dicts": lambda: {"a": {"x": 1, "y": 2}, "b": {}, "c": {"x": 0.5, "z": None}},
-    "dicts of integers": lambda: {1: {7: 2**53 + 1, 8: 3}, 2: {7: 4}},
-    "huge integers": lambda: {"a": {2**64: 1.0, 5: 2.0}, "b": {2**63: 3.0}},
-    "missing scores first": lambda: {"a": {"x": None}, "b": {"x": 1.0}},
-    "lists": lambda: {"a": ["x", "y"], "b": [], "c": ["z"]},
-    "sets": lambda: {"a": {"x"}, "b": {"y"}},
-    "pairs": lambda: {"a": [("x", 1), ("y", 0.5)], "b": [], "c": [["z", 2.5]]},
-    "tuples": lambda: [("a", "x", 1), ("a", "y", 2.5), ("b", "x", None)],
-    "nothing": lambda: {"a": {}, "b": {}},
-}
 
-
-@pytest.mark.parametrize("role", ["run", "truth"])
-@pytest.mark.parametrize("name", SOURCES)
-def test_blocks_change_nothing(name: str, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for size in (MANY, FEW):
-        monkeypatch.setattr(objects_module, "VALUES_PER_BLOCK", size)
-        try:
-            found.append(read_table(SOURCES[name](), role))
-        except InputError as error:
-            found.append(str(error))
-    one, several = found
-    assert one.equals(several, null_equal=True) if isinstance(one, pl.DataFrame) else one == several
-
-
-@pytest.mark.parametrize("size", [FEW, MANY])
-def test_types_that_mix_are_named_wherever_they_meet(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects_module, "VALUES_PER_BLOCK", size)
+def test_types_that_mix_are_named_wherever_they_meet() -> None:
     for source in ({"a": {"x": 1.0}, "b": {7: 1.0}}, {"a": ["x"], "b": [7]}, [("a", "x", 1.0), ("b", 7, 1.0)]):
         with refused("I202", match=r"mixes types: 'x' \(str\), 7 \(int\)"):
             read_table(source, "run")
