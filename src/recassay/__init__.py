@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         split,
         types,
     )
+    from recassay.api.arrays import score_arrays, scorer
     from recassay.api.compare import compare
     from recassay.api.evaluate import evaluate
     from recassay.api.gate import gate
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from recassay.backends.spark.folds import spark_fold
     from recassay.backends.spark.logs import spark_log
     from recassay.backends.spark.session import spark_session
-    from recassay.comparison.compare import Comparison
     from recassay.comparison.over_time.compare import compare_over_time
     from recassay.comparison.over_time.curves import over_time
     from recassay.comparison.power import users_needed
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from recassay.engine.decisions.interleaving import interleave
     from recassay.engine.decisions.sudden_death import sudden_death
     from recassay.engine.lists.score_sets import read_scores
-    from recassay.errors import InputError, InternalError, RecassayError, UsageError
+    from recassay.errors import InputError, RecassayError, UsageError
     from recassay.extension import register
     from recassay.live.watch import watch
     from recassay.metrics.function import metric
@@ -71,12 +71,10 @@ if TYPE_CHECKING:
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
 # costs nothing.
 _HOMES = {
-    "Comparison": "comparison.compare",
     "Features": "data.features",
     "Fold": "data.fold",
     "InputError": "errors",
     "Interactions": "data.interactions",
-    "InternalError": "errors",
     "Outcomes": "results.outcomes",
     "RecassayError": "errors",
     "Run": "data.run",
@@ -118,6 +116,8 @@ _HOMES = {
     "sampled": "sampled",
     "sampling_curve": "sampled.curve",
     "score": "api.score",
+    "score_arrays": "api.arrays",
+    "scorer": "api.arrays",
     "sequences": "sequences",
     "spark_fold": "backends.spark.folds",
     "spark_log": "backends.spark.logs",
@@ -131,12 +131,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "Comparison",
     "Features",
     "Fold",
     "InputError",
     "Interactions",
-    "InternalError",
     "Outcomes",
     "RecassayError",
     "Run",
@@ -179,6 +177,8 @@ __all__ = [
     "sampled",
     "sampling_curve",
     "score",
+    "score_arrays",
+    "scorer",
     "sequences",
     "spark_fold",
     "spark_log",

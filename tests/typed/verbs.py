@@ -18,7 +18,7 @@ def judge_lists(log: ra.Interactions, fold: ra.Fold, truth: ra.Truth, items: ra.
     run: ra.Run = ra.play(ra.models.ALS(factors=64), fold, ra.protocols.ranking(relevant_from=5))
     runs: list[ra.Run] = [run, ra.read_run("mine.csv"), *ra.read_runs("runs/*.parquet")]
     scores: ra.Scores = ra.score(runs, truth, ["ndcg@10", "recall@20"], train=log, items=items, within=0.01)
-    comparison: ra.Comparison = ra.compare(scores, baseline="pop", test="permutation", correction="holm", seed=1)
+    comparison: ra.types.Comparison = ra.compare(scores, baseline="pop", test="permutation", correction="holm", seed=1)
     designs: ra.types.DesignScores = ra.judge(run, designs=["TI-AR-AN", "P1R(bins=10)"], metrics="precision@10")
     found: ra.types.Evaluation = ra.evaluate(log, ["Popular", ra.models.UserKNN()], "ndcg@10")
     contest: ra.types.SuddenDeath = ra.sudden_death(runs, truth, at=10)
@@ -26,6 +26,8 @@ def judge_lists(log: ra.Interactions, fold: ra.Fold, truth: ra.Truth, items: ra.
     needed: ra.types.Power = ra.users_needed(scores, wanted=0.01)
     findings: tuple[ra.types.Finding, ...] = scores.findings
     print(ra.explain("ndcg"), comparison, designs.summary(), found.scores, contest, shown, needed, findings)
+    gate: ra.types.Gate = ra.gate(run, "release", truth, {"ndcg@10": "0.5%"}, require=["coverage@10 >= 0.3"], train=log)
+    print(gate.verdict, ra.score_arrays([1, 0], [0.5, 0.4], "mrr", groups=[2]), ra.scorer("ndcg@10", groups="qid"))
     print(ra.home_and_away(scores, objectives={"mine": "ndcg@10"}))
     return scores.summary()
 
@@ -98,5 +100,5 @@ def fail() -> None:
         prepare()
     except (ra.InputError, ra.UsageError) as error:
         print(error.code, error.hint)
-    except (ra.RecassayError, ra.InternalError):
+    except (ra.RecassayError, ra.types.InternalError):
         raise
