@@ -18,7 +18,7 @@ from recassay import designs
 from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.designs import _distributions, moments
+from recassay.designs import _single, moments
 from recassay.metrics.registry import parse_metrics
 
 from ..examples import examples
@@ -236,7 +236,7 @@ def test_means_are_over_users_or_over_sets_and_users_without_relevant_items_coun
 @pytest.mark.parametrize("replace", [True, False])
 def test_hit_probabilities_agree_with_scipy(rest, gap, q, replace):
     logs, law = gammaln(np.arange(max(rest, q) + 2) + 1.0), np.zeros(q + 2)
-    first, last = _distributions.hit_probabilities(float(gap), float(rest), q, replace, q, readonly(logs), law)
+    first, last = _single.hit_probabilities(float(gap), float(rest), q, replace, q, readonly(logs), law)
     found = np.zeros(q + 1)
     found[first : last + 1] = law[: last - first + 1]
     y = np.arange(q + 1)
@@ -247,18 +247,14 @@ def test_hit_probabilities_agree_with_scipy(rest, gap, q, replace):
 @pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (90, 0, 4)])
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("most", [1, 10, 200])
-def test_hit_probabilities_from_zero_agree_with_scipy(rest, gap, q, replace, most):
+def test_few_hits_agree_with_scipy(rest, gap, q, replace, most):
     whole = np.arange(max(rest, q) + 4.0)
-    logs, parts, law = gammaln(whole + 1), 1 / np.maximum(whole, 1), np.zeros(most + 2)
-    last = _distributions.hit_probabilities_from_zero(
-        float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, readonly(logs), readonly(parts), law
-    )
-    y = np.arange(most)
+    logs, parts, law, found = gammaln(whole + 1), 1 / np.maximum(whole, 1), np.zeros(q + 3), np.zeros(most + 1)
+    first, last = _single.few_hits(float(gap), float(rest), q, replace, most, readonly(logs), readonly(parts), law)
+    found[first : last + 1] = law[: last - first + 1]
+    y = np.arange(most + 1)
     wanted = stats.binom.pmf(y, q, gap / rest) if replace else stats.hypergeom.pmf(y, rest, gap, q)
-    if last >= 0:
-        np.testing.assert_allclose(np.append(law[: last + 1], np.zeros(most))[:most], wanted, rtol=2e-10, atol=1e-20)
-    else:  # -1: the first probability is too small to start from; else all of them must be negligible
-        assert last == -1 or wanted.sum() < 1e-20
+    np.testing.assert_allclose(found, wanted, rtol=2e-10, atol=1e-20)
 
 
 @pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS])

@@ -15,7 +15,7 @@ import recassay as ra
 from recassay.columnar.layout import readonly
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.sampled._successive import successive_probabilities
+from recassay.sampled.weighted import successive_probabilities
 
 from ..examples import examples
 
@@ -131,6 +131,6 @@ class TestCurve:
         assert abs(curve.points["mean"][0] - exact.points["mean"][0]) > 0.05
 
     def test_many_candidates_are_approximated_with_a_finding(self, monkeypatch):
-        monkeypatch.setattr("recassay.sampled.exact.MOST", 5)
+        monkeypatch.setattr("recassay.sampled.weighted.MOST", 5)
         (finding,) = ra.sampling_curve([RUN], [2], metric="hit@2", **BY_WEIGHT).findings
         assert "there are up to 6 candidates, more than 5" in finding.detail

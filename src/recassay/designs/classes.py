@@ -52,6 +52,20 @@ class Classes:
         _places.fill_classes(readonly(np.ascontiguousarray(table, np.float64)), offsets, number, mass)
         return cls(offsets, number[: offsets[-1]], mass[: offsets[-1]])
 
+    @classmethod
+    def drawn(cls, by: str, number: Int64, mass: Int64 | None, table: Float | None) -> Classes:
+        """Return, for each row, the classes of ``number`` candidates that are drawn ``by`` chance or by popularity.
+
+        ``mass`` is their total popularity, and ``table`` describes it as :meth:`of` takes it. Without a table they are
+        assumed to be equally popular.
+        """
+        if by == "uniform":
+            return cls.equal(number, number.astype(np.float64))
+        if table is not None:
+            return cls.of(table)
+        assert mass is not None, "the standings have popularity masses"
+        return cls.equal(number, mass.astype(np.float64))
+
     @staticmethod
     def draws_of_heaviest(table: Float, pool: Float, drawn: int) -> Float:
         """Return how often the heaviest candidates of each row are drawn, on average, where classes approximate a row.

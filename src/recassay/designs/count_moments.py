@@ -31,7 +31,7 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
     formula = formula_of(metric)
     assert not isinstance(formula, Credit), "moments_of handles credits"
     if isinstance(formula, PairFormula):
-        return _pair_moments(formula, design, groups)
+        return pair_moments(formula, design, groups)
     if design.n is not None or design.bins is not None or design.relevant != "AR" or design.base == RATED:
         raise UsageError(
             "U110",
@@ -49,7 +49,7 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
     return _judged_moments(formula, standings, groups)
 
 
-def _pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> CreditMoments:
+def pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> CreditMoments:
     """Return mean and variance of a metric that is a share of pairs (relevant, non-relevant item), such as AUC.
 
     ``formula`` gives the share from the number of pairs in the wrong order. The mean does not depend on the number of

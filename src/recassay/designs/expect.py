@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recassay.data.standings import Standings
 from recassay.designs.count_moments import count_moments
 from recassay.designs.grammar import Design
 from recassay.designs.moments import CreditMoments, credit_moments
-from recassay.designs.pooling import DesignTotals
 from recassay.designs.random_order import RandomOrders
 from recassay.designs.sets import Short, TargetSets, base_in, target_sets
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, formula_of
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
+from recassay.stats.exact_sums import ExactSum
 
 Float = NDArray[np.float64]
 Users = choices.DesignUsers
+Key = tuple[Any, ...]  # a name, or a metric's heading and a name; then the number of a bin
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +146,9 @@ def pool_moments(
     ``users="all"``, users without a relevant item count 0. Without ``variance``, the variance of each mean is NaN. A
     target set holds the candidates that relevant items are ranked in.
     """
-    zeros = users_without_relevant(standings, design, groups, users)
-    found = DesignTotals.of(design, groups, moments, zeros, sizes_without_relevant(standings, design, zeros))
     queries = standings.queries.len()
     columns = {heading: query_means(groups, of_metric, queries) for heading, of_metric in moments.items()}
-    return result_of_totals(found, design, variance, columns)
+    return DesignTotals.of(standings, design, groups, moments, users).result(design, variance, columns)
 
 
 def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
@@ -192,35 +192,99 @@ def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tup
     return np.divide(sums, weights, out=np.full(queries, np.nan), where=weights > 0), weights
 
 
-def result_of_totals(
-    found: DesignTotals, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
-) -> DesignResult:
-    """Return the result of a design from sums over its target sets (``found``).
+@dataclass(frozen=True, eq=False)
+class DesignTotals:
+    """Exact sums over the target sets of a design, by name; the sums of chunks of users add up exactly.
 
-    A target set holds the candidates that relevant items are ranked in. ``columns`` has, by metric, (values, weights)
-    of the queries. Without ``variance``, the variance of each mean is NaN.
+    The names are those of :meth:`of`, followed by the number of a popularity bin in sums over that bin.
     """
-    outcomes = {
-        heading: MetricOutcome(
-            *columns[heading],
-            zeros=found.zeros,
-            mean=found.mean(heading, "values"),
-            variance=found.variance(heading) if variance else float("nan"),
-            random=found.mean(heading, "random"),
-            best=found.mean(heading, "best"),
-            undefined=sums.undefined,
-            by_bin=found.by_bin(heading),
+
+    sums: Mapping[Key, ExactSum]
+
+    @classmethod
+    def of(
+        cls, standings: Standings, design: Design, groups: TargetSets, moments: Mapping[str, CreditMoments],
+        users: Users,
+    ) -> DesignTotals:  # fmt: skip
+        """Return the sums of a design for a chunk of users: counts of target sets, and sums of each metric's moments.
+
+        A target set holds the candidates that relevant items are ranked in, and a group the relevant items ranked in
+        the same candidates. ``moments`` has the mean, variance, ... of each metric, with an entry per group, NaN where
+        the metric is undefined. With ``users="all"``, users without a relevant item count 0.
+        """
+        zeros = users_without_relevant(standings, design, groups, users)
+        bare = sizes_without_relevant(standings, design, zeros)
+        apart, weight = design.relevant == "1R", groups.weight
+        many, relevant = (groups.relevant, 1) if apart else (np.ones_like(groups.relevant), groups.relevant)
+        sizes = relevant + groups.drawn
+        columns: dict[Key, ArrayLike] = {
+            ("sets",): many,
+            ("owners",): [np.unique(groups.owner).size],
+            ("zeros",): [zeros],
+            ("short",): [groups.short],
+            ("weights",): weight,
+            ("shares",): weight * (relevant / np.maximum(sizes, 1)),  # of relevant items
+            ("sized",): np.append(weight, bare.size),  # the number of sets, also of those without a relevant item
+            ("inverse",): np.append(weight / sizes, 1 / bare),
+        }
+        for number in np.unique(groups.bin).tolist() if design.bins else ():
+            inside = groups.bin == number
+            columns |= {("sets", number): many[inside], ("inverse", number): (many / sizes)[inside]}
+        for heading, one in moments.items():
+            defined = ~np.isnan(one.mean)
+            parts = {"weights": weight, "mean": weight * one.mean}
+            parts |= {"random": weight * one.random, "best": weight * one.best, "variance": weight**2 * one.variance}
+            columns |= {(heading, name): part[defined] for name, part in parts.items()}
+            columns[heading, "undefined"] = [np.count_nonzero(~defined)]
+            for number in np.unique(groups.bin[defined]).tolist():
+                inside = defined & (groups.bin == number)
+                columns |= {(heading, name, number): parts[name][inside] for name in ("weights", "mean")}
+        return cls({key: ExactSum.of(column) for key, column in columns.items()})
+
+    def __add__(self, other: DesignTotals) -> DesignTotals:
+        zero = ExactSum()
+        return DesignTotals(
+            {key: self.sums.get(key, zero) + other.sums.get(key, zero) for key in {**self.sums, **other.sums}}
         )
-        for heading, sums in found.metrics.items()
-    }
-    return DesignResult(
-        design,
-        outcomes,
-        sets=found.sets,
-        users=found.users,
-        short=found.short,
-        zeros=found.zeros,
-        rho=found.rho,
-        t=found.t,
-        bins=found.bin_table() if design.bins else None,
-    )
+
+    def result(
+        self, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
+    ) -> DesignResult:  # fmt: skip
+        """Return the result of a design; ``columns`` has, by metric, (values, weights) of the queries.
+
+        Without ``variance``, the variance of each mean is NaN.
+        """
+        sums, zeros = self.sums, self.sums["zeros",]
+        counts = {name: int(float(sums[name,])) for name in ("sets", "owners", "zeros", "short")}
+        in_bins = sorted(key[1] for key in sums if key[0] == "sets" and len(key) > 1)
+        outcomes = {}
+        for heading, of_queries in columns.items():
+            weights = sums[heading, "weights"] + zeros
+            spread = float(sums[heading, "variance"]) / float(weights) ** 2 if variance and float(weights) else np.nan
+            numbers = sorted(key[2] for key in sums if key[:2] == (heading, "mean") and len(key) > 2)
+            outcomes[heading] = MetricOutcome(
+                *of_queries,
+                zeros=counts["zeros"],
+                mean=sums[heading, "mean"] / weights,
+                variance=spread,
+                random=sums[heading, "random"] / weights,
+                best=sums[heading, "best"] / weights,
+                undefined=int(float(sums[heading, "undefined"])),
+                by_bin={b: sums[heading, "mean", b] / sums[heading, "weights", b] for b in numbers},
+            )
+        table = {
+            "bin": in_bins,
+            "sets": [int(float(sums["sets", b])) for b in in_bins],
+            "1/t": [sums["inverse", b] / sums["sets", b] for b in in_bins],
+        }
+        return DesignResult(
+            design,
+            outcomes,
+            sets=counts["sets"],
+            users=counts["owners"] + counts["zeros"],
+            short=counts["short"],
+            zeros=counts["zeros"],
+            rho=sums["shares",] / (sums["weights",] + zeros),
+            t=sums["sized",] / sums["inverse",],
+            bins=pl.DataFrame(table) if design.bins else None,
+        )

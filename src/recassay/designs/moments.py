@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly, row_groups
 from recassay.data.standings import Standings
-from recassay.designs import _kernels
-from recassay.designs._arguments import kernel_arguments
+from recassay.designs import _joint, _single
 from recassay.designs.grammar import Design
 from recassay.designs.random_order import GROUPS_PER_BLOCK, RandomOrders
 from recassay.designs.sets import TargetSets, begins_level
 from recassay.metrics.credit import Credit
 from recassay.threads import each_block
 
+Bool = NDArray[np.bool_]
 Float = NDArray[np.float64]
 
 SHALLOW = 20  # down to this rank all relevant items of a set are computed jointly, whatever the cost
@@ -39,6 +39,41 @@ class CreditMoments:
     best: Float
 
 
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Metrics whose credit ends at the same rank and which are computed together: ``credits`` by their headings.
+
+    ``relevant`` is the number of relevant items of each group that are ranked together. ``table`` (metrics, ranks) is
+    the credit at each rank, and ranks beyond ``limit`` (per group) have none. With ``only_first``, only the best
+    relevant item gets credit.
+    """
+
+    credits: Mapping[str, Credit]
+    relevant: NDArray[np.int64]
+    table: Float
+    limit: NDArray[np.int64]
+    only_first: bool
+
+    @classmethod
+    def each(cls, design: Design, groups: TargetSets, credits: Mapping[str, Credit]) -> list[Family]:
+        """Return the families of the metrics ``credits`` in the target sets ``groups`` of a design."""
+        apart = design.relevant == "1R"
+        relevant = np.ones_like(groups.relevant) if apart else groups.relevant
+        largest = int((relevant + groups.drawn).max(initial=1))
+        families: dict[tuple[int, bool, bool], dict[str, Credit]] = {}
+        for heading, credit in credits.items():
+            deepest = int(relevant.max(initial=1)) if credit.cut_at_relevant else largest
+            key = (min(deepest, credit.cut or deepest), credit.cut_at_relevant, credit.part == "first" and not apart)
+            families.setdefault(key, {})[heading] = credit
+        return [
+            cls(
+                members, relevant, np.stack([credit.table(last) for credit in members.values()]),
+                relevant if at_relevant else np.full(groups.owner.size, last), only_first,
+            )
+            for (last, at_relevant, only_first), members in families.items()
+        ]  # fmt: skip
+
+
 def credit_moments(
     standings: Standings,
     design: Design,
@@ -50,42 +85,49 @@ def credit_moments(
 ) -> dict[str, CreditMoments]:
     """Return, by name, mean and variance of all metrics that sum a credit for the rank of each relevant item.
 
-    Metrics whose credit ends at the same rank are computed together. Without ``variance``, only means are computed
-    where that is cheaper. ``random_orders`` caches the value of each metric for items in random order, for the next
-    system with the same queries.
+    Without ``variance``, only means are computed where that is cheaper. ``random_orders`` caches the value of each
+    metric for items in random order, for the next system with the same queries.
     """
-    apart = design.relevant == "1R"
-    relevant = np.ones_like(groups.relevant) if apart else groups.relevant
-    sizes = relevant + groups.drawn
-    largest = int(sizes.max(initial=1))
-    found: dict[str, CreditMoments] = {}
-    families: dict[tuple[int, bool, bool], list[str]] = {}
-    for heading, credit in credits.items():
-        deepest = int(relevant.max(initial=1)) if credit.cut_at_relevant else largest
-        last = min(deepest, credit.cut or deepest)
-        only_first = credit.part == "first" and not apart
-        families.setdefault((last, credit.cut_at_relevant, only_first), []).append(heading)
-    for (last, at_relevant, only_first), headings in families.items():
-        limit = relevant if at_relevant else np.full(groups.owner.size, last)
-        table = np.stack([credits[heading].table(last) for heading in headings])
-        share = np.stack([_shares(standings, groups, credits[heading], apart) for heading in headings], axis=1)
-        mean, second = credit_sums(design, groups, only_first, share, table, limit, variance, threads)
-        family = [credits[heading] for heading in headings]
-        random_sums = random_orders.sums(groups, relevant, family, table, limit, threads)
-        for column, heading in enumerate(headings):
-            credit = credits[heading]
-            own = _norm(standings, groups, credit, relevant, apart)
-            norm = own * groups.relevant if apart else own  # 1R: the mean over the sets of a user
+    apart, known = design.relevant == "1R", random_and_best(standings, design, groups, credits, threads, random_orders)
+    found = {}
+    for family in Family.each(design, groups, credits):
+        share = np.stack([_shares(standings, groups, one, apart) for one in family.credits.values()], axis=1)
+        mean, second = credit_sums(
+            design, groups, family.only_first, share, family.table, family.limit, variance, threads
+        )
+        for column, (heading, credit) in enumerate(family.credits.items()):
+            norm = _norm(standings, groups, credit, family.relevant, apart)
+            norm = norm * groups.relevant if apart else norm  # 1R: the mean over the sets of a user
             scaled = mean[:, column] / norm
             spread = np.maximum(second[:, column] / norm**2 - scaled**2, 0.0)
             spread[spread < 1e-13 * np.maximum(scaled**2, 1e-300)] = 0.0  # rounding errors of values that cannot vary
-            random = random_sums[column]
-            best = _best(credit, relevant, table[column], limit)
-            if credit.weight is not None and not apart:  # the weights sum to the norm
-                random, best = random / relevant, np.ones_like(best)
-                own = np.ones_like(own)
+            if credit.weight is not None and not apart:
                 spread[_unequal(standings, groups, credit)] = np.nan
-            found[heading] = CreditMoments(scaled, spread, random / own, best / own)
+            found[heading] = CreditMoments(scaled, spread, *known[heading])
+    return found
+
+
+def random_and_best(
+    standings: Standings,
+    design: Design,
+    groups: TargetSets,
+    credits: Mapping[str, Credit],
+    threads: int | None,
+    random_orders: RandomOrders,
+) -> dict[str, tuple[Float, Float]]:
+    """Return, by name, the mean of each metric if all items are in random order, and its largest possible value."""
+    apart, found = design.relevant == "1R", {}
+    for family in Family.each(design, groups, credits):
+        sums = random_orders.sums(
+            standings, design, groups, family.relevant, list(family.credits.values()), family.table, family.limit,
+            threads,
+        )  # fmt: skip
+        for (heading, credit), random, table in zip(family.credits.items(), sums, family.table, strict=True):
+            if credit.weight is not None and not apart:  # the weights sum to the norm
+                found[heading] = random / family.relevant, np.ones(random.size)
+            else:
+                norm = _norm(standings, groups, credit, family.relevant, apart)
+                found[heading] = random / norm, _best(credit, family.relevant, table, family.limit) / norm
     return found
 
 
@@ -117,23 +159,22 @@ def credit_sums(
         jointly = np.ones(n, np.bool_)
     else:
         jointly = _cheap(groups, table.shape[1])
+    jointly = jointly & (groups.relevant > 1) & ~_too_long(groups, table.shape[1])
     # With ties and replacement the separate means over positions are exact; the joint walk adds the covariances.
     by_place = has_ties & again
     if again:
         jointly = jointly & ~(by_place & (single | (not variance)))
     moments, means = np.zeros((n, 2, table.shape[0])), np.zeros((n, 2, table.shape[0]))
-    read, logs, parts = kernel_arguments(groups, with_replacement=again)
+    read, logs, parts = groups.kernel_arguments(with_replacement=again)
     share, table, limit, jointly = readonly(share), readonly(table), readonly(limit), readonly(jointly)
     one_by_one = readonly(~jointly | by_place)
-    kernels: Any = _kernels  # mypy does not see the parameters of compiled functions
+    lone, joint = cast(Any, _single.separate_moments), cast(Any, _joint.joint_moments)
 
     def work(begin: int, end: int) -> None:
         if one_by_one[begin:end].any():
-            kernels.separate_moments(
-                begin, end, one_by_one, *read, again, apart, only_first, share, table, limit, logs, parts, means
-            )
+            lone(begin, end, one_by_one, *read, again, apart, only_first, share, table, limit, logs, parts, means)
         if jointly[begin:end].any():
-            kernels.joint_moments(
+            joint(
                 begin, end, jointly, *read, again, apart, only_first, share, table, limit, logs, moments
             )  # fmt: skip
 
@@ -151,28 +192,34 @@ def _states(groups: TargetSets, ranks: int) -> Float:
     return np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
 
 
-def _ties_are_long(groups: TargetSets, ranks: int) -> NDArray[np.bool_]:
+def _ties_are_long(groups: TargetSets, ranks: int) -> Bool:
     """Return whether all positions in the ties of a group are more than the steps of the joint walk, without ties."""
     positions = np.add.reduceat(np.append(groups.tied + 1.0, 0.0), groups.offsets[:-1])
-    found: NDArray[np.bool_] = (
-        positions * np.minimum(ranks, groups.drawn + 1) > groups.relevant * _states(groups, ranks) ** 2
-    )
-    return found
+    steps = positions * np.minimum(ranks, groups.drawn + 1)
+    return np.asarray(steps > groups.relevant * _states(groups, ranks) ** 2)
 
 
-def _cheap(groups: TargetSets, ranks: int) -> NDArray[np.bool_]:
+def _room(groups: TargetSets, ranks: int) -> Float:
+    """Return for each relevant item how many candidates that tie with it can be above it at a rank with credit."""
+    return np.minimum(np.minimum(groups.tied, groups.drawn[row_groups(groups.offsets)]), ranks)
+
+
+def _too_long(groups: TargetSets, ranks: int) -> Bool:
+    """Return whether a group has ties of several relevant items that take too many steps to walk jointly."""
+    steps = np.where(groups.ties > 0, (groups.ties + 1) * (_room(groups, ranks) + 1) ** 2, 0.0)
+    return np.asarray(np.maximum.reduceat(np.append(steps, 0.0), groups.offsets[:-1]) > _joint.WORK)
+
+
+def _cheap(groups: TargetSets, ranks: int) -> Bool:
     """Return whether the second moment of each group takes at most STEPS steps to compute.
 
     A group is a set of relevant items ranked among the same candidates, and ``ranks`` is the number of ranks with
     credit.
     """
-    states = _states(groups, ranks)
-    of = row_groups(groups.offsets)
-    room = np.minimum(np.minimum(groups.tied, groups.drawn[of]), ranks)
+    states, room, of = _states(groups, ranks), _room(groups, ranks), row_groups(groups.offsets)
     of_ties = np.where(groups.tied > 0, states[of] ** 2 * np.where(groups.ties > 0, room**2, room), 0.0)
     work = groups.relevant * states**2 + np.bincount(of, weights=of_ties, minlength=groups.owner.size)
-    cheap: NDArray[np.bool_] = work <= STEPS
-    return cheap
+    return np.asarray(work <= STEPS)
 
 
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
@@ -188,7 +235,7 @@ def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: boo
     return np.ones(groups.order.size) if apart else credit.parts(groups.offsets)
 
 
-def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArray[np.bool_]:
+def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> Bool:
     """Return, for each group of relevant items, whether it has tied items of unequal weight (by popularity).
 
     The variance of a metric with such weights (``credit.weight``) is then unknown.
@@ -196,7 +243,7 @@ def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArra
     assert credit.weight is not None
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
     same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)
-    found: NDArray[np.bool_] = np.bincount(row_groups(groups.offsets), weights=~same, minlength=groups.owner.size) > 0
+    found: Bool = np.bincount(row_groups(groups.offsets), weights=~same, minlength=groups.owner.size) > 0
     return found
 
 

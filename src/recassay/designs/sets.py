@@ -6,12 +6,15 @@ Standings have, for each relevant item, the numbers of candidates ranked above i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import row_groups
+from recassay.columnar.layout import readonly, row_groups
 from recassay.data.standings import SEEN_TOO, Standings
+from recassay.designs import _places
 from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
@@ -35,9 +38,8 @@ class TargetSets:
     (per group) all candidates: their numbers, or their masses if they are drawn by popularity. ``ties`` is the number
     of other relevant items of the group with the same score. ``drawn`` is the number of sampled candidates of each
     group, and ``short`` the number of target sets with fewer candidates than the design draws. ``weight`` is the
-    group's weight in the mean, and ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of
-    the candidates that tie with each pair, and ``whole`` the masses of all candidates of each group; both are None for
-    other designs.
+    group's weight in the mean, and ``bin`` its popularity bin. ``level`` has the masses of the candidates that tie with
+    each pair; it is None unless candidates are drawn with replacement.
     """
 
     owner: Int64
@@ -52,73 +54,87 @@ class TargetSets:
     weight: Float
     bin: Int64
     level: Classes | None = None
-    whole: Classes | None = None
 
     @property
     def relevant(self) -> Int64:
         """Return the number of relevant items of each group."""
         return np.diff(self.offsets)
 
+    def kernel_arguments(self, *, with_replacement: bool) -> tuple[tuple[Any, ...], Float, Float]:
+        """Return (arrays, logs, parts): what the kernels ``joint_moments`` and ``separate_moments`` share.
 
-def target_sets(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
+        ``arrays`` are the values of the kernels' parameters from ``offsets`` to ``mass``, in that order. ``logs[x]`` is
+        log(x!) and ``parts[x]`` is 1 / x, for x up to the largest number of candidates or draws.
+        """
+        # Without masses of the tied candidates the kernels never read them; one class with the total mass fills them.
+        classes = Classes.equal(self.tied > 0, self.tied) if self.level is None else self.level
+        largest = int(self.drawn.max(initial=0))
+        if not with_replacement:
+            largest = max(largest, int(self.pool.max(initial=0)))
+        largest = max(largest, _places.FEW * int(classes.number.max(initial=0)) + int(self.ties.max(initial=0)) + 1)
+        arrays = (
+            self.offsets, self.above, self.tied, self.ties, self.pool, self.drawn, classes.offsets, classes.number,
+            classes.mass,
+        )  # fmt: skip
+        arguments = tuple(readonly(np.ascontiguousarray(array)) for array in arrays)
+        return arguments, *logs_and_parts(largest)
+
+
+def logs_and_parts(largest: int) -> tuple[Float, Float]:
+    """Return (logs, parts): log(x!) and 1 / x for x from 0 to ``largest`` and a few more; 1 / 0 counts as 1."""
+    numbers = np.arange(largest + 4.0)
+    return readonly(scipy.special.gammaln(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+
+
+def target_sets(
+    standings: Standings, design: Design, short: Short, whole: Float | None = None, *, simulated: bool = False
+) -> TargetSets:
     """Return the target sets of a design: the candidates that each relevant item is ranked in.
 
     Queries without a relevant item have none. With ``short="all"``, a user with fewer candidates than the design draws
     gets all of them; with ``"error"``, such a user raises U120. In designs with popularity bins, the weights of sets
     need the number of sets in each bin over all users: ``whole`` gives these numbers if the standings are those of a
-    chunk of the users.
+    chunk of the users. Raise U122 if the standings do not have the counts that the design needs, or if the design has
+    no closed form and is not ``simulated`` by draws.
     """
-    _check_supported(standings, design)
+    _check_supported(standings, design, simulated)
+    return group_items(standings, design, short, whole)
+
+
+def group_items(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
+    """Return what :func:`target_sets` does, without a check of the standings (ranks of relevant items)."""
     query = row_groups(standings.offsets)
-    order = np.arange(query.size)
-    counts = _counts(standings, design)
-    bins = standings.percentiles[design.bins].bin.astype(np.int64) if design.bins else np.zeros(query.size, np.int64)
+    order, bins = np.arange(query.size), np.zeros(query.size, np.int64)
+    above, tied, pool, number = _counts(standings, design, query)
     if design.bins:
+        bins = standings.percentiles[design.bins].bin.astype(np.int64)
         order = np.lexsort((order, bins, query))
     group = np.column_stack([query, bins])[order]
     apart = design.resample == "per_rating"  # every relevant item has sets of its own
     heads = np.flatnonzero(np.append(True, apart | (group[1:] != group[:-1]).any(axis=1))[: order.size])
     offsets = np.append(heads, order.size)
     owner, of_bin = group[heads, 0], group[heads, 1]
-    above, tied, pool = counts.above[order], counts.tied[order], counts.pool[order][heads]
-    available = counts.number[order][heads]
+    pool, available = pool[order][heads], number[order][heads]
     wanted = available if design.n is None else np.full(heads.size, design.n)
     lacking = (available < wanted) if not design.with_replacement else (pool <= 0)
     if lacking.any() and short == "error":
-        raise short_pool_error(standings, design, owner, available, lacking)
+        raise _short_pool_error(standings, design, owner, available, lacking)
     drawn = np.where(lacking, np.where(pool > 0, available, 0), wanted)
     sizes = np.diff(offsets)
     # 1R: the mean is over sets, so a group is weighted by its number of sets. All bins have equal weight.
     sets = sizes.astype(np.float64) if design.relevant == "1R" else np.ones(heads.size)
     of_one_bin = sets_in_bins(design, of_bin, sizes) if whole is None else whole
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
-    missing = int((sets[lacking]).sum())
     ties = _ties(standings, order, offsets) if design.bins or apart else standings.tie_relevant
-    level, whole_pool = _classes(standings, design, owner)
+    level = None
+    if design.with_replacement:
+        base = design.base
+        masses = standings.mass_tied.get(base), standings.tied_masses.get(base)
+        level = Classes.drawn(design.by, standings.tied[base], *masses)
     return TargetSets(
-        owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin, level,
-        whole_pool,
+        owner, order, offsets, above[order], tied[order], ties, pool, drawn.astype(np.int64),
+        int(sets[lacking].sum()), weight, of_bin, level,
     )  # fmt: skip
-
-
-def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
-    """Return the masses of the candidates tied with each relevant item, and of all candidates of each group.
-
-    A mass is a candidate's weight in a draw; candidates of equal mass form a class. The first result has an entry per
-    pair (query, relevant item), the second one per group of such pairs; ``owner[g]`` is the query of group g. Both are
-    None unless candidates are drawn with replacement. If the standings have no masses of single candidates, all tied
-    candidates are assumed to have equal mass.
-    """
-    if not design.with_replacement:
-        return None, None
-    base = design.base
-    tied, pool = standings.tied[base], standings.pool[base]
-    if design.by == "uniform":
-        return Classes.equal(tied, tied.astype(float)), Classes.equal(pool[owner], pool[owner].astype(float))
-    if base in standings.tied_masses:
-        return Classes.of(standings.tied_masses[base]), Classes.of(standings.pool_masses[base][owner])
-    masses = standings.mass_tied[base].astype(float), standings.mass[base][owner].astype(float)
-    return Classes.equal(tied, masses[0]), Classes.equal(pool[owner], masses[1])
 
 
 def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
@@ -134,37 +150,30 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
     return np.bincount(of_bin, weights=sets, minlength=design.bins).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Numbers (or masses) of the candidates ranked above each relevant item, tied with it and in total (``pool``).
+def _counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, Float, Float, Int64]:
+    """Return (above, tied, pool, number) of each relevant item; ``query`` is the query of each.
 
-    ``number`` is how many candidates can be drawn to rank the item against.
+    They are the candidates ranked above it, tied with it and in all, counted, or their masses added if they are drawn
+    by popularity; ``number`` is how many of them can be drawn. If the design has popularity bins, only candidates in
+    the item's own bin count.
     """
-
-    above: Float
-    tied: Float
-    pool: Float
-    number: Int64
-
-
-def _counts(standings: Standings, design: Design) -> _Counts:
-    """Return the candidates above each relevant item, tied with it and in total.
-
-    There is an entry per pair (query, relevant item). The candidates are counted, or their masses added if they are
-    drawn by popularity. If the design has popularity bins, only candidates in the item's own bin count.
-    """
-    query = row_groups(standings.offsets)
     if design.bins:
         bins = standings.percentiles[design.bins]
-        return _Counts(bins.above.astype(float), bins.tied.astype(float), bins.pool.astype(float), bins.pool)
+        return bins.above.astype(float), bins.tied.astype(float), bins.pool.astype(float), bins.pool
     base = base_in(standings, design)
-    number = standings.pool[base][query]
-    if design.n is not None and design.by == "popularity":
-        masses = (standings.mass_above, standings.mass_tied)
-        above, tied = (mass[design.base].astype(np.float64) for mass in masses)
-        return _Counts(above, tied, standings.mass[design.base][query].astype(np.float64), number)
-    above, tied = (counts[base].astype(np.float64) for counts in (standings.above, standings.tied))
-    return _Counts(above, tied, number.astype(np.float64), number)
+    above, tied, pool = standings.above[base], standings.tied[base], standings.pool[base]
+    number = candidates(standings, design)[query]
+    if design.n is not None and design.by != "uniform":
+        above, tied, pool = standings.mass_above[base], standings.mass_tied[base], standings.mass[base]
+    return above.astype(float), tied.astype(float), pool[query].astype(float), number
+
+
+def candidates(standings: Standings, design: Design) -> Int64:
+    """Return how many different candidates a design can draw for each query; those without popularity never are."""
+    base = base_in(standings, design)
+    if design.n is None or design.by == "uniform" or design.with_replacement or base not in standings.pool_masses:
+        return standings.pool[base]
+    return standings.pool_masses[base][:, 0].astype(np.int64)
 
 
 def base_in(standings: Standings, design: Design) -> str:
@@ -208,7 +217,7 @@ def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
     return begins
 
 
-def _check_supported(standings: Standings, design: Design) -> None:
+def _check_supported(standings: Standings, design: Design, simulated: bool) -> None:
     """Raise U122 if the standings (ranks of relevant items) do not have the counts that the design needs."""
     why = hint = ""
     if design.bins and design.bins not in standings.percentiles:
@@ -223,17 +232,16 @@ def _check_supported(standings: Standings, design: Design) -> None:
         hint = "use test items as candidates: TI instead of AI"
     elif design.by != "uniform" and design.n is not None and not standings.mass:
         why, hint = "the standings have no popularity mass", "play the system again"
-    elif design.by == "mixed":
-        why = "a sample of which half is drawn uniformly and half by popularity has no closed form"
-        hint = "use method='sample' to draw samples"
-    elif design.by == "popularity" and not design.with_replacement:
+    elif design.by != "uniform" and not design.with_replacement and not simulated:
+        hint = "use method='sample' to draw samples, or by='popularity' with replace=True, which has a closed form"
         why = "sampling by popularity without replacement has no closed form in the mass above an item"
-        hint = "use method='sample' to draw samples, or replace=True, which has a closed form"
+        if design.by == "mixed":
+            why = "a sample of which half is drawn uniformly and half by popularity has no closed form"
     if why:
         raise UsageError("U122", why, where=f"{design}, {standings.name}", hint=hint)
 
 
-def short_pool_error(
+def _short_pool_error(
     standings: Standings, design: Design, owner: Int64, available: Int64, lacking: NDArray[np.bool_]
 ) -> UsageError:
     """Return the error U120: some queries have fewer candidates than the design draws.

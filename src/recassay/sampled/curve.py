@@ -10,17 +10,18 @@ import polars as pl
 
 from recassay.checks import diagnose
 from recassay.data.standings import Standings
+from recassay.designs.sets import candidates
 from recassay.engine.ranks.judge import Systems, named, standings_by_name
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.sampled.exact import measure_exactly, why_not_exact
-from recassay.sampled.measure import Cases, MeasuredSystem, measure_system, user_groups
+from recassay.sampled.measure import MeasuredSystem, measure_approximately, measure_system, user_groups
 from recassay.sampled.orders import SystemOrder, stable_from
 from recassay.sampled.resamples import Resamples
 from recassay.sampled.result import SamplingCurve
 from recassay.sampled.scheme import SamplingScheme, sampling_schemes
+from recassay.sampled.weighted import measure_exactly, why_not_exact
 from recassay.threads import Progress
 
 FULL, FULL_LAW = (
@@ -79,18 +80,19 @@ def sampling_curve(
     first = next(iter(systems.values()))
     requested = check_sizes(sizes, drawn, first, base)
     groups = user_groups(first)
-    cases = {name: Cases.of(standings, groups, base) for name, standings in systems.items()}
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
     approximate = [scheme for scheme in drawn if scheme.approximate]
     why = why_not_exact(given, base) if approximate else ""
 
     def measure(scheme: SamplingScheme, sizes: list[int]) -> dict[str, MeasuredSystem]:
         found = {}
-        for name, of_system in cases.items():
-            if scheme.approximate and not why:
-                found[name] = measure_exactly(given[name], systems[name], groups, base, sizes, metrics, threads=threads)
+        for name, of_system in systems.items():
+            if not scheme.approximate:
+                found[name] = measure_system(of_system, groups, base, scheme, sizes, metrics, threads=threads)
+            elif why:
+                found[name] = measure_approximately(of_system, groups, base, scheme, sizes, metrics, threads=threads)
             else:
-                found[name] = measure_system(of_system, scheme, sizes, metrics, threads=threads)
+                found[name] = measure_exactly(given[name], of_system, groups, base, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
         return found
@@ -143,7 +145,7 @@ def sampling_curve(
 
 
 def check_sizes(
-    sizes: Iterable[int | None] | None, drawn: Iterable[SamplingScheme], standings: Standings, base: str
+    sizes: Iterable[int | None] | None, drawn: Iterable[SamplingScheme], standings: Standings, base: choices.BaseSet
 ) -> list[int]:
     """Return the distinct sample sizes in ascending order; by default 1, 2, 5, 10, ... below the smallest pool.
 
@@ -153,12 +155,13 @@ def check_sizes(
     """
     if not standings.pairs:
         raise UsageError("U122", "no query has a relevant item", hint="lower relevant_from, or check the split")
+    if base not in standings.above:
+        hint = f"one of {', '.join(standings.above)}"
+        raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
+    if any(scheme.by == "popularity" for scheme in drawn) and base not in standings.mass:
+        raise UsageError("U122", "the standings hold no popularity mass", hint="play the systems again")
     has_relevant = standings.relevant > 0
-    pool = standings.pool.get(base, np.zeros(has_relevant.size, np.int64))
-    if base in standings.pool_masses and any(
-        scheme.approximate for scheme in drawn
-    ):  # what has no weight is never drawn
-        pool = standings.pool_masses[base][:, 0].astype(np.int64)
+    pool = np.min([candidates(standings, scheme.design(base, 1)) for scheme in drawn], axis=0)
     least = int(pool[has_relevant].min())
     if sizes is None:
         steps = (step * 10**power for power in range(len(str(least))) for step in STEPS)

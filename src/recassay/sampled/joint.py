@@ -23,7 +23,7 @@ from scipy.special import gammaln
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
-from recassay.designs._distributions import hit_probabilities
+from recassay.designs._single import hit_probabilities
 from recassay.sampled.polynomials import coefficients, log_edge_values, polynomial_values
 
 Float = NDArray[np.float64]

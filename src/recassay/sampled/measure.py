@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.columnar.identity import id_keys
-from recassay.columnar.layout import groups_per_block, readonly, row_groups
+from recassay.columnar.layout import ranges, readonly
 from recassay.data.standings import Standings
-from recassay.designs._places import FEW
-from recassay.designs.classes import Classes
-from recassay.errors import UsageError
+from recassay.designs._single import NEGLIGIBLE, add_lone_items
+from recassay.designs.count_moments import pair_moments
+from recassay.designs.sets import group_items
 from recassay.metrics.base import Metric
-from recassay.metrics.credit import counts_pairs, credit_of
-from recassay.sampled import _kernels
+from recassay.metrics.credit import PairFormula, counts_pairs, credit_of
+from recassay.naming.choices import BaseSet
 from recassay.sampled.scheme import SamplingScheme
 from recassay.threads import each_block
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-Counts = Mapping[str, Int64]
-Candidates = tuple[Float, Float, Float]
 
+FEW = 64  # trials up to which the probabilities for two weights are normalised to sum to 1
+NODES = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])  # Gauss, [0, 1]
+WEIGHTS = np.array([0.1739274225687269, 0.3260725774312731, 0.3260725774312731, 0.1739274225687269])
 GROUPS = 1024  # more users than this are put into this many groups of equal size
 CASES_PER_BLOCK = 4096
 
@@ -43,6 +44,19 @@ class MeasuredSystem:
     sums: Float
     counts: Int64
     spread: Float
+
+    @classmethod
+    def of(cls, group: Int64, moments: Iterator[tuple[Float, Float]]) -> MeasuredSystem:
+        """Return the sums over groups, from (means, variances) of the relevant items for each sample size.
+
+        ``group`` is the group of users that each relevant item belongs to. Both moments are tables (items, metrics).
+        """
+        sums, spread = [], []
+        groups = int(group.max(initial=-1)) + 1
+        for mean, variance in moments:
+            sums.append([np.bincount(group, weights=column, minlength=groups) for column in mean.T])
+            spread.append(variance.sum(axis=0))
+        return cls(np.array(sums).transpose(2, 0, 1), np.bincount(group, minlength=groups), np.array(spread))
 
     @property
     def mean(self) -> Float:
@@ -71,69 +85,10 @@ def user_groups(standings: Standings) -> Int64:
     return group
 
 
-@dataclass(frozen=True, eq=False)
-class Cases:
-    """The relevant items of a system (the cases), sorted by group of users; group g is ``bounds[g]:bounds[g + 1]``.
-
-    ``group`` is the group of each case. ``counts`` are the numbers of candidates above each item, tied with it, and in
-    all. ``weights`` are their weights in draws by popularity. ``masses`` has a row per item with the weights of its
-    tied candidates (``Standings.tied_masses``). ``weights`` and ``masses`` are None if the standings (counts of
-    candidates above each item) do not have them.
-    """
-
-    group: Int64
-    bounds: Int64
-    counts: Candidates
-    weights: Candidates | None
-    masses: Float | None
-
-    @classmethod
-    def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
-        """Return the relevant items of a system, with the candidates of set ``base`` above and tied with each.
-
-        ``standings`` holds these counts. ``base`` is a name such as ``AI`` (all items), and ``groups`` is the group of
-        users that each query belongs to. Raise U102 if the standings have no counts for ``base``.
-        """
-        if base not in standings.above:
-            hint = f"one of {', '.join(standings.above)}"
-            raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
-        query = row_groups(standings.offsets)
-        group = groups[query]
-        order = np.argsort(group, kind="stable")
-        bounds = np.searchsorted(group[order], np.arange(int(groups.max(initial=-1)) + 2))
-
-        def each(above: Counts, tied: Counts, pool: Counts) -> Candidates:
-            first, second, third = (
-                column[order].astype(np.float64) for column in (above[base], tied[base], pool[base][query])
-            )
-            return first, second, third
-
-        counts = each(standings.above, standings.tied, standings.pool)
-        has_weights = base in standings.mass
-        weights = each(standings.mass_above, standings.mass_tied, standings.mass) if has_weights else None
-        masses = standings.tied_masses[base][order] if base in standings.tied_masses else None
-        return cls(group[order], bounds, counts, weights, masses)
-
-    def classes(self, scheme: SamplingScheme) -> Classes:
-        """Return the candidates tied with each item in classes of equal weight, for draws with replacement.
-
-        Without the weights of single candidates (``masses``), tied candidates are assumed to have equal weight.
-        """
-        tied = self.counts[1]
-        if not scheme.replace or scheme.by == "uniform":
-            return Classes.equal(tied if scheme.replace else tied * 0, tied)
-        assert self.weights is not None
-        return Classes.equal(tied, self.weights[1]) if self.masses is None else self._classes_of_masses
-
-    @functools.cached_property
-    def _classes_of_masses(self) -> Classes:
-        """Return the tied candidates in classes of equal weight; a search for a sample size asks for them each time."""
-        assert self.masses is not None
-        return Classes.of(self.masses)
-
-
 def measure_system(
-    cases: Cases,
+    standings: Standings,
+    users: Int64,
+    base: BaseSet,
     scheme: SamplingScheme,
     sizes: Sequence[int],
     metrics: Mapping[str, Metric],
@@ -142,61 +97,215 @@ def measure_system(
 ) -> MeasuredSystem:
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
-    ``scheme`` says how candidates are drawn, and ``cases`` are the system's relevant items. Without replacement, a
-    sample larger than the pool has all candidates. Raise U122 for draws by popularity if the standings have no weights.
+    ``scheme`` says how candidates are drawn from the set ``base``, such as all items (``AI``); it has a closed form.
+    ``users`` is the group of each query. Without replacement, a sample larger than the pool has all candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
-    >>> scheme, cases = SamplingScheme("uniform", replace=False), Cases.of(standings, user_groups(standings), "AI")
-    >>> measure_system(cases, scheme, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
+    >>> scheme, users = SamplingScheme("uniform", replace=False), user_groups(standings)
+    >>> measure_system(standings, users, "AI", scheme, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
     [[0.874], [0.395]]
     """
-    counts = cases.counts
-    weights = counts if scheme.by == "uniform" else cases.weights
-    if weights is None:
-        raise UsageError("U122", "the standings hold no popularity mass", hint="play the systems again")
-    code = _kernels.AGAIN if scheme.replace else _kernels.TWO if scheme.approximate else _kernels.PLAIN
-    sample_sizes = np.array(sizes, np.int64)
-    pool = int(counts[2].max(initial=0))
-    largest = int(sample_sizes.max()) if scheme.replace else min(int(sample_sizes.max()), pool)
-    credit = credit_table(metrics, largest + 1)
-    classes = cases.classes(scheme)
-    numbers = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
-    log_factorials, reciprocals = readonly(scipy.special.gammaln(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
-    auc = any(counts_pairs(metric) for metric in metrics.values())
-    groups = cases.bounds.size - 1
-    sums = np.zeros((groups, sample_sizes.size, credit.shape[0] + 1))
-    arrays = (*weights, *counts) if scheme.replace else (*counts, *weights)
-    columns_of_cases = (cases.group, *arrays, classes.offsets, classes.number, classes.mass, sample_sizes)
-    arguments = tuple(readonly(array) for array in columns_of_cases)
-    kernels: Any = _kernels  # numba functions are untyped
+    design, values = scheme.design(base, max(sizes)), list(metrics.values())
+    cases = group_items(standings, design, "all")
+    group, table = users[cases.owner], credit_table(metrics, int(cases.drawn.max(initial=0)) + 1)
+    (_, above, tied, _, pool, drawn, *classes), logs, parts = cases.kernel_arguments(with_replacement=scheme.replace)
+    known = [readonly(array) for array in (group, above, tied, pool, drawn, *classes)]
+    tables = [readonly(array) for array in (np.array(sizes), np.ones((group.size, len(table))), table)]
+    shape, kernel = (int(group.max(initial=-1)) + 1, len(sizes), len(values)), cast(Any, add_lone_items)
 
-    def work(begin: int, end: int) -> Float:
-        first, last = int(cases.bounds[begin]), int(cases.bounds[end])
-        spread = np.zeros((sample_sizes.size, credit.shape[0] + 1))
-        kernels.add_expected_credit(
-            first, last, *arguments, code, readonly(credit), log_factorials, reciprocals, auc, sums, spread
-        )
-        return spread
+    def work(begin: int, end: int) -> tuple[Float, Float]:
+        sums, spread = np.zeros(shape), np.zeros(shape[1:])
+        kernel(begin, end, *known, scheme.replace, *tables, logs, parts, sums, spread)
+        return sums, spread
 
-    size = groups_per_block(groups, cases.group.size, most=groups, most_rows=CASES_PER_BLOCK)
-    spread = np.sum(each_block(work, groups, size=size, threads=threads), axis=0)
-    rows = iter(range(credit.shape[0]))
-    columns = [-1 if counts_pairs(metric) else next(rows) for metric in metrics.values()]
-    return MeasuredSystem(sums[:, :, columns], np.diff(cases.bounds), spread[:, columns])
+    blocks = each_block(work, group.size, size=CASES_PER_BLOCK, threads=threads)
+    sums, spread = (np.sum(parts, axis=0) for parts in zip(*blocks, strict=True))
+    for column, metric in enumerate(values):
+        if isinstance(formula := metric.rank_formula(), PairFormula):
+            for place, size in enumerate(sizes):
+                pairs = pair_moments(formula, design, replace(cases, drawn=np.minimum(cases.drawn, size)))
+                sums[:, place, column] = np.bincount(group, np.nan_to_num(pairs.mean), shape[0])
+                spread[place, column] = np.nansum(pairs.variance)
+    return MeasuredSystem(sums, np.bincount(group, minlength=shape[0]), spread)
+
+
+def measure_approximately(
+    standings: Standings, users: Int64, base: BaseSet, scheme: SamplingScheme, sizes: Sequence[int],
+    metrics: Mapping[str, Metric], *, threads: int | None = None,
+) -> MeasuredSystem:  # fmt: skip
+    """Return what :func:`measure_system` does for draws by popularity without replacement, as if of two weights.
+
+    All candidates above an item have their mean weight, and all candidates below it theirs. With ties, the boundary
+    between above and below is put at four Gauss nodes among them.
+    """
+    laws = SamplingScheme("uniform", replace=False), scheme
+    cases, heavy = (group_items(standings, law.design(base, max(sizes)), "all") for law in laws)
+    nodes = np.where(cases.tied > 0, NODES.size, 1)
+    case, node, starts = np.repeat(np.arange(nodes.size), nodes), ranges(0, nodes), np.cumsum(nodes) - nodes
+    at = np.where(nodes[case] > 1, NODES[node], 0.0)
+    weight = np.where(nodes[case] > 1, WEIGHTS[node], 1.0)[:, None]
+    above, load = (one.above[case] + at * one.tied[case] for one in (cases, heavy))
+    columns = [readonly(column) for column in (above, cases.pool[case], load, heavy.pool[case])]
+    credit, kernel = credit_table(metrics, int(cases.drawn.max(initial=0)) + 1), cast(Any, two_weight_moments)
+    pairs = np.array([counts_pairs(metric) for metric in metrics.values()])
+    values = np.zeros((2, case.size, len(metrics) + 1))
+
+    def moments(q: int) -> tuple[Float, Float]:
+        def work(begin: int, end: int) -> None:
+            kernel(begin, end, *columns, q, readonly(credit), *values)
+
+        each_block(work, case.size, size=CASES_PER_BLOCK, threads=threads)
+        first = np.add.reduceat(weight * values[0], starts)
+        values[1, :, -1] += (values[0, :, -1] - first[case, -1]) ** 2
+        second = np.add.reduceat(weight * values[1], starts)
+        mean, variance = first[:, :-1], second[:, :-1] - first[:, :-1] ** 2
+        mean[:, pairs], variance[:, pairs] = 1 - first[:, -1:] / q, second[:, -1:] / q**2
+        whole = cases.pool <= q  # a sample of all candidates is the full ranking
+        ranks = cases.above[whole], cases.above[whole] + cases.tied[whole] + 1
+        low, high = (np.minimum(rank, credit.shape[1]).astype(int) for rank in ranks)
+        sums = np.pad(np.cumsum([credit, credit**2], axis=2), ((0, 0), (0, 0), (1, 0)))
+        of_whole = (sums[:, :, high] - sums[:, :, low]) / (cases.tied[whole] + 1)
+        pool, tied = np.maximum(cases.pool[whole], 1), cases.tied[whole]
+        mean[whole], variance[whole] = of_whole[0].T, (of_whole[1] - of_whole[0] ** 2).T
+        mean[np.ix_(whole, pairs)] = (1 - (ranks[0] + tied / 2) / pool)[:, None]
+        variance[np.ix_(whole, pairs)] = (tied * (tied + 2) / 12 / pool**2)[:, None]
+        return mean, np.maximum(variance, 0.0)
+
+    return MeasuredSystem.of(users[cases.owner], map(moments, sizes))
 
 
 def credit_table(metrics: Mapping[str, Metric], ranks: int) -> Float:
-    """Return the value of each metric (rows) for a single relevant item at ranks 1, 2, ... (columns); AUC has no row.
+    """Return the value of each metric (rows) for a single relevant item at ranks 1, 2, ... (columns); 0 for AUC.
 
     The table ends at the last rank at which some metric is not 0, or at rank ``ranks``.
     """
-    credits = [credit_of(metric) for metric in metrics.values() if not counts_pairs(metric)]
-    cuts = [min(credit.cut_of_one or ranks, ranks) for credit in credits]
+    credits = [None if counts_pairs(metric) else credit_of(metric) for metric in metrics.values()]
+    cuts = [0 if credit is None else min(credit.cut_of_one or ranks, ranks) for credit in credits]
     table = np.zeros((len(credits), max(cuts, default=1)))
     for row, (credit, cut) in enumerate(zip(credits, cuts, strict=True)):
-        table[row, :cut] = credit.of_one(np.arange(1.0, cut + 1))
+        if credit is not None:
+            table[row, :cut] = credit.of_one(np.arange(1.0, cut + 1))
     return table
+
+
+@njit(nogil=True, cache=True)
+def two_weight_moments(
+    begin: int, end: int, above: Float, pool: Float, load: Float, mass: Float, drawn: int, credit: Float, first: Float,
+    second: Float,
+) -> None:  # fmt: skip
+    """Fill rows begin..end-1 of ``first`` and ``second`` (rows, metrics + 1) with moments over draws by weight.
+
+    They are the mean and the mean square of each metric, for an item with ``above`` of ``pool`` candidates above it, of
+    weight ``load`` of ``mass``. ``credit[metric, x]`` is its value with x of the ``drawn`` candidates above. The last
+    column has mean and variance of x. Rows with too few candidates are left out.
+    """
+    chances = np.zeros(credit.shape[1] + 2)
+    for row in range(begin, end):
+        if drawn >= pool[row]:
+            continue
+        low, high, mean, variance = two_weight_probabilities(
+            above[row], pool[row], load[row], mass[row], drawn, credit.shape[1], chances
+        )
+        first[row], second[row] = 0.0, 0.0
+        first[row, -1], second[row, -1] = mean, variance
+        for metric in range(credit.shape[0]):
+            for x in range(low, high + 1):
+                value = chances[x] * credit[metric, x]
+                first[row, metric] += value
+                second[row, metric] += value * credit[metric, x]
+
+
+@njit(nogil=True, cache=True)
+def two_weight_probabilities(
+    gap: float, pool: float, load: float, mass: float, q: int, most: int, chances: Float
+) -> tuple[int, int, float, float]:
+    """Fill ``chances[x]`` with the probability that x candidates above an item are drawn, by weight and none twice.
+
+    It is computed as if there were only two different weights.
+
+    ``gap`` of ``pool`` candidates
+    are above, with the total weight ``load``; all have the total weight ``mass``. Only numbers above the item below
+    ``most`` are computed. Return the first and last number computed, and mean and variance of the number.
+
+    Every candidate arrives after an exponential time with its weight as the rate; the first q to arrive are the sample.
+    Given exactly q arrivals, the number above has about the variance of a product of two normal densities. A binomial
+    distribution with this mean and variance is used. Both are exact if all weights are equal.
+    """
+    rest, light = pool - gap, mass - load
+    if gap <= 0 or load <= 0 or rest <= 0 or light <= 0:  # all candidates that can be drawn are on one side
+        x = 0 if gap <= 0 or load <= 0 else q
+        return certain_count(x, most, chances)
+    fast, slow = load / gap, light / rest
+    time = q / mass
+    for _ in range(100):  # Newton's method on a concave function, from the left
+        stay, wait = math.exp(-fast * time), math.exp(-slow * time)
+        step = (q - gap * (1 - stay) - rest * (1 - wait)) / (load * stay + light * wait)
+        time += step
+        if step <= 1e-10 * time:
+            break
+    above_share, below_share = -math.expm1(-fast * time), -math.expm1(-slow * time)
+    mean = gap * above_share
+    above_variance, below_variance = mean * (1 - above_share), rest * below_share * (1 - below_share)
+    variance = (
+        above_variance * below_variance / (above_variance + below_variance) * pool / (pool - 1)
+        if above_variance + below_variance > 0
+        else 0.0
+    )
+    if variance < 1e-9:
+        return certain_count(int(np.rint(mean)), most, chances)
+    chance = max(1 - variance / mean, 1e-12)
+    trials = mean / chance
+    first, last = binomial_probabilities(trials, chance, most, chances)
+    return first, last, mean, variance
+
+
+@njit(nogil=True, cache=True)
+def certain_count(x: int, most: int, chances: Float) -> tuple[int, int, float, float]:
+    """Write 1 to ``chances[x]``, where ``x`` is the only possible number of sampled candidates above an item.
+
+    Return first and last number (``x``), mean and variance; last is -1 if ``x`` is not below ``most``.
+    """
+    if x >= most:
+        return 0, -1, float(x), 0.0
+    chances[x] = 1.0
+    return x, x, float(x), 0.0
+
+
+@njit(nogil=True, cache=True)
+def binomial_probabilities(trials: float, chance: float, most: int, chances: Float) -> tuple[int, int]:
+    """Fill ``chances[x]``, x < ``most``, with the probability of x hits in ``trials`` trials, each with ``chance``.
+
+    Return the first and the last x that are not negligible. ``trials`` need not be whole. Up to FEW trials, the
+    probabilities are normalised to sum to 1.
+    """
+    top = int(np.ceil(trials))
+    mode = max(0, min(int((trials + 1) * chance), top, most - 1))
+    ways = math.lgamma(trials + 1) - math.lgamma(mode + 1.0) - math.lgamma(max(trials - mode, 0.0) + 1)
+    start = math.exp(ways + mode * math.log(chance) + (trials - mode) * math.log1p(-chance))
+    odds, end = chance / (1 - chance), min(top, most - 1)
+    chances[mode] = start
+    first, last, now = mode, mode, start
+    while first > 0 and now > NEGLIGIBLE:
+        now *= first / (max(trials - first + 1, 1e-12) * odds)
+        first -= 1
+        chances[first] = now
+    now, total = start, 0.0
+    while last < end and now > NEGLIGIBLE:
+        now *= max(0.0, trials - last) / (last + 1.0) * odds
+        last += 1
+        chances[last] = now
+    if trials <= FEW:
+        for x in range(first, last + 1):
+            total += chances[x]
+        beyond = last
+        while beyond < top and now > NEGLIGIBLE:
+            now *= max(0.0, trials - beyond) / (beyond + 1.0) * odds
+            beyond += 1
+            total += now
+        for x in range(first, last + 1):
+            chances[x] /= max(total, NEGLIGIBLE)
+    return first, last

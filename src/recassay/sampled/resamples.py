@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.rng import derive
+from recassay.threads import one_library_thread
 
 Float = NDArray[np.float64]
 
@@ -38,9 +39,7 @@ class Resamples:
         >>> twice.means(np.array([[1.0], [4.0]]), np.array([2, 3])).tolist()
         [[1.0], [0.5]]
         """
-        both = np.column_stack([sums.reshape(len(sums), -1), counts])
-        totals = np.zeros((len(self.counts), both.shape[1]))
-        for times, group in zip(self.counts.T, both, strict=True):  # in this order: a BLAS product rounds differently
-            totals += times[:, None] * group
+        with one_library_thread():  # so that rounding does not depend on threads
+            totals = self.counts @ np.column_stack([sums.reshape(len(sums), -1), counts])
         found: Float = totals[:, :-1] / totals[:, -1:]
         return found.reshape(-1, *sums.shape[1:])

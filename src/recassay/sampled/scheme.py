@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from recassay.designs.grammar import Design
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.grammar import suggest
@@ -21,7 +22,7 @@ class SamplingScheme:
     for draws by popularity with replacement it is binomial. These are exact, except for ties by popularity with more
     than seven different masses (finding S005). For draws by popularity without replacement it depends on the weight of
     every candidate above and below. The standings of a run have only the numbers and mean weights of these candidates,
-    so the result is ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
+    so the result is ``approximate``; :mod:`recassay.sampled.weighted` computes it exactly.
     """
 
     by: By
@@ -34,6 +35,10 @@ class SamplingScheme:
         That is so for draws by popularity without replacement; the others are exact.
         """
         return self.by == "popularity" and not self.replace
+
+    def design(self, base: choices.BaseSet, n: int) -> Design:
+        """Return the design that ranks each relevant item alone among ``n`` candidates of its own from a base set."""
+        return Design(base, "1R", n, self.by, self.replace, resample="per_rating")
 
     def __str__(self) -> str:
         return f"{self.by}, {'with' if self.replace else 'without'} replacement"

@@ -18,14 +18,7 @@ from recassay.backends.spark.standings import LISTED, WORTH, Sets, StandingsSche
 from recassay.backends.spark.tables import SparkTable, UserChunk
 from recassay.backends.spark.tallies import tallies_of
 from recassay.columnar.vocabulary import rows_in_table
-from recassay.designs.expect import (
-    group_moments,
-    query_means,
-    result_of_totals,
-    sizes_without_relevant,
-    users_without_relevant,
-)
-from recassay.designs.pooling import DesignTotals
+from recassay.designs.expect import DesignTotals, group_moments, query_means
 from recassay.designs.sets import target_sets
 from recassay.engine.ranks.judge import JudgeRequest, design_score, judge_in_memory, scores_of_design, to_all_units
 from recassay.engine.tally import Column, UserTally
@@ -107,17 +100,14 @@ class DesignTask:
             for name, standings in systems.items():
                 groups = target_sets(standings, design, request.options.short, in_bins)
                 moments = group_moments(standings, design, groups, request.unit_metrics, request.options.variance, 1)
-                zeros = users_without_relevant(standings, design, groups, request.options.users)
-                sizes = sizes_without_relevant(standings, design, zeros)
                 columns: dict[Column, Values] = {}
                 for heading, one in moments.items():
                     means = query_means(groups, one, queries)
                     columns["value", heading], columns["weight", heading] = to_all_units(
                         *means, places, units.len(), zeros=together
                     )
-                tallies[number, name] = UserTally(
-                    units, columns, DesignTotals.of(design, groups, moments, zeros, sizes)
-                )
+                totals = DesignTotals.of(standings, design, groups, moments, request.options.users)
+                tallies[number, name] = UserTally(units, columns, totals)
         return tallies
 
 
@@ -144,8 +134,8 @@ def _in_all_tasks(
             for heading in metrics
         }
         judged = {
-            name: result_of_totals(
-                tally.counts, design, request.options.variance, {heading: columns[name, heading] for heading in metrics}
+            name: tally.counts.result(
+                design, request.options.variance, {heading: columns[name, heading] for heading in metrics}
             )
             for name, tally in own.items()
         }

@@ -7,7 +7,7 @@ order of rows or the other users. The sets of a smaller design are subsets of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import SECOND, id_keys, mix
 from recassay.data.run import Run
 from recassay.data.standings import RATED, Standings
-from recassay.designs.count_moments import count_moments
 from recassay.designs.expect import DesignResult, Users, pool_moments
 from recassay.designs.grammar import Design
-from recassay.designs.moments import CreditMoments, credit_moments
+from recassay.designs.moments import CreditMoments, random_and_best
 from recassay.designs.random_order import RandomOrders
-from recassay.designs.sets import Short, TargetSets, short_pool_error, target_sets
+from recassay.designs.sets import Short, TargetSets, target_sets
 from recassay.engine.ranks import _draws
 from recassay.engine.ranks.blocks import BLOCK_ROWS
 from recassay.engine.ranks.play import RunSource
@@ -172,19 +171,18 @@ class DesignSampler:
         whether a user with too few candidates is an error or gets all of them. Raise U110 for a metric that is not
         computed from sampled candidates.
         """
-        groups, closed = _target_sets(standings, task, design, short)
+        groups = target_sets(standings, design, short, simulated=True)
         formulas = {name: formula_of(metric) for name, metric in metrics.items()}
-        credits = {name: formula for name, formula in formulas.items() if isinstance(formula, Credit)}
-        moments = credit_moments(standings, closed, groups, credits, False, threads, RandomOrders())
-        for name, metric in metrics.items():
-            if isinstance(formulas[name], JudgedFormula):
-                what = f"{metric} counts judged items wherever they are ranked, so it needs no target set"
+        for name, formula in formulas.items():
+            if isinstance(formula, JudgedFormula):
+                what = f"{metrics[name]} counts judged items wherever they are ranked, so it needs no target set"
                 raise UsageError("U110", what, where=str(design), hint="method='exact' computes it")
-            moments[name] = moments[name] if name in credits else count_moments(standings, closed, groups, metric)
+        credits = {name: formula for name, formula in formulas.items() if isinstance(formula, Credit)}
+        known = random_and_best(standings, design, groups, credits, threads, RandomOrders())
         n = groups.owner.size
-        empty = {  # random and best values stay; draws fill mean and variance
-            name: CreditMoments(np.full(n, np.nan), np.full(n, np.nan), known.random, known.best)
-            for name, known in moments.items()
+        of_pairs = np.full(n, 0.5), np.ones(n)
+        empty = {  # draws fill mean and variance
+            name: CreditMoments(np.full(n, np.nan), np.full(n, np.nan), *known.get(name, of_pairs)) for name in metrics
         }
         place = np.empty_like(task.item)
         place[task.item] = np.arange(place.size, dtype=np.int32)
@@ -192,7 +190,7 @@ class DesignSampler:
         base = task.bases.index(design.base) if design.base != RATED else 0
         of_bin = task.bins[design.bins] if design.bins else np.zeros(task.cells.size - 1, np.int32)
         return cls(
-            standings, task, design, metrics, groups, {name: empty[name] for name in metrics}, place,
+            standings, task, design, metrics, groups, empty, place,
             task.member[base][cell], of_bin[cell], draws,
         )  # fmt: skip
 
@@ -328,26 +326,3 @@ def sampled_values(
 def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
     places: NDArray[np.int32] = lists.places[lists.offsets[query] : lists.offsets[query + 1]]
     return places
-
-
-def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
-    """Return the target sets of a design, and a design with a closed form for their random and best values.
-
-    A target set holds relevant items and the candidates they are ranked against. The second design is the given one,
-    except for sampling by popularity without replacement and for mixed sampling, which have no closed form: there it
-    draws by popularity with replacement. That serves as well, because the value of a random order depends only on the
-    sizes of the sets. Such designs draw by popularity only items with training users. ``short`` says whether a user
-    with too few candidates is an error or gets all of them.
-    """
-    if design.n is None or design.by == "uniform" or design.with_replacement:
-        return target_sets(standings, design, short), design
-    closed = replace(design, by="popularity", replace=True)
-    groups = target_sets(standings, closed, "all")
-    known = task.pools((standings.popularity > 0).astype(np.int64))
-    available = task.by_base(known)[design.base][groups.owner]
-    lacking = available < design.n
-    if lacking.any() and short == "error":
-        raise short_pool_error(standings, design, groups.owner, available, lacking)
-    missing = int((groups.weight * lacking).sum())
-    drawn = np.minimum(available, design.n)
-    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), closed

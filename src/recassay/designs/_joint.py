@@ -7,6 +7,10 @@ gives the mean and the second moment of any sum of credits. It carries, for ever
 two moments of the sum so far. Tied items are in random order: y sampled candidates that tie with m relevant items are
 split into m + 1 runs, and all ways to split them are equally likely.
 
+With replacement, all copies of a candidate (the draws that hit it) have the same position, so they are passed at once.
+Tied items are then passed one by one: a state also has the candidates of each class passed so far and the relevant
+items passed, and the next item is any of the remaining ones with equal probability.
+
 Row x of ``states`` is state x: its probability, then the first moments of all metrics, then their second moments, both
 multiplied by the probability. ``done`` is a row of the same form, for walks that have left the ranks with credit. Other
 arguments that the kernels share: ``q`` candidates remain to be drawn, ``place`` relevant items come before, ranks from
@@ -21,16 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.designs._distributions import NEGLIGIBLE, STEEP, few_hits, hit_probabilities
-from recassay.designs._places import masses_above
-from recassay.designs._replacement import credit_state, pass_repeated_ties
+from recassay.designs._single import NEGLIGIBLE, hit_probabilities
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-WORK = 4_000_000  # most steps for one set of ties; above it each item is placed separately, without second moments
+WORK = 4_000_000  # most steps for one set of ties; above it second moments are not computed
+POINTS = 300  # most combinations of passed candidates per class; above it all candidates get the same mass
 
 
 @njit(nogil=True, cache=True)
@@ -155,15 +158,12 @@ def pass_ties(
         room = min(y, top - 1 - x)  # most sampled ties above a relevant item that still gets credit
         inner[: room + 1] = 0
         inner[0] = probs[y - first] * state
-        if n_tied > 1 and n_tied * (room + 1.0) ** 2 > WORK:
-            add_credit_separately(inner[0], x, y, room, place, apart, share, credit, top)
-        else:
-            for item in range(n_tied):
-                outer[: room + 1] = 0
-                pass_to_next_relevant(inner, outer, y, room, n_tied - item, done)
-                for passed in range(room + 1):
-                    inner[passed] = outer[passed]
-                    credit_state(inner[passed], share[item], credit, x + passed + place + (0 if apart else item), top)
+        for item in range(n_tied):
+            outer[: room + 1] = 0
+            pass_to_next_relevant(inner, outer, y, room, n_tied - item, done)
+            for passed in range(room + 1):
+                inner[passed] = outer[passed]
+                credit_state(inner[passed], share[item], credit, x + passed + place + (0 if apart else item), top)
         inside = x + y < top
         for passed in range(room + 1):
             for moment in range(state.size):
@@ -201,150 +201,169 @@ def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: i
 
 
 @njit(nogil=True, cache=True)
-def add_credit_separately(
-    state: Float, x: int, y: int, room: int, place: int, apart: bool, share: Float, credit: Float, top: int
-) -> None:
-    """Add the mean credit of each tied relevant item to ``state``, and set the second moments in ``state`` to NaN.
+def pass_repeated_ties(
+    states: Float, next_states: Float, low: int, high: int, numbered: Int64, masses: Float, rest: float, q: int,
+    top: int, logs: Float, probs: Float, place: int, apart: bool, share: Float, credit: Float, done: Float,
+) -> tuple[int, int]:  # fmt: skip
+    """Advance the states past the candidates that tie with some relevant items, in all random orders of the ties.
 
-    ``state`` is a probability and the moments of the metrics so far. Each item is computed on its own. Products of the
-    credits of two items are not computed, so the second moment of their sum is unknown. ``x`` sampled candidates are
-    above the tie, and ``y`` are in it; a relevant item gets credit only if at most ``room`` of these are above it.
-    ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which it adds to each
-    metric, is ``share`` (items, metrics) times ``credit`` (metrics, ranks); ranks from ``top`` on (counted from 0) have
-    none. With ``apart``, relevant items do not count in each other's ranks.
+    Return the lowest and the highest state reached; the highest is -1 if no state was reached.
+
+    Row x of ``states`` is state x: the probability that x of ``q`` draws have been passed, and the moments of the
+    metrics so far. Rows ``low`` to ``high`` are moved to ``next_states`` and set to 0; walks beyond the last rank with
+    credit are added to ``done``. If that would take too many steps, ``done`` becomes NaN. Class c has ``numbered[c]``
+    tied candidates of mass ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet.
+
+    ``place`` is the number of relevant items above the tied ones. The credit of an item at a rank, which it adds to
+    each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks), and ranks from ``top``
+    on (counted from 0) have none. With ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is
+    log(x!), ``probs`` scratch space.
     """
-    n_tied, metrics = share.shape[0], credit.shape[0]
-    for item in range(n_tied):
-        # P(w) = C(w + one, one) C(y - w + many - one - 1, many - one - 1) / C(y + many, many)
-        chance = 1.0
-        for step in range(item + 1):
-            chance *= (n_tied - step) / (y + n_tied - step)
-        for w in range(room + 1):
-            rank = x + w + place + (0 if apart else item)
-            if rank < top:
-                for metric in range(metrics):
-                    state[1 + metric] += state[0] * chance * share[item, metric] * credit[metric, rank]
-            if w < y:
-                chance *= (w + item + 1.0) / (w + 1.0) * (y - w) / (y - w + n_tied - item - 1.0)
-    state[1 + metrics :] = np.nan
-
-
-@njit(nogil=True, cache=True)
-def separate_moments(
-    begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
-    drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
-    credit: Float, limit: Int64, logs: Float, parts: Float, moments: Float,
-) -> None:  # fmt: skip
-    """Fill ``moments`` (queries, 2, metrics) with each metric's mean, and the sum of its items' second moments.
-
-    This is :func:`joint_moments` item by item: faster, without the covariances of credits, over random draws of
-    candidates and random orders of ties. The means are the same. The second moments are equal only if a single item
-    gets credit: an item at rank r (from 1) gets share * credit[r - 1], and a metric is the sum over a query's items.
-
-    Queries with ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs
-    (query, relevant item) of query q. Per pair, ``above`` and ``tied`` are the numbers (or masses) of candidates above
-    it and tied with it, ``ties`` that of tied relevant items. Per query, ``pool`` is the number (or mass) of
-    candidates, ``drawn`` how many are sampled, and ranks beyond ``limit`` have no credit. With ``replace``, candidates
-    that tie with pair p form the classes ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass
-    ``mass[c]`` each. With ``apart``, relevant items do not count in each other's ranks; with ``only_first``, only the
-    best gets credit. ``share`` is (pairs, metrics), ``credit`` (metrics, ranks), ``logs[x]`` is log(x!), ``parts[x]``
-    is 1 / x.
-    """
-    probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
-    own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
-    for query in range(begin, end):
-        if not chosen[query]:
+    n_tied, width = share.shape[0], states.shape[1]
+    number, mass = numbered.copy(), masses.copy()
+    points = 1.0
+    for c in range(number.size):
+        points *= number[c] + 1
+    if number.size > 1 and points > POINTS:
+        number, mass = merge_classes(number, mass)
+        points = number[0] + 1.0
+    if points * number.size * (min(n_tied, top) + 1) * (high - low + 1 + min(q, top)) > WORK:
+        done[:] = np.nan
+        states[low : high + 1] = 0
+        return top, -1
+    classes = number.size
+    stride, left, at = np.ones(classes, np.int64), 0, np.zeros(classes, np.int64)
+    for c in range(classes):
+        left += number[c]
+        if c:
+            stride[c] = stride[c - 1] * (number[c - 1] + 1)
+    depth = stride[classes - 1] + 1
+    ring, scratch = np.zeros((depth, n_tied + 1, top, width)), np.zeros(width)
+    for x in range(low, high + 1):
+        ring[0, 0, x] = states[x]
+        states[x] = 0
+    bottom, peak = top, -1
+    for point in range(int(points)):
+        here, passed, weight = ring[point % depth], 0, rest
+        for c in range(classes):
+            passed += at[c]
+            weight -= at[c] * mass[c]
+        to_go = left - passed
+        next_relevant(here, to_go, place, apart, share, credit, scratch)
+        if to_go == 0:
+            for x in range(top):
+                if here[n_tied, x, 0] > NEGLIGIBLE:
+                    next_states[x] += here[n_tied, x]
+                    bottom, peak = min(bottom, x), max(peak, x)
             continue
-        q, rest, first, place, i = drawn[query], pool[query], offsets[query], 0, 1
-        top, of_query = min(limit[query], credit.shape[1]), moments[query]
-        of_query[:] = 0
-        for pair in range(first, first + 1 if only_first else offsets[query + 1]):
-            new_level = pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
-            n_tied = 1 if apart else ties[pair] + 1
-            i = 1 if new_level or apart else i + 1
-            if not apart:
-                place = pair - first
-            elif not new_level:  # a tied item in a set of its own has the moments of the one before
-                of_query += own
+        for c in range(classes):  # the next item is a candidate of this class
+            if at[c] == number[c]:
                 continue
-            own[:] = 0
-            weight = ones if apart else share[pair]
-            if place >= top:
-                continue
-            if tied[pair] == 0 or q == 0:
-                add_credit(above[pair], rest, q, replace, 1.0, place, weight, credit, top, logs, parts, probs, own)
-            elif replace:
-                classes = slice(level[pair], level[pair + 1])
-                gaps, chances = masses_above(
-                    number[classes], mass[classes], above[pair], i, n_tied, q, rest, top - 1 - place, logs
-                )
-                for at in range(gaps.size):
-                    add_credit(
-                        gaps[at], rest, q, replace, chances[at], place, weight, credit, top, logs, parts, probs, own
-                    )
-            elif n_tied == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
-                add_credit_over_positions(
-                    above[pair], tied[pair], rest, q, place, weight, credit, top, logs, probs, more, own
-                )
-            else:
-                size, chance = int(tied[pair]), 1.0
-                for step in range(i):
-                    chance *= (n_tied - step) / (size + n_tied - step)
-                for w in range(size + 1):
-                    add_credit(
-                        above[pair] + w, rest, q, replace, chance, place, weight, credit, top, logs, parts, probs, own
-                    )
-                    if w < size:
-                        chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + n_tied - i)
-            of_query += own
+            chance, there = (number[c] - at[c]) / to_go, ring[(point + stride[c]) % depth]
+            next_candidate(here, there, chance, mass[c], max(weight, mass[c]), q, logs, probs, done)
+        here[:] = 0
+        for c in range(classes):
+            at[c] += 1
+            if at[c] <= number[c]:
+                break
+            at[c] = 0
+    return bottom, peak
 
 
 @njit(nogil=True, cache=True)
-def add_credit(
-    gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, top: int,
-    logs: Float, parts: Float, probs: Float, moments: Float,
+def next_relevant(
+    here: Float, to_go: int, place: int, apart: bool, share: Float, credit: Float, scratch: Float
 ) -> None:  # fmt: skip
-    """Add the mean and the mean square of an item's credit, both multiplied by ``chance``, to ``moments`` (2, metrics).
+    """Move the share of the walks whose next tied item is relevant from each state to the next; add the item's credit.
 
-    The item has ``gap`` of the ``rest`` candidates above it; ``q`` of them are drawn, with replacement if ``replace``.
-    ``place`` is the number of relevant items above it. Its credit at rank r (from 0) is share * credit[:, r]; ranks
-    from ``top`` on have none. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``probs`` is scratch space.
+    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above: a probability and
+    the moments of the metrics so far. ``to_go`` tied candidates remain, so the next item is relevant with probability c
+    = (relevant left) / (relevant left + ``to_go``). ``here[i, x]`` is multiplied by 1 - c, and c times its old value,
+    with the credit added, goes to ``here[i + 1, x]``.
+
+    ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which it adds to each
+    metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks). With ``apart``, relevant
+    items do not count in each other's ranks. ``scratch`` has room for one state.
     """
-    most = min(q, top - 1 - place)
-    if abs(chance) < NEGLIGIBLE or most < 0:
+    n_tied, top, width = share.shape[0], here.shape[1], scratch.size
+    for i in range(n_tied):
+        chance = (n_tied - i) / (n_tied - i + to_go)
+        for x in range(top):
+            if here[i, x, 0] > NEGLIGIBLE:
+                for moment in range(width):
+                    scratch[moment] = chance * here[i, x, moment]
+                    here[i, x, moment] -= scratch[moment]
+                credit_state(scratch, share[i], credit, x + place + (0 if apart else i), top)
+                for moment in range(width):
+                    here[i + 1, x, moment] += scratch[moment]
+
+
+@njit(nogil=True, cache=True)
+def next_candidate(
+    here: Float,
+    there: Float,
+    chance: float,
+    mass: float,
+    rest: float,
+    q: int,
+    logs: Float,
+    probs: Float,
+    done: Float,
+) -> None:
+    """Add the share of walks whose next tied item is one given candidate to the states after that candidate.
+
+    The candidate, of mass ``mass``, is the next item with probability ``chance``. ``here[i, x]`` is the state after i
+    of the tied relevant items, with x sampled candidates above: a probability and the moments of the metrics so far.
+    ``chance`` times this state goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate; ``here``
+    is not changed. ``rest`` is the mass of all candidates not passed yet.
+
+    Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), ``probs`` scratch space.
+    """
+    relevant, top, width = here.shape
+    for x in range(top):
+        if not (here[:, x, 0] > NEGLIGIBLE).any():
+            continue
+        first, last = hit_probabilities(mass, rest, q - x, True, top - 1 - x, logs, probs)
+        for i in range(relevant):
+            if here[i, x, 0] <= NEGLIGIBLE:
+                continue
+            total = 0.0
+            for y in range(first, last + 1):
+                total += probs[y - first]
+                part = chance * probs[y - first]
+                for moment in range(width):
+                    there[i, x + y, moment] += part * here[i, x, moment]
+            beyond = chance * max(0.0, 1.0 - total)
+            for moment in range(width):
+                done[moment] += beyond * here[i, x, moment]
+
+
+@njit(nogil=True, cache=True)
+def merge_classes(number: Int64, mass: Float) -> tuple[Int64, Float]:
+    """Return (number, mass) of one class of equal masses that replaces several classes.
+
+    Class c has ``number[c]`` candidates of mass ``mass[c]`` each. Both results have one entry. The new class has the
+    same total mass and nearly the same sum of squared masses.
+    """
+    total, squares = 0.0, 0.0
+    for place in range(number.size):
+        total += number[place] * mass[place]
+        squares += number[place] * mass[place] ** 2
+    n = max(1, int(np.rint(total * total / squares)))
+    return np.array([n]), np.array([total / n])
+
+
+@njit(nogil=True, cache=True)
+def credit_state(state: Float, share: Float, credit: Float, place: int, top: int) -> None:
+    """Add the credit of a relevant item at rank ``place`` (from 0) to the first and second moments in ``state``.
+
+    The credit, which the item adds to each metric, is share * credit[:, place]; ranks from ``top`` on have none.
+    ``state`` is a probability, then the moments of the metrics.
+    """
+    if place >= top:
         return
-    first, last = few_hits(gap, rest, q, replace, most, logs, parts, probs)
-    for y in range(first, last + 1):
-        for metric in range(share.size):
-            value = share[metric] * credit[metric, place + y]
-            moments[0, metric] += chance * probs[y - first] * value
-            moments[1, metric] += chance * probs[y - first] * value * value
-
-
-@njit(nogil=True, cache=True)
-def add_credit_over_positions(
-    above: float, tied: float, rest: float, q: int, place: int, share: Float, credit: Float, top: int, logs: Float,
-    probs: Float, more: Float, moments: Float,
-) -> None:  # fmt: skip
-    """Add to ``moments`` the credit of an item whose position among the ``tied`` candidates that tie with it is random.
-
-    All positions are equally likely. ``moments`` (2, metrics) gets the mean and the mean square of the credit.
-    ``above`` of ``rest`` candidates are above the tie, and ``q`` of ``rest`` are drawn, without replacement. ``place``
-    is the number of relevant items above. The credit at rank r (from 0) is share * credit[:, r]; ranks from ``top`` on
-    have none. ``logs[x]`` is log(x!); ``probs`` and ``more`` are scratch space.
-
-    The probability of y draws above the item, summed over all positions, is a difference of two tails: the sum over b
-    <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of q + 1 draws from N + 1
-    hit the first B + 1. The difference has rounding errors, so the factor in front of it must be small (at most STEEP).
-    """
-    least, least_end = hit_probabilities(above, rest + 1, q + 1, False, q + 1, logs, probs)
-    most, most_end = hit_probabilities(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)
-    factor, below, beyond = (rest + 1) / (tied + 1) / (q + 1), 0.0, 0.0
-    for y in range(q, -1, -1):
-        below += probs[y + 1 - least] if least <= y + 1 <= least_end else 0.0
-        beyond += more[y + 1 - most] if most <= y + 1 <= most_end else 0.0
-        if place + y < top:
-            for metric in range(share.size):
-                value = share[metric] * credit[metric, place + y]
-                moments[0, metric] += factor * (beyond - below) * value
-                moments[1, metric] += factor * (beyond - below) * value * value
+    metrics = credit.shape[0]
+    for metric in range(metrics):
+        value = share[metric] * credit[metric, place]
+        state[1 + metrics + metric] += 2 * value * state[1 + metric] + value * value * state[0]
+        state[1 + metric] += value * state[0]

@@ -1,4 +1,4 @@
-"""Compiled kernels for the exact distribution of sampled ranks under successive draws by weight without replacement.
+"""Exact sampled metrics for draws by popularity without replacement.
 
 Give every candidate an exponential arrival time with its weight as the rate; the first q to arrive are the sample. Let
 P(t) be the probability that at time t, x candidates above the item, y tied with it and q - x - y below have arrived.
@@ -9,24 +9,121 @@ Every path passes through exactly one state with q arrivals, and leaves it at th
 The arrivals of the three groups are independent. Given y, each position among the sampled ties is equally likely. The
 integral is a sum over equal steps of log t. The integrand is analytic and vanishes at both ends, so the error falls
 exponentially with the step. The step is halved until the distribution no longer changes.
+
+That needs the weight of every candidate above and below each item. Standings do not have these weights, so the scores
+of the systems are computed again, and the work grows with the square of the number of candidates. For more than MOST
+candidates :mod:`recassay.sampled.measure` has an approximation.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.columnar.layout import readonly
+from recassay.data.run import Run
+from recassay.data.standings import Standings
+from recassay.engine.ranks.blocks import BLOCK_ROWS
+from recassay.engine.ranks.play import RunSource
+from recassay.engine.ranks.standings import block_scorer, score_queries
+from recassay.metrics.base import Metric
+from recassay.metrics.credit import counts_pairs
+from recassay.models.base.capabilities import gives_scores
+from recassay.sampled.measure import MeasuredSystem, credit_table
+from recassay.threads import each_block, one_library_thread
 
-Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
+Int64 = NDArray[np.int64]
 
+MOST = 2_000  # candidates
 TINY = 1e-18  # a probability or integrand far below the rounding of the sums it would enter
 STEP = 0.9  # first step, in standard deviations of the logarithm of the time
 SAME = 1e-9  # largest change by halving the step at which to stop: the error is about the square of the change
 HALVINGS = 8
+
+
+def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
+    """Return the reason why these systems cannot be measured exactly, as text; empty if they can.
+
+    ``systems`` are runs, or their standings (counts of candidates above each relevant item), by name. ``base`` names
+    the set of candidates that are drawn from, such as all items (``AI``).
+    """
+    for name, system in systems.items():
+        standings: Any = system.standings if isinstance(system, Run) else system
+        if base in standings.pool and int(standings.pool[base].max(initial=0)) > MOST:
+            return f"there are up to {int(standings.pool[base].max()):,} candidates, more than {MOST:,}"
+        if not (
+            isinstance(system, Run) and isinstance(system.source, RunSource) and gives_scores(system.source.fitted)
+        ):
+            return f"the scores of '{name}' cannot be computed again"
+        if base not in system.source.task.bases:
+            return f"there are no standings for the candidates '{base}'"
+    return ""
+
+
+def measure_exactly(
+    run: Run, standings: Standings, users: Int64, base: str, sizes: Sequence[int], metrics: Mapping[str, Metric],
+    *, threads: int | None = None,
+) -> MeasuredSystem:  # fmt: skip
+    """Return exact expectations of a system's metrics over samples of each of ``sizes`` candidates.
+
+    Candidates are drawn by popularity without replacement from the set ``base``, such as all items (``AI``).
+    ``standings`` give the relevant items of each query and its number of candidates; the scores are computed again by
+    the model of ``run``. The result has sums of expected values over the relevant items of each group of users;
+    ``users[q]`` is the group of query q.
+    """
+    source: Any = run.source
+    task, scorer = source.task, block_scorer(source.task, source.fitted, run.name)
+    largest = min(max(sizes), int(standings.pool[base].max(initial=0)))
+    credit, pairs = credit_table(metrics, largest + 1), [counts_pairs(metric) for metric in metrics.values()]
+    weights = task.weight[task.item].astype(np.float64)
+    inside = np.repeat(task.member[task.bases.index(base)], np.diff(task.cells)) & (weights > 0)
+    place = np.empty_like(task.item)
+    place[task.item] = np.arange(place.size, dtype=np.int32)
+    mean, variance = (np.zeros((len(sizes), standings.pairs, len(metrics))) for _ in range(2))
+
+    def work(begin: int, end: int) -> None:
+        table = score_queries(scorer, task, begin, end)
+        for query in range(begin, end):
+            free, line = inside.copy(), table[query - begin]
+            for lists in (task.seen, task.relevant):
+                free[lists.places[lists.offsets[query] : lists.offsets[query + 1]]] = False
+            order = np.argsort(weights[free], kind="stable")
+            weight, score = weights[free][order], line[free][order]
+            for pair in range(standings.offsets[query], standings.offsets[query + 1]):
+                level = line[place[standings.item[pair]]]
+                parts = [readonly(weight[side]) for side in (score > level, score == level, score < level)]
+                for at, size in enumerate(sizes):
+                    q = min(size, weight.size)
+                    chances = count_probabilities(parts, q, q + 1 if any(pairs) else min(q + 1, credit.shape[1]))
+                    values = np.zeros((len(metrics), chances.size))
+                    values[:, : credit.shape[1]] = credit[:, : chances.size]
+                    values[pairs] = 1 - np.arange(chances.size) / max(q, 1)
+                    mean[at, pair], square = values @ chances, values**2 @ chances
+                    variance[at, pair] = np.maximum(square - mean[at, pair] ** 2, 0.0)
+
+    with one_library_thread():
+        each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads)
+    group = np.repeat(users, np.diff(standings.offsets))
+    return MeasuredSystem.of(group, zip(mean, variance, strict=True))
+
+
+def count_probabilities(weights: Sequence[Float], q: int, most: int) -> Float:
+    """Return the probabilities of 0 to ``most`` - 1 sampled candidates above an item, of ``q`` drawn by weight.
+
+    ``weights`` are those of the candidates above the item, tied with it and below it. None is drawn twice.
+    """
+    chances, (above, tied, _), kernel = np.zeros(most), weights, cast(Any, successive_probabilities)
+    if q < sum(one.size for one in weights):
+        kernel(*weights, q, chances)
+    else:
+        chances[above.size : above.size + tied.size + 1] = 1 / (tied.size + 1)
+    return chances
 
 
 @njit(nogil=True, cache=True)
@@ -159,33 +256,3 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, p
             probs[place] = value
         if worst < SAME:
             break
-
-
-@njit(nogil=True, cache=True)
-def expected_credit(
-    above: Float, level: Float, below: Float, sizes: Int64, credit: Float, auc: bool, mean: Float, variance: Float
-) -> None:
-    """Write ``mean`` and ``variance`` (sizes, metrics) of an item's metrics over draws by weight without replacement.
-
-    ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it, and
-    ``sizes`` the sample sizes. ``credit[metric, x]`` is the credit with x sampled candidates above. With ``auc``, the
-    last column is AUC.
-    """
-    metrics, most = credit.shape
-    pool = above.size + level.size + below.size
-    for row in range(sizes.size):
-        q = min(sizes[row], pool)
-        probs = np.zeros(q + 1 if auc else min(q + 1, most))
-        if q == pool:
-            for place in range(above.size, min(above.size + level.size, probs.size - 1) + 1):
-                probs[place] = 1 / (level.size + 1)
-        else:
-            successive_probabilities(above, level, below, q, probs)
-        for metric in range(metrics + (1 if auc else 0)):
-            first_moment, second_moment = 0.0, 0.0
-            for x in range(probs.size if metric == metrics else min(probs.size, most)):
-                value = 1 - x / max(q, 1) if metric == metrics else credit[metric, x]
-                first_moment += probs[x] * value
-                second_moment += probs[x] * value * value
-            mean[row, metric] = first_moment
-            variance[row, metric] = max(0.0, second_moment - first_moment * first_moment)
