@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from recassay.columnar._sets import feature_shares, mean_shares
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Recoding
 from recassay.data.features import Features, gather_sets
 from recassay.data.interactions import Interactions
@@ -20,12 +20,13 @@ from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, I
 from recassay.naming.named import COUNT, INSIDE, Departure, Ranges
 from recassay.rng import derive
 
-RELEVANCE = {"score_share": _kernels.SCORE_SHARE, "graded": _kernels.GRADED, "binary": _kernels.BINARY}
+SMALLEST = np.finfo(np.float64).tiny
+Relevance = Literal["score_share", "graded", "binary"]
 
 
 def pick_by_aspects(
-    method: Reranker, lists: Candidates, aspects: tuple[Int64, Int32], priors: tuple[Int64, Float], relevance: int,
-    order: Int64, pick_values: Float,
+    method: Reranker, lists: Candidates, aspects: tuple[Int64, Int32], priors: tuple[Int64, Float],
+    relevance: Relevance, order: Int64, pick_values: Float,
 ) -> int:  # fmt: skip
     """Reorder lists by the coverage of aspects; return the number of lists whose scores were shifted up.
 
@@ -33,10 +34,34 @@ def pick_by_aspects(
     item's relevance to an aspect is computed.
     """
     (offsets, codes), (starts, shares) = aspects, priors
-    return _kernels.pick_by_aspects(
-        lists.offsets, lists.scores, readonly(offsets), readonly(codes), readonly(starts), readonly(shares),
-        float(method.weight), method.places, method.candidates, NORMS[method.norm], relevance, order, pick_values,
+    query, lengths = row_groups(lists.offsets), np.diff(lists.offsets)
+    competes, low = ranges(0, lengths) < method.candidates, np.zeros(lengths.size)
+    if (lists.scores < 0).any():
+        np.minimum.at(low, query[competes], lists.scores[competes])
+    scores = np.where(competes, lists.scores - low[query], 0.0)
+    _kernels.pick_by_aspects(
+        lists.offsets, lists.scores, readonly(offsets), readonly(codes),
+        readonly(_chances(scores, query, np.diff(offsets), codes, relevance)), readonly(starts), shares.copy(),
+        float(method.weight), method.places, method.candidates, NORMS[method.norm], order, pick_values,
     )  # fmt: skip
+    return int(((low < 0) & (np.diff(starts) > 0)).sum()) if method.weight else 0
+
+
+def _chances(scores: Float, query: Int64, sizes: Int64, codes: Int32, relevance: Relevance) -> Float:
+    """Return p(i | u, a), the relevance of each row i of the lists to each of its aspects a, as ``relevance`` says.
+
+    ``scores`` are those of the rows, none below 0, and 0 if a row is no candidate; ``query`` are the lists of the rows.
+    Row after row, ``codes`` are the aspects of each, whose numbers are ``sizes``.
+    """
+    if relevance == "binary":
+        return np.ones(codes.size)
+    entry = np.repeat(query * (int(codes.max(initial=0)) + 1), sizes) + codes
+    own = np.repeat(scores, sizes)
+    if relevance == "score_share":
+        return own / np.maximum(np.bincount(entry, own, minlength=1)[entry], SMALLEST)
+    most = np.zeros(int(entry.max(initial=0)) + 1)
+    np.maximum.at(most, entry, own)
+    return (2.0 ** (own / np.maximum(most[entry], SMALLEST)) - 1.0) / 2.0  # 0 for a score of 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,13 +101,10 @@ class XQuAD(Reranker):
         FIRST_ITEMS,
     )
 
-    relevance: Literal["score_share", "graded", "binary"] = "score_share"
+    relevance: Relevance = "score_share"
     prior: Literal["profile", "uniform"] = "profile"
 
-    @property
-    def needs_items(self) -> bool:
-        """Return whether item features must still be given: the re-ranker has none of its own (parameter ``items``)."""
-        return self.items is None
+    reads_features: ClassVar[bool] = True
 
     def prepare(self, context: RerankContext) -> RerankContext:
         """Return the users' profiles and the item features."""
@@ -103,9 +125,8 @@ class XQuAD(Reranker):
         priors, without_profile = self._priors(prepared, lists.users)
         offsets, aspects = gather_sets(features.offsets, features.codes, prepared.feature_rows(lists.items))
         starts = np.arange(lists.users.size + 1) * features.names.len()
-        relevance = RELEVANCE[self.relevance]
         shifted = pick_by_aspects(
-            self, lists, (offsets, aspects), (starts, priors.ravel()), relevance, order, pick_values
+            self, lists, (offsets, aspects), (starts, priors.ravel()), self.relevance, order, pick_values
         )
         return {"bare": int((np.diff(offsets) == 0).sum()), "shifted": shifted, "without_profile": without_profile}
 
@@ -142,6 +163,7 @@ class LongTail(XQuAD):
 
     name: ClassVar[str] = "LongTail"
     departures = ()
+    reads_features: ClassVar[bool] = False
 
     head: float = 0.2
 
@@ -225,7 +247,7 @@ class SPAD(Reranker):
         miner, log_items = prepared
         mined = miner.mine(lists.users)
         aspects, priors = mined.aspects(lists.offsets, log_items(lists.items)), (mined.offsets, mined.weights)
-        shifted = pick_by_aspects(self, lists, aspects, priors, _kernels.SCORE_SHARE, order, pick_values)
+        shifted = pick_by_aspects(self, lists, aspects, priors, "score_share", order, pick_values)
         return {"shifted": shifted, "without_liked": int((np.diff(mined.offsets) == 0).sum())}
 
 
@@ -249,11 +271,7 @@ class Calibrated(Reranker):
     alpha: float = 0.01
 
     ranges: ClassVar[Ranges] = {INSIDE: ("alpha",)}
-
-    @property
-    def needs_items(self) -> bool:
-        """Return whether item features must still be given: the re-ranker has none of its own (parameter ``items``)."""
-        return self.items is None
+    reads_features: ClassVar[bool] = True
 
     def prepare(self, context: RerankContext) -> tuple[RerankContext, Int32]:
         """Return item features, and the row of the features of each item of all users' profiles."""
@@ -334,5 +352,5 @@ class Shuffled(Reranker):
         aspects = rows[:-1] - lists.offsets[row_groups(lists.offsets)]
         priors = np.concatenate([np.empty(0), *draws])
         every = (rows, aspects.astype(np.int32)), (lists.offsets, priors)
-        pick_by_aspects(self, lists, *every, _kernels.BINARY, order, pick_values)
+        pick_by_aspects(self, lists, *every, "binary", order, pick_values)
         return {}

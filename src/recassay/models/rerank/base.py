@@ -20,7 +20,7 @@ from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Fitted, HasFactors, Lists, UsesLog, fitted, score_function
 from recassay.models.base.model import NO_ITEM, BuiltIn, best_unseen
 from recassay.models.base.registry import parse
-from recassay.models.rerank import _greedy
+from recassay.models.rerank import _kernels
 from recassay.naming.named import COUNT, UP_TO_1, Departure, Ranges
 from recassay.threads import each_block
 
@@ -30,7 +30,7 @@ Float = NDArray[np.float64]
 Given = TypeVar("Given")
 
 LISTS_PER_BLOCK = 1_024
-NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MINMAX}
+NORMS = {"zscore_step": _kernels.STEP, "none": _kernels.NONE, "minmax": _kernels.MINMAX}
 FIRST_ITEMS = Departure(
     "sudden-death", "The paper does not say how many items of a list are re-ranked; recassay takes the first 100."
 )
@@ -210,6 +210,7 @@ class Reranker(BuiltIn):
     """
 
     reads_ratings: ClassVar[bool | None] = None
+    reads_features: ClassVar[bool] = False  # of items
 
     of: object = None
     weight: float = 0.5
@@ -234,7 +235,7 @@ class Reranker(BuiltIn):
     @property
     def needs_items(self) -> bool:
         """Return whether the re-ranker needs features of items and has none of its own (parameter ``items``)."""
-        return False
+        return self.items is None and self.reads_features
 
     def base_model(self) -> Any:
         """Return the model whose lists are reordered; raise U201 if none is given."""

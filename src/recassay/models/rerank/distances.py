@@ -75,9 +75,9 @@ class DistanceReranker(Reranker):
             raise self.refuse("distance", "it is not a known distance", suggest(self.distance, KNOWN))
 
     @property
-    def needs_items(self) -> bool:
-        """Return whether item features must still be given: the distance compares features, and there are none yet."""
-        return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
+    def reads_features(self) -> bool:  # type: ignore[override]  # a class variable of the base
+        """Return whether the distance compares features."""
+        return isinstance(self.distance, str) and self.distance in OF_FEATURES
 
     @property
     def rule(self) -> int:
