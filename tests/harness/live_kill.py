@@ -33,7 +33,7 @@ from tests.unit.live.test_attached import OWN_MODEL, STATE, interactions
 from tests.unit.live.test_sources import Redis
 
 import recassay as ra
-from recassay.live import files, loop
+from recassay.live import loop, opening
 from recassay.live import watcher as watching
 from recassay.live.attached import AttachedModels
 from recassay.live.opening import open_sources
@@ -130,7 +130,7 @@ def arm(death: Death | None, place: Place) -> None:
         patch(StateFile, name, f"in a commit, before {name}", inside=True)
     patch(Watcher, "take", "reading")
     patch(Watcher, "step", "scoring")
-    for kind in (files.FileSource, *([redis_source()] if redis_source() else [])):
+    for kind in (opening.FileSource, *([redis_source()] if redis_source() else [])):
         patch(kind, "acknowledge", "after a commit, before it is acknowledged")
     commit = Watcher.commit
 
@@ -156,7 +156,7 @@ def arm(death: Death | None, place: Place) -> None:
 
 def redis_source() -> type | None:
     with contextlib.suppress(ImportError):
-        from recassay.live.redis_streams import RedisSource
+        from recassay.live.queues import RedisSource
 
         return RedisSource
     return None
@@ -206,7 +206,7 @@ class Round:
         follow = isinstance(sources, str)
         if folder is not None:
             loop.PER_COMMIT = 1
-            files.CHUNK = LINES * sum(map(len, self.lines)) // len(self.lines)
+            opening.CHUNK = LINES * sum(map(len, self.lines)) // len(self.lines)
             if self.models:
                 watching.SMALL_LOG = 3000
         watcher = Watcher(build_settings("ndcg@5 hit@5", segments=("arm",), **OPTIONS), folder, models=self.attached())

@@ -21,9 +21,8 @@ import pytest
 import recassay as ra
 from recassay.errors import UsageError
 from recassay.live.events import LARGEST_LINE, lines
-from recassay.live.files import FileSource
 from recassay.live.loop import Loop
-from recassay.live.opening import open_sources, write_events
+from recassay.live.opening import FileSource, open_sources, write_events
 from recassay.live.simulate import Simulation
 from recassay.live.sources import Arrival, Source
 from recassay.live.watch import build_settings
@@ -478,6 +477,6 @@ def test_a_table_that_polars_cannot_read_is_refused():
 
 def test_events_that_no_kafka_server_takes_are_an_error(monkeypatch):
     pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
-    monkeypatch.setattr("recassay.live.kafka.DELIVERED_WITHIN", 0.2)
+    monkeypatch.setattr("recassay.live.queues.DELIVERED_WITHIN", 0.2)
     with refused("U254", match=r"events were not delivered: the servers do not answer"):
         write_events(SIMULATION.batches(), f"kafka://127.0.0.1:{free_port()}/events")

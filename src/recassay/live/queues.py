@@ -1,12 +1,17 @@
-"""Events from Redis Streams: each entry has one field, which holds an event as JSON.
+"""Events from queues: topics of Kafka, and streams of Redis. A message or entry holds an event as JSON.
 
-A consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that a dead
-process had are handed out again. The state stores the latest id of each stream, so an entry that is already stored is
-recognised.
+Kafka (or another server that speaks its protocol): one process assigns itself all partitions of its topics. It uses no
+consumer group, because a group could move a partition to another process, without the exposures that are still open.
+Positions are stored in the state.
+
+Redis: a consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that
+a dead process had are handed out again. The state stores the latest id of each stream, so an entry that is already
+stored is recognised.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,9 +21,147 @@ from recassay.errors import UsageError, masked
 from recassay.live.sources import Arrival, Source
 from recassay.optional import need
 
-FIELD = b"event"
-AT_ONCE = 5000  # entries of a read
+Sink = tuple[Callable[[list[bytes]], None], Callable[[], None]]  # what writes lines, and what closes
+MESSAGES, ENTRIES = 20_000, 5000  # that are read at once
 ANSWER_WITHIN = 10.0  # seconds
+DELIVERED_WITHIN = 300  # seconds; after these librdkafka gives an event up
+FIELD = b"event"
+
+
+class KafkaSource(Source):
+    """A source that reads topics of a Kafka cluster: ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``.
+
+    Each partition of a topic is a partition of the source. The query of the URL has further settings of librdkafka,
+    such as those of authentication.
+    """
+
+    def __init__(self, url: str) -> None:
+        servers, topics, config = parse_kafka(url)
+        self.kafka = need("confluent_kafka", for_="a source kafka://")
+        self.name, self.topics = f"kafka://{servers}/{topics}", topics.split(",")
+        self.doubt = ""  # what librdkafka said of the servers since they last answered
+        settings = {
+            "bootstrap.servers": servers,
+            "group.id": "recassay",  # librdkafka wants a name; offsets are never committed to the server
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": False,
+            "log_level": 0,
+            **config,
+            "error_cb": self._doubt,
+        }
+        self.consumer = kafka_client("Consumer", settings, self.name)
+        self.assigned: list[Any] = []
+
+    def _doubt(self, error: Any) -> None:
+        self.doubt = error.str()
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Assign all partitions to this process, each from its stored position, and return their names.
+
+        Raise U254 if the servers do not answer or a topic does not exist.
+        """
+        names = []
+        for topic in self.topics:
+            try:
+                listed = self.consumer.list_topics(topic, timeout=ANSWER_WITHIN).topics.get(topic)
+            except self.kafka.KafkaException as error:
+                raise UsageError(
+                    "U254", f"the servers do not answer: {error.args[0].str()}", where=self.name,
+                    hint="start them, or check the address",
+                ) from None  # fmt: skip
+            if listed is None or listed.error is not None or not listed.partitions:
+                raise UsageError("U254", f"there is no topic '{topic}'", where=self.name, hint="create it first")
+            for number in sorted(listed.partitions):
+                name = f"{topic}:{number}"
+                offset = positions.get(name, self.kafka.OFFSET_BEGINNING)
+                self.assigned.append(self.kafka.TopicPartition(topic, number, offset))
+                names.append(name)
+        self.consumer.assign(self.assigned)
+        return names
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return new messages by partition, waiting up to ``timeout`` seconds; librdkafka handles network errors."""
+        if self.doubt and timeout:
+            self._ask(timeout)
+        lines: dict[str, list[bytes]] = {}
+        offsets: dict[str, int] = {}
+        for message in self.consumer.consume(MESSAGES, timeout):
+            error = message.error()
+            if error is not None:
+                if error.code() in (self.kafka.KafkaError._PARTITION_EOF, self.kafka.KafkaError._ALL_BROKERS_DOWN):
+                    continue
+                if error.fatal() or not (error.retriable() or error.code() < 0):
+                    raise UsageError(
+                        "U254", f"the servers refuse: {error.str()}", where=self.name, hint="see the message"
+                    )
+                continue
+            name = f"{message.topic()}:{message.partition()}"
+            lines.setdefault(name, []).append(message.value() or b"")
+            offsets[name] = message.offset() + 1
+        return [Arrival(name, content, offsets[name]) for name, content in lines.items()]
+
+    def _ask(self, timeout: float) -> None:
+        """Find out whether the servers answer within ``timeout`` seconds, and note it as the problem if not."""
+        try:
+            self.consumer.list_topics(self.topics[0], timeout=timeout)
+            self.problem, self.doubt, self.unreachable = "", "", False
+        except self.kafka.KafkaException:
+            self.problem, self.unreachable = f"the servers do not answer: {self.doubt}", True
+
+    def close(self) -> None:
+        """Close the connections to the servers."""
+        self.consumer.close()
+
+
+def kafka_client(kind: str, settings: Mapping[str, Any], where: str) -> Any:
+    """Return a Kafka ``Consumer`` or ``Producer`` with settings; raise U254 if librdkafka refuses one of them."""
+    kafka = need("confluent_kafka", for_="kafka://")
+    try:
+        return getattr(kafka, kind)(settings)
+    except (kafka.KafkaException, TypeError, ValueError) as error:
+        what = error.args[0].str() if isinstance(error, kafka.KafkaException) else error
+        raise UsageError(
+            "U254", f"a setting is refused: {what}", where=where, hint="name settings as librdkafka does"
+        ) from None
+
+
+def parse_kafka(url: str) -> tuple[str, str, dict[str, str]]:
+    """Return servers, topics and settings of librdkafka from a URL; raise U254 if servers or topics are missing."""
+    place, _, query = url.removeprefix("kafka://").partition("?")
+    servers, _, topics = place.partition("/")
+    if not servers or not topics or "@" in servers:
+        raise UsageError(
+            "U254", "a Kafka address needs servers and a topic, and users as settings", where=url,
+            hint="kafka://HOST:9092/TOPIC?sasl.username=...&sasl.password=...",
+        )  # fmt: skip
+    return servers, topics, {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
+
+
+def kafka_sink(url: str) -> Sink:
+    """Return a function that sends events to a Kafka topic, and one that closes the connection.
+
+    All events of a user go to the same partition of the topic.
+    """
+    servers, topic, config = parse_kafka(url)
+    producer = kafka_client("Producer", {"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0, **config}, url)
+    lost: list[str] = []  # why each event that was not delivered was not
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            lost.append(error.str())
+
+    def write(part: list[bytes]) -> None:
+        for line in part:
+            producer.produce(topic, line, key=json.loads(line)["user_id"], on_delivery=delivered)
+            producer.poll(0)
+
+    def close() -> None:
+        if failed := producer.flush(DELIVERED_WITHIN) + len(lost):
+            what = f"{failed:,} events were not delivered: {lost[0] if lost else 'the servers do not answer'}"
+            raise UsageError("U254", what, where=url, hint="check the servers, and write to a new topic")
+
+    return write, close
 
 
 class RedisSource(Source):
@@ -32,7 +175,7 @@ class RedisSource(Source):
         redis = need("redis", for_="a source redis://")
         self.error = redis.exceptions.RedisError
         self.name = masked(f"{url}?stream={','.join(streams)}")
-        self.client = open_client(url, socket_timeout=ANSWER_WITHIN)
+        self.client = redis_client(url, socket_timeout=ANSWER_WITHIN)
         for command in ("XREADGROUP", "XAUTOCLAIM"):  # entries stay lists: a dict for each takes a third of the time
             self.client.set_response_callback(command, lambda answer, **_: answer)
         self.streams, self.group, self.consumer = [name.encode() for name in streams], group, consumer
@@ -83,7 +226,7 @@ class RedisSource(Source):
             if self.cursors:
                 return self._claim()
             news, wait = dict.fromkeys(self.streams, b">"), max(1, int(timeout * 1000))
-            found = self.client.xreadgroup(self.group, self.consumer, news, count=AT_ONCE, block=wait)
+            found = self.client.xreadgroup(self.group, self.consumer, news, count=ENTRIES, block=wait)
         except self.error as error:
             self.problem, self.unreachable = f"Redis does not answer as it should: {error}", True
             self._claim_later()
@@ -103,7 +246,7 @@ class RedisSource(Source):
         claimed = []
         for stream, begin in list(self.cursors.items()):
             cursor, entries, *_ = self.client.xautoclaim(
-                stream, self.group, self.consumer, 0, start_id=begin, count=AT_ONCE
+                stream, self.group, self.consumer, 0, start_id=begin, count=ENTRIES
             )
             self.cursors[stream] = cursor
             if cursor == b"0-0":
@@ -137,8 +280,8 @@ class RedisSource(Source):
         try:
             pipe = self.client.pipeline(transaction=False)
             for stream, names in waiting.items():
-                for begin in range(0, len(names), AT_ONCE):
-                    pipe.xack(stream, self.group, *names[begin : begin + AT_ONCE])
+                for begin in range(0, len(names), ENTRIES):
+                    pipe.xack(stream, self.group, *names[begin : begin + ENTRIES])
             pipe.execute()
         except self.error:
             self._claim_later()  # they come again, and are recognised
@@ -149,7 +292,7 @@ class RedisSource(Source):
         self.client.close()
 
 
-def open_client(url: str, **options: Any) -> Any:
+def redis_client(url: str, **options: Any) -> Any:
     """Return a client of the Redis server at a URL; raise U254 for a URL that has no number as port or database."""
     redis = need("redis", for_="redis://")
     try:
@@ -191,10 +334,10 @@ def parse_redis(url: str) -> tuple[str, list[str], str, str]:
     return server, streams, group, consumer
 
 
-def redis_sink(url: str) -> tuple[Callable[[list[bytes]], None], Callable[[], None]]:
+def redis_sink(url: str) -> Sink:
     """Return a function that adds events to a Redis stream, and one that closes the connection."""
     server, streams, *_ = parse_redis(url)
-    client, redis = open_client(server), need("redis", for_="redis://")
+    client, redis = redis_client(server), need("redis", for_="redis://")
 
     def write(part: list[bytes]) -> None:
         pipe = client.pipeline(transaction=False)
