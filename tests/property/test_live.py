@@ -177,7 +177,7 @@ def bits(watcher):
     """Everything that a watch knows, as text."""
     tally = watcher.tally
     sums = [
-        [list(period), store.of(period).to_bytes().hex()]
+        [list(period), store.rows[period].to_bytes().hex()]
         for store in (tally.sums, tally.single, tally.unit_sums, tally.assigned)
         for period in sorted(store.rows)
     ]

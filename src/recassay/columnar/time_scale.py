@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,17 @@ class TimeScale:
                 np.minimum.at(lows, band, values)
                 np.maximum.at(highs, band, values)
         return cls(tuple(counts.tolist()), tuple(lows.tolist()), tuple(highs.tolist()), dates)
+
+    def __add__(self, other: TimeScale) -> TimeScale:
+        """Return the counts, minima and maxima of two columns of the same type together."""
+        if not (self.counts and other.counts):
+            return self if self.counts else other
+        counts, lows, highs = (
+            tuple(map(combine, ours, theirs))
+            for combine, ours, theirs in ((add, self.counts, other.counts), (min, self.lows, other.lows),
+                                          (max, self.highs, other.highs))
+        )  # fmt: skip
+        return TimeScale(counts, lows, highs, self.dates)
 
     @property
     def unit(self) -> str | None:

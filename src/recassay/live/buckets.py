@@ -38,18 +38,24 @@ class Buckets:
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
-        self.rows: dict[Period, int] = {}
-        self.sums = GroupSums.zeros(64, columns)
-        self.used = 0  # rows of ``sums`` that were ever in use; those of merged periods are in ``free``
-        self.free: list[int] = []
+        self.rows: dict[Period, GroupSums] = {}
         self.changed: set[Period] = set()
         self.dropped: set[Period] = set()
 
     def add(self, periods: Iterable[Period], sums: GroupSums) -> None:
         """Add sums to periods, which must be distinct: row i of ``sums`` to the row of the i-th period."""
-        rows = np.array([self._row(period) for period in periods], np.int64)
-        if rows.size:
-            self.sums.add(rows, sums)
+        for at, period in enumerate(periods):
+            known = [self.rows[period]] if period in self.rows else []
+            self.rows[period] = self._sum([*known, sums.take(slice(at, at + 1))])
+            self.changed.add(period)
+            self.dropped.discard(period)
+
+    def _sum(self, several: list[GroupSums]) -> GroupSums:
+        """Return the sum of rows as one row."""
+        rows = [GroupSums.zeros(1, self.columns), *several]
+        return GroupSums(
+            np.concatenate([one.counts for one in rows]), np.concatenate([one.limbs for one in rows])
+        ).merged()
 
     def count(
         self, times: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[tuple[str, ...]], length: int,
@@ -72,39 +78,21 @@ class Buckets:
         periods = [Period(length, (first + bucket) * length, *names[code]) for bucket, code in pairs]
         self.add(periods, GroupSums.of(groups, values, len(periods)))
 
-    def _row(self, period: Period) -> int:
-        self.changed.add(period)
-        self.dropped.discard(period)
-        row = self.rows.get(period)
-        if row is None:
-            row = self.free.pop() if self.free else self.used
-            self.used = max(self.used, row + 1)
-            if row >= self.sums.counts.shape[0]:
-                grown = GroupSums.zeros(2 * row, self.columns)
-                grown.add(np.arange(row), self.sums)
-                self.sums = grown
-            self.rows[period] = row
-        return row
-
-    def of(self, period: Period) -> GroupSums:
-        """Return the sums of one period, arm and segment."""
-        row = self.rows[period]
-        return self.sums.take(slice(row, row + 1))
-
     def select(self, *, arm: str | None = None, segment: str = "", since: int | None = None) -> GroupSums:
         """Return the sums over all periods of an arm and segment as one row; ``arm`` None means all arms.
 
         Periods that begin before ``since`` (microseconds) are left out; with None all are included. The segment "" is
         all users.
         """
-        rows = [
-            row
-            for period, row in self.rows.items()
-            if period.segment == segment
-            and (arm is None or period.arm == arm)
-            and (since is None or period.begin >= since)
-        ]
-        return self.sums.take(np.array(rows, np.int64)).merged()
+        return self._sum(
+            [
+                sums
+                for period, sums in self.rows.items()
+                if period.segment == segment
+                and (arm is None or period.arm == arm)
+                and (since is None or period.begin >= since)
+            ]
+        )
 
     def complete(self, length: int, since: int, upto: int) -> list[tuple[Period, GroupSums]]:
         """Return the periods of a length from ``since`` to ``upto`` with their sums, in order of time and arm.
@@ -113,7 +101,7 @@ class Buckets:
         """
         periods = [one for one in self.rows if one.length == length and not one.segment]
         periods = [one for one in periods if since <= one.begin and one.begin + length <= upto]
-        return [(one, self.of(one)) for one in sorted(periods, key=lambda one: (one.begin, one.arm))]
+        return [(one, self.rows[one]) for one in sorted(periods, key=lambda one: (one.begin, one.arm))]
 
     def coarsen(self, now: int) -> None:
         """Merge old periods into longer ones; ``now`` is the time in microseconds.
@@ -123,11 +111,8 @@ class Buckets:
         for length, age in ((HOUR, KEEP_FINE), (DAY, KEEP_HOURS)):
             old = [one for one in self.rows if one.length < length and one.begin + length <= now - age]
             for period in old:
-                row = self.rows.pop(period)
                 target = period._replace(length=length, begin=period.begin // length * length)
-                self.add([target], self.sums.take(slice(row, row + 1)))
-                self.sums.counts[row], self.sums.limbs[row] = 0, 0
-                self.free.append(row)
+                self.add([target], self.rows.pop(period))
                 self.changed.discard(period)
                 self.dropped.add(period)
 
@@ -136,19 +121,19 @@ class Buckets:
 
         Periods shorter than ``length`` microseconds are merged to that length.
         """
-        merged: dict[Period, list[int]] = {}
+        merged: dict[Period, list[GroupSums]] = {}
         for period in sorted(one for one in self.rows if one.arm == arm and one.segment == segment):
             span = max(length, period.length)
             whole = period._replace(length=span, begin=period.begin // span * span)
             merged.setdefault(whole, []).append(self.rows[period])
         for period, rows in sorted(merged.items(), key=lambda one: one[0].begin):
-            yield period, self.sums.take(np.array(rows)).merged()
+            yield period, self._sum(rows)
 
     def changes(self) -> tuple[list[Period], list[tuple[Period, bytes]]]:
         """Return the periods to delete from the state file, and those to write with their sums; forget both."""
         dropped, changed = sorted(self.dropped), sorted(self.changed)
         self.dropped, self.changed = set(), set()
-        return dropped, [(period, self.of(period).to_bytes()) for period in changed]
+        return dropped, [(period, self.rows[period].to_bytes()) for period in changed]
 
     def names(self, field: Literal["arm", "segment"] = "arm") -> list[str]:
         """Return all arms, or all segments, in ascending order; the segment "" stands for all users."""

@@ -8,6 +8,7 @@ closed when the watermark has passed the end of its window.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,27 +24,6 @@ from recassay.live.keys import ABSENT, KeyMap
 LONE = {"time": pl.Int64, "request_id": pl.String, "user_id": pl.String, "item_id": pl.String}
 TAKEN = {"number": pl.Int64, "item_id": pl.String, "kind": pl.String, "value": pl.Float64, "time": pl.Int64}
 MOST_FRAMES = 64  # that are kept apart; more are concatenated
-
-
-class Unjoined(NamedTuple):
-    """Numbers of feedback events that belong to no exposure with an open feedback window.
-
-    ``total`` are those of some events. ``expired`` are those of them that came after the window of the exposure with
-    their request id, if that was shown within the time that copies are remembered. ``early`` are feedback events, also
-    of before, whose exposure came now, and is dated later: the clocks of the two logs differ.
-    """
-
-    total: int = 0
-    expired: int = 0
-    early: int = 0
-
-
-class Released(NamedTuple):
-    """The events that the watermark has passed, without duplicates (``kept``), and the number of duplicates dropped."""
-
-    kept: pl.DataFrame
-    duplicates: int
-    unjoined: Unjoined
 
 
 class Closed(NamedTuple):
@@ -96,16 +76,19 @@ class Join:
         if events.height:
             self.waiting.append(events)
 
-    def release(self, watermark: int) -> Released:
-        """Process all waiting events before the watermark: drop duplicates, open exposures, and match feedback."""
+    def release(self, watermark: int) -> tuple[pl.DataFrame, Counter[str]]:
+        """Process all waiting events before the watermark: drop duplicates, open exposures, and match feedback.
+
+        Return the events without duplicates, and counts: of duplicates and those of :meth:`replay`.
+        """
         self.watermark = watermark
         passed, self.waiting = parted(self.waiting, "time", watermark)
         if not passed:
-            return Released(pl.DataFrame(schema=columns(self.segments)), 0, Unjoined())
+            return pl.DataFrame(schema=columns(self.segments)), Counter()
         events = in_order(pl.concat(passed))
         repeated = self.repeated(events)
         kept = events.filter(~repeated) if repeated.any() else events
-        return Released(kept, int(repeated.sum()), self.replay(kept))
+        return kept, Counter({"duplicate": int(repeated.sum()), **self.replay(kept)})
 
     def repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
         """Return a mask of the events that are copies of an event at most :attr:`remember` microseconds older.
@@ -117,8 +100,14 @@ class Join:
         found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
         return np.asarray(found != ABSENT)
 
-    def replay(self, kept: pl.DataFrame) -> Unjoined:
-        """Open the exposures among ``kept``, match the feedback with open exposures, and count the rest of it."""
+    def replay(self, kept: pl.DataFrame) -> dict[str, int]:
+        """Open the exposures among ``kept``, match the feedback with open exposures, and count the rest of it.
+
+        "orphans" are the feedback events that belong to no exposure with an open window. "orphans after the window" are
+        those of them that came after the window of the exposure with their request id, if that was shown within the
+        time that copies are remembered. "orphans before the exposure" are feedback events, also of before, whose
+        exposure came now, and is dated later: the clocks of the two logs differ.
+        """
         if (kept["event"] == INTERACTION).any():
             kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
@@ -131,7 +120,7 @@ class Join:
         known = int(self.past[0]["number"][0]) if self.past else self.first
         found = self.by_request.visit(*text_hashes(requests), is_exposure, numbers, span=-1, floor=known)
         if exposures.height == kept.height:
-            return Unjoined(early=self._early(exposures))
+            return {"orphans before the exposure": self._early(exposures)}
         number = pl.Series("number", np.where((requests == "").to_numpy(), ABSENT, found))
         feedback = kept.with_columns(number).filter(pl.Series(~is_exposure)).select(*LONE, "kind", "value", "number")
         unnamed = feedback["request_id"].is_null()
@@ -144,7 +133,10 @@ class Join:
         if inside.any():
             self.taken.append(feedback.filter(pl.Series(inside)).select(*TAKEN))
         self.lone = pl.concat([self.lone, feedback.filter(pl.Series(~(inside | expired))).select(*LONE)])
-        return Unjoined(int((~inside).sum()), int(expired.sum()), self._early(exposures))
+        return {
+            "orphans": int((~inside).sum()), "orphans after the window": int(expired.sum()),
+            "orphans before the exposure": self._early(exposures),
+        }  # fmt: skip
 
     def _early(self, exposures: pl.DataFrame) -> int:
         """Return how much of the feedback in :attr:`lone` is of ``exposures`` dated later, and forget it."""

@@ -33,9 +33,7 @@ class Judged(NamedTuple):
     clicked_at: NDArray[np.int64]
     exposures: Mapping[str, NDArray[np.int64]]  # by heading and arm: how often each item of the catalogue was shown
     rewards: NDArray[np.float64]  # (n, 2): the clicked items over the propensity, and 1 over it; NaN without
-    repeated: int  # items that a list shows again
-    not_shown: int  # feedback on items that the list does not hold
-    unknown: int  # shown items that the table of items lacks
+    problems: Mapping[str, int]  # numbers of irregular items, by what is wrong with them
 
     @property
     def columns(self) -> NDArray[np.float64]:
@@ -110,9 +108,12 @@ class ExposureJudge:
             _count(arms[at[inside]], placed[inside], n_arms),
             self._shown(run, truth, arms, n_arms),
             _rewards(closed.exposures["propensity"], at, placed),
-            int(run.repeated().sum()),
-            int((~inside).sum()),
-            self._unknown(vocabulary, items),
+            {
+                "repeated items": int(run.repeated().sum()),
+                "feedback on items not shown": int((~inside).sum()),
+                "items unknown": self._unknown(vocabulary, items),
+                "items shown": items.size,
+            },
         )
 
     def _truth(

@@ -51,7 +51,6 @@ class KafkaSource(Source):
             "error_cb": self._doubt,
         }
         self.consumer = kafka_client("Consumer", settings, self.name)
-        self.assigned: list[Any] = []
 
     def _doubt(self, error: Any) -> None:
         self.doubt = error.str()
@@ -61,7 +60,7 @@ class KafkaSource(Source):
 
         Raise U254 if the servers do not answer or a topic does not exist.
         """
-        names = []
+        assigned: dict[str, Any] = {}
         for topic in self.topics:
             try:
                 listed = self.consumer.list_topics(topic, timeout=ANSWER_WITHIN).topics.get(topic)
@@ -75,10 +74,9 @@ class KafkaSource(Source):
             for number in sorted(listed.partitions):
                 name = f"{topic}:{number}"
                 offset = positions.get(name, self.kafka.OFFSET_BEGINNING)
-                self.assigned.append(self.kafka.TopicPartition(topic, number, offset))
-                names.append(name)
-        self.consumer.assign(self.assigned)
-        return names
+                assigned[name] = self.kafka.TopicPartition(topic, number, offset)
+        self.consumer.assign([*assigned.values()])
+        return [*assigned]
 
     def poll(self, timeout: float) -> list[Arrival]:
         """Return new messages by partition, waiting up to ``timeout`` seconds; librdkafka handles network errors."""
@@ -88,9 +86,7 @@ class KafkaSource(Source):
         offsets: dict[str, int] = {}
         for message in self.consumer.consume(MESSAGES, timeout):
             error = message.error()
-            if error is not None:
-                if error.code() in (self.kafka.KafkaError._PARTITION_EOF, self.kafka.KafkaError._ALL_BROKERS_DOWN):
-                    continue
+            if error is not None:  # codes below 0 are those of librdkafka, such as all servers down
                 if error.fatal() or not (error.retriable() or error.code() < 0):
                     raise UsageError(
                         "U254", f"the servers refuse: {error.str()}", where=self.name, hint="see the message"

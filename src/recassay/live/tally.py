@@ -130,10 +130,7 @@ class Tally:
             self.shown[name] = grown(self.shown.get(name, counts[:0]), 0, len(self.arms)) + counts
         for arm in np.unique(arms).tolist():
             self.last[self.arms[arm]] = int(times[arms == arm][-1])
-        self.counts["repeated items"] += judged.repeated
-        self.counts["feedback on items not shown"] += judged.not_shown
-        self.counts["items unknown"] += judged.unknown
-        self.counts["items shown"] += int(exposures["items"].list.len().sum())
+        self.counts.update(judged.problems)
         if len(self.versions) < MOST_VERSIONS:
             first = exposures.drop_nulls("model_version").group_by("arm", "model_version").agg(pl.col("time").min())
             for arm, version, time in first.sort("time", "arm", "model_version").iter_rows():

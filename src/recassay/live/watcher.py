@@ -150,21 +150,19 @@ class Watcher:
     def _pass(self, watermark: int) -> None:
         if watermark <= self.join.watermark:
             return
-        released = self.join.release(watermark)
-        self.counts["duplicate"] += released.duplicates
-        self.counts["orphans"] += released.unjoined.total
-        self.counts["orphans after the window"] += released.unjoined.expired
-        self.counts["orphans before the exposure"] += released.unjoined.early
-        self.counts["feedback"] += int((released.kept["event"] == FEEDBACK).sum())
-        interactions = released.kept.filter(pl.col("event") == INTERACTION)  # they belong to no exposure
-        self.counts["judged"] += released.unjoined.total + interactions.height
+        kept, counts = self.join.release(watermark)
+        interactions = kept.filter(pl.col("event") == INTERACTION)  # they belong to no exposure
+        self.counts += counts
+        self.counts["feedback"] += int((kept["event"] == FEEDBACK).sum())
         listed, learned = self.attached.with_lists(interactions)
         self.tally.models.add(listed)
         closed = self.join.close()
         self.counts["closed"] += closed.exposures.height
-        self.counts["judged"] += closed.exposures.height + closed.feedback.height
+        self.counts["judged"] += (
+            counts["orphans"] + interactions.height + closed.exposures.height + closed.feedback.height
+        )
         stored = self.tally.add(closed, watermark - self.settings.window)
-        for name, table in (("kept", released.kept), ("units", stored), ("learned", learned)):
+        for name, table in (("kept", kept), ("units", stored), ("learned", learned)):
             if table is not None and table.height:
                 self._logs[name].append(table)
 

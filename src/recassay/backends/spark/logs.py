@@ -166,7 +166,7 @@ class SparkLog(Remote):
 
         return map_users(self._tables(queue), make, schema)
 
-    def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
+    def summed(self, look: Callable[[UserRows], Any], queue: SparkTable | None = None) -> Any:
         """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
         Return None for a log without rows. ``queue`` is a table with the position of each user in the order of a split;
@@ -174,7 +174,7 @@ class SparkLog(Remote):
         """
         rows_of = self._reader()
 
-        def look_at(piece: UserChunk) -> Found | None:
+        def look_at(piece: UserChunk) -> Any:
             part = rows_of(piece)
             return None if part is None else look(part)
 
@@ -204,8 +204,7 @@ class SparkLog(Remote):
         return None if self.time_facts is None else self.time_facts.known
 
     def _empty(self) -> Interactions:
-        empty = pl.DataFrame(self.table.frame.limit(0).toArrow())
-        return Interactions.from_frame(empty.select(self.table.columns), origin=self.table.where, times=self._kind)
+        return Interactions.from_frame(self.table.empty(), origin=self.table.where, times=self._kind)
 
     def _transposed(self) -> SparkLog:
         """Return the log with users and items exchanged, so that partitions have all rows of some items."""

@@ -189,7 +189,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     with translate_errors():
         counts = item_counts_by_part(fold)
     known = SharedFacts(counts, items, protocol, fold.leakage, fold.how, fold.number, log.where)
-    task = ranking_task(known.fold(_empty_rows(log)), protocol)
+    task = ranking_task(known.fold(log.empty()), protocol)
     about = StandingsSchema(name, counts["train"].ids, task.weight, task.how, tuple(task.bins))
     schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
     broadcast = spark.sparkContext.broadcast(known)
@@ -242,11 +242,6 @@ def _in_memory(source: Any) -> Any:
         return source
     with translate_errors():
         return pl.DataFrame(source.toArrow())
-
-
-def _empty_rows(log: SparkTable) -> pl.DataFrame:
-    with translate_errors():
-        return pl.DataFrame(log.frame.limit(0).toArrow())
 
 
 def _lists(rows: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 from recassay.backends.base import is_spark_frame
 from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
-from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, spark_table
+from recassay.backends.spark.tables import SparkTable, UserChunk, spark_table
 from recassay.backends.spark.tallies import summed
 from recassay.data.features import validated_distances
 from recassay.data.fold import nobody_is_known
@@ -112,47 +112,28 @@ def _runs(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 
 
 def sources_of(runs: Any) -> dict[str, Any]:
-    """Return the runs by name, given as a table, a dict of tables, or paths; local paths may be globs and folders."""
-    if is_spark_frame(runs):
-        return {"run": runs}
-    tables = [one for one in _each(runs) if isinstance(one, SparkTable)]
-    if not isinstance(runs, Mapping) and tables and len(tables) == len(list(_each(runs))):
-        return _by_name(tables)
+    """Return the runs by name, given as a table, a dict of tables, or paths; local paths may be globs and folders.
+
+    A run that was played has the name of its system. Raise U109 if two have the same name.
+    """
     if isinstance(runs, Mapping) and runs:
         return {str(name): one for name, one in runs.items()}
-    given = [runs] if isinstance(runs, str | Path) else list(runs) if isinstance(runs, list | tuple) else []
+    if is_spark_frame(runs):
+        return {"run": runs}
     found: dict[str, Any] = {}
-    for one in given:
-        if not isinstance(one, str | Path):
+    for one in runs if isinstance(runs, list | tuple) else [runs]:
+        if not isinstance(one, SparkTable | str | Path):
+            found.clear()
             break
-        for name, path in _runs_at(one):
+        for name, source in [(getattr(one, "name", "run"), one)] if isinstance(one, SparkTable) else _runs_at(one):
             if name in found:
-                where = f"{found[name]} and {path}"
-                raise UsageError(
-                    "U109", f"two runs have the name '{name}'", where=where, hint="give them as a dict of name to run"
-                )
-            found[name] = path
-    else:
-        if found:
-            return found
-    raise UsageError(
-        "U223",
-        f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}",
-        hint="{'mine': spark.read.parquet(path)}",
-    )
-
-
-def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
-    """Return tables by name: the name of the system for recommendations computed here, else ``run``.
-
-    Raise U109 if two have the same name.
-    """
-    found: dict[str, SparkTable] = {}
-    for run in runs:
-        name = getattr(run, "name", "run")
-        if name in found:
-            raise UsageError("U109", f"two runs have the name '{name}'", hint="give them as a dict of name to run")
-        found[name] = run
+                where = "" if isinstance(one, SparkTable) else f"{found[name]} and {source}"
+                hint = "give them as a dict of name to run"
+                raise UsageError("U109", f"two runs have the name '{name}'", where=where, hint=hint)
+            found[name] = source
+    if not found:
+        what = f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}"
+        raise UsageError("U223", what, hint="{'mine': spark.read.parquet(path)}")
     return found
 
 
@@ -207,9 +188,8 @@ def log_statistics(train: SparkTable) -> Interactions:
         counted = train.frame.groupBy(ITEM).agg(F.count_distinct(USER).alias("users"), F.count("*").alias("events"))
         items = pl.DataFrame(counted.toArrow()).sort(ITEM)
         users = train.frame.select(USER).distinct().count()
-        nobody = pl.DataFrame(train.frame.limit(0).drop(ROW).toArrow())
     whole = ItemCounts(items[ITEM], items["users"].to_numpy(), items["events"].to_numpy(), users)
-    return Interactions.of_users(nobody, whole, origin=train.where, remarks=train.remarks)
+    return Interactions.of_users(train.empty(), whole, origin=train.where, remarks=train.remarks)
 
 
 def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
@@ -284,7 +264,7 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
         part = Truth.from_frame(piece[TRUTH], negative=negative, origin=where)  # type: ignore[arg-type]
         return truth_statistics_for(chosen, part)
 
-    found = summed({TRUTH: truth}, statistics)
+    found: TruthStatistics | None = summed({TRUTH: truth}, statistics)
     if found is None:
         raise empty_truth(truth.where)
     return found

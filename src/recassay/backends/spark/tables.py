@@ -71,6 +71,11 @@ class SparkTable(Remote):
         """Return the table without the positions of its rows."""
         return replace(self, frame=self.frame.drop(ROW))
 
+    def empty(self) -> pl.DataFrame:
+        """Return the columns without rows, with the types that tasks get."""
+        with translate_errors():
+            return pl.DataFrame(self.frame.limit(0).select(*self.columns).toArrow())
+
     def kind(self, name: str) -> str:
         """Return the type of the column ``name`` as Spark writes it."""
         return dict(self.frame.dtypes)[name]
@@ -212,44 +217,30 @@ def map_users(
     Spark starts as many tasks as there are shuffle partitions, or fewer where there is little to read. ``slow`` work,
     which takes long for few rows, is spread over all of them.
     """
+    from pyspark.sql import functions as F  # noqa: N812
+
     raise_if_mixed_ids(tables)
-    tagged = [_tagged(one, number) for number, one in enumerate(tables.values())]
+    tagged = [one.frame.withColumn(TAG, F.lit(number)) for number, one in enumerate(tables.values())]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
     names = [name for name in together.columns if name != ROW]
-    spread = together.repartition(_partitions(together), USER) if slow else together.repartition(USER)
-    spark_path = spread.sortWithinPartitions(*_sort_columns(together.columns, order)).select(names)
+    spread = together.repartition(shuffle_partitions(together), USER) if slow else together.repartition(USER)
+    grouped = spread.sortWithinPartitions(*_sort_columns(together.columns, order)).select(names)
     columns = [(name, list(one.columns)) for name, one in tables.items()]
-    return spark_path.mapInArrow(carry_errors(_task(columns, work, rows)), schema)
+    return grouped.mapInArrow(carry_errors(_task(columns, work, rows)), schema)
 
 
-def _partitions(frame: DataFrame) -> int:
+def shuffle_partitions(frame: DataFrame) -> int:
     """Return the number of partitions of a shuffle."""
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def raise_if_mixed_ids(tables: Mapping[str, SparkTable]) -> None:
     """Raise I403 where ids are numbers in one table and text in another."""
-    kinds = {name: {one.kind(name) for one in tables.values() if name in one.columns} for name in IDS}
-    for name, found in kinds.items():
-        if len(found) > 1:
-            raise id_types_differ(name.removesuffix("_id"), *_vocabulary_per_type(tables, name))
-
-
-def _vocabulary_per_type(tables: Mapping[str, SparkTable], name: str) -> tuple[Vocabulary, Vocabulary]:
-    """Return two vocabularies for an error message: one for each type that the column ``name`` has in the tables.
-
-    Each has one id of its type, "" or 0.
-    """
-    examples = {"string": pl.Series([""]), "bigint": pl.Series([0])}
-    found = dict.fromkeys(one.kind(name) for one in tables.values() if name in one.columns)
-    first, second = [Vocabulary(examples[kind]) for kind in found][:2]
-    return first, second
-
-
-def _tagged(one: SparkTable, number: int) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return one.frame.withColumn(TAG, F.lit(number))
+    for name in IDS:
+        kinds = dict.fromkeys(one.kind(name) for one in tables.values() if name in one.columns)
+        if len(kinds) > 1:
+            examples = (Vocabulary(pl.Series([0 if kind == "bigint" else ""])) for kind in [*kinds][:2])
+            raise id_types_differ(name.removesuffix("_id"), *examples)
 
 
 def _sort_columns(columns: Sequence[str], order: Sequence[str]) -> list[Any]:

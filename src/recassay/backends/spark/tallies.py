@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from recassay.backends.spark.session import carry_errors, is_local, session_of, translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, to_batches
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, shuffle_partitions, to_batches
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.io.columns import USER
 from recassay.data.io.parquet import read_parquet, scan_parquet
@@ -22,12 +22,12 @@ from recassay.split.filters import add_counts
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import DataFrame
 
 PART = "part"  # the column of packed tallies and sums
 TOGETHER = 16  # tasks that add up what all tasks found, before the driver does
 
 Key = TypeVar("Key")
-Found = TypeVar("Found")
 
 
 class Sums(tuple[Any, ...]):
@@ -42,7 +42,7 @@ class Sums(tuple[Any, ...]):
         return Sums(add_counts(one, more) if isinstance(one, dict) else one + more for one, more in pairs)
 
 
-def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Found | None]) -> Found | None:
+def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Any]) -> Any:
     """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
     Return None if there are no results, or all are None.
@@ -51,13 +51,29 @@ def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Found |
     def sums(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
         yield from _sum_of(map(look, pieces))
 
-    def sums_of_sums(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for frame in _sum_of(_unpacked(value.as_py()) for batch in batches for value in batch.column(0)):
+    return _together(map_users(tables, sums, f"{PART} binary"))
+
+
+def summed_batches(frame: DataFrame, look: Callable[[pl.DataFrame], Any]) -> Any:
+    """Apply ``look`` to the rows of a Spark table, as they lie in the tasks, and return the sum of the results."""
+    return _together(frame.mapInArrow(carry_errors(_sums(lambda batch: look(pl.DataFrame(batch)))), f"{PART} binary"))
+
+
+def _sums(look: Callable[[pyarrow.RecordBatch], Any]) -> Callable[..., Iterator[pyarrow.RecordBatch]]:
+    """Return work for tasks that yields the packed sum of what ``look`` returns for each batch of rows."""
+
+    def sums(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for frame in _sum_of(map(look, batches)):
             yield from to_batches(frame)
 
-    packed = map_users(tables, sums, f"{PART} binary")
-    if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
-        packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(sums_of_sums), f"{PART} binary")
+    return sums
+
+
+def _together(packed: DataFrame) -> Any:
+    """Return the sum of packed values that tasks found; None if there are none."""
+    if shuffle_partitions(packed) > TOGETHER:
+        add_up = _sums(lambda batch: reduce(add, [_unpacked(value.as_py()) for value in batch.column(0)] or [None]))
+        packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(add_up), f"{PART} binary")
     with translate_errors():
         found = [_unpacked(row[0]) for row in packed.collect()]
     return reduce(add, found) if found else None

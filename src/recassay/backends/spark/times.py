@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from recassay.backends.spark.session import translate_errors
 from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk
-from recassay.backends.spark.tallies import summed
+from recassay.backends.spark.tallies import summed, summed_batches
 from recassay.columnar.time_kind import Positions, TimeKind, is_calendar_time, kind_of_positions
-from recassay.columnar.time_scale import EDGES, TimeScale
+from recassay.columnar.time_scale import TimeScale
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 NUMBERS = (*WHOLE, "float", "double")
 LOG = "log"
 SOME = 1_000  # rows
-NAMES = ("n", "low", "high")
 
 
 class LogTimes:
@@ -45,19 +38,10 @@ class LogTimes:
         """Return the counts, minima and maxima of the times by magnitude, from one pass over their column."""
         if not self.there:
             return TimeScale()
-        kind = self.table.kind(TIMESTAMP)
-        dates = kind not in NUMBERS
-        edges: list[float] = [-np.inf, *(EDGES[:2] if dates else EDGES), np.inf]
-        with translate_errors():
-            values = self.table.frame.select(self._number(dates).alias(TIMESTAMP))
-            row = values.agg(*_of_bands(edges)).collect()[0]
-        counts, lows, highs = ([row[f"{what}_{band}"] for band in range(len(edges) - 1)] for what in NAMES)
-        least = tuple(np.inf if low is None else float(low) for low in lows)
-        return TimeScale(tuple(counts), least, tuple(-np.inf if one is None else float(one) for one in highs), dates)
-
-    def _number(self, dates: bool) -> Column:
         column = self.table.frame[TIMESTAMP]
-        return column.cast("timestamp").cast("double") if dates else column
+        dates = self.table.kind(TIMESTAMP) not in NUMBERS
+        times = self.table.frame.select((column.cast("timestamp") if dates else column).alias(TIMESTAMP))
+        return summed_batches(times, lambda batch: TimeScale.of(batch[TIMESTAMP])) or TimeScale()
 
     def _inferred(self) -> TimeKind:
         if self.table.kind(TIMESTAMP) not in NUMBERS:
@@ -77,24 +61,6 @@ class LogTimes:
         with translate_errors():
             some = self.table.frame.select(TIMESTAMP).where(f"{TIMESTAMP} is not null").limit(SOME).toArrow()
         return is_calendar_time(pl.DataFrame(some)[TIMESTAMP].drop_nulls().to_numpy())
-
-
-def _of_bands(edges: list[float]) -> list[Any]:
-    """Return Spark expressions for count, minimum and maximum of the times between each two successive ``edges``.
-
-    They are named ``n_i``, ``low_i`` and ``high_i``; the lower edge is included, and null, NaN and infinite times are
-    not.
-    """
-    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
-
-    value = F.col(TIMESTAMP)
-    finite = value.isNotNull() & ~F.isnan(value.cast("double")) & (F.abs(value.cast("double")) < float("inf"))
-    found = []
-    for band, (low, high) in enumerate(pairwise(edges)):
-        inside = F.when(finite & (value >= low) & (value < high), value)
-        found += [F.count(inside).alias(f"n_{band}"), F.min(inside).alias(f"low_{band}")]
-        found.append(F.max(inside).alias(f"high_{band}"))
-    return found
 
 
 def _positions(piece: UserChunk) -> Positions:
