@@ -45,8 +45,8 @@ class Buckets:
     def add(self, periods: Iterable[Period], sums: GroupSums) -> None:
         """Add sums to periods, which must be distinct: row i of ``sums`` to the row of the i-th period."""
         for at, period in enumerate(periods):
-            known = [self.rows[period]] if period in self.rows else []
-            self.rows[period] = self._sum([*known, sums.take(slice(at, at + 1))])
+            row, known = sums.take(slice(at, at + 1)), self.rows.get(period)
+            self.rows[period] = row if known is None else GroupSums(known.counts + row.counts, known.limbs + row.limbs)
             self.changed.add(period)
             self.dropped.discard(period)
 
