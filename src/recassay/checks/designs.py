@@ -147,21 +147,17 @@ def popularity_effect(standings: Standings) -> PopularityEffect | None:
 
     Return None for fewer than 10 pairs, or if all have the same popularity or the same rank.
     """
+    above = standings.above[TEST] + standings.tied[TEST] / 2
     pool = np.repeat(standings.pool[TEST], standings.relevant)
-    usable = pool > 0
-    if usable.sum() < FEW_PAIRS:
+    columns = {"item": standings.item, "users": standings.popularity[standings.item], "above": above, "pool": pool}
+    pairs = pl.DataFrame(columns).filter(pl.col("pool") > 0)
+    success = 1 - pl.col("above") / pl.col("pool")
+    correlation = float(pairs.select(pl.corr(success, "users", method="spearman")).item() or math.nan)
+    if pairs.height < FEW_PAIRS or math.isnan(correlation):
         return None
-    above = (standings.above[TEST] + standings.tied[TEST] / 2)[usable]
-    users = standings.popularity[standings.item[usable]]
-    success = 1 - above / pool[usable]
-    if np.ptp(users) == 0 or np.ptp(success) == 0:
-        return None
-    items = np.unique(standings.item[usable])
-    order = items[np.lexsort((items, -standings.popularity[items]))]
-    head = np.isin(standings.item[usable], order[: max(1, round(HEAD * items.size))])
-    hit = above < TOP
-    correlation = float(np.corrcoef(pl.Series(success).rank(), pl.Series(users).rank())[0, 1])
-    return PopularityEffect(correlation, users.size, int(head.sum()), int(hit.sum()), int((head & hit).sum()))
+    items = pairs.unique("item").sort("users", "item", descending=[True, False])["item"]
+    head, hit = pairs["item"].is_in(items.head(max(1, round(HEAD * items.len()))).to_list()), pairs["above"] < TOP
+    return PopularityEffect(correlation, pairs.height, int(head.sum()), int(hit.sum()), int((head & hit).sum()))
 
 
 @check("B003", "The score mostly reflects the number of test ratings", "warning", about="designs")

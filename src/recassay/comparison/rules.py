@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from recassay.naming import choices
-from recassay.naming.arguments import check_fields
-from recassay.naming.grammar import Expression, Value
+from recassay.naming.named import Named
 
 Ties = choices.SuddenDeathTies
 Users = choices.SuddenDeathUsers
@@ -17,11 +16,10 @@ Loop = choices.SuddenDeathLoop
 
 NAME = "sudden_death"
 NEVER = np.iinfo(np.int32).max  # the place of a first hit that there is not
-DEFAULTS: dict[str, Value] = {"ties": "share", "users": "with_relevant", "loop": "whole", "relevant_from": 1.0}
 
 
-@dataclass(frozen=True)
-class Rules:
+@dataclass(frozen=True, repr=False)
+class Rules(Named):
     """The rules of Sudden Death: the system that shows a user a relevant item at the best rank wins that user.
 
     ties:   ``share``: every system with the earliest hit wins the user; ``split``: each wins an equal part
@@ -30,13 +28,12 @@ class Rules:
     loop:   the ``whole`` list down to the cut-off; ``printed`` stops one rank earlier, as the published listing does
     """
 
+    name: ClassVar[str] = NAME
+
     ties: Ties = "share"
     users: Users = "with_relevant"
     loop: Loop = "whole"
     relevant_from: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def heading(self, at: int) -> str:
         """Return the name of the score at the cut-off ``at``, as in tables, with the rules that are not the default.
@@ -44,8 +41,7 @@ class Rules:
         >>> Rules(ties="split").heading(10)
         "sudden_death(ties='split')@10"
         """
-        stated = {name: value for name, value in dataclasses.asdict(self).items() if value != DEFAULTS[name]}
-        return str(Expression(NAME, stated, at))
+        return f"{self}@{at}"
 
     def depth(self, at: int) -> int:
         """Return the last rank that counts at the cut-off ``at``: the cut-off, or one less with ``loop="printed"``."""
