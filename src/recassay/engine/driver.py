@@ -8,23 +8,16 @@ tests compare it with this loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from recassay.protocols.base import Step
 
 
-class Driven(Protocol):
-    """A system as the driver sees it: it answers queries, and learns the events that are revealed."""
+def drive(system: Any, steps: Iterable[Step]) -> Iterator[Any]:
+    """Yield the answers of a system to the queries of each step; after a step it learns what the step reveals.
 
-    def answer(self, ask: Any) -> Any:
-        """Return the answer to the queries of a step."""
-
-    def learn(self, reveal: Any) -> None:
-        """Learn the events that a step reveals."""
-
-
-def drive(system: Driven, steps: Iterable[Step]) -> Iterator[Any]:
-    """Yield the answers of a system to the queries of each step; after a step it learns what the step reveals."""
+    ``system.answer(ask)`` returns the answer to the queries of a step, and ``system.learn(reveal)`` learns events.
+    """
     for step in steps:
         if step.ask is not None:
             yield system.answer(step.ask)

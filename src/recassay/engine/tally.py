@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -27,6 +27,7 @@ from recassay.metrics.base import Addend
 from recassay.metrics.catalogue import Exposure
 from recassay.metrics.refusals import SharedIds, raise_if_unusable
 from recassay.results.scores import Values
+from recassay.threads import Progress, each_block
 
 Order = Literal["pessimistic", "optimistic"]  # of tied rows: the worst and the best possible
 ORDERS: tuple[Order, Order] = ("pessimistic", "optimistic")
@@ -35,6 +36,35 @@ Column = tuple[
 ]  # kind and metric heading, or which part of it
 Columns = Mapping[Column, Values]
 Addable = TypeVar("Addable")
+
+
+def measure_blocks(
+    metrics: Mapping[str, Any],
+    n: int,
+    block_of: Callable[[int, int], Any],
+    *,
+    size: int,
+    threads: int | None,
+    progress: Progress | None = None,
+) -> tuple[dict[str, Values], dict[str, Values]]:
+    """Return (values, weights) of n units, both by metric heading; only weighted metrics have weights.
+
+    ``block_of(begin, end)`` is the block of units that metrics read; blocks of ``size`` units run in parallel.
+    """
+    values, weights = {heading: np.empty(n) for heading in metrics}, dict[str, Values]()
+
+    def fill(begin: int, end: int) -> dict[str, Values | None]:
+        block = block_of(begin, end)
+        for heading, metric in metrics.items():
+            values[heading][begin:end] = metric.checked(block)
+        return {heading: metric.weights(block) for heading, metric in metrics.items()}
+
+    parts = each_block(fill, n, size=size, threads=threads, progress=progress)
+    for heading in values if parts else ():
+        blocks = [block for part in parts if (block := part[heading]) is not None]
+        if blocks:
+            weights[heading] = np.concatenate(blocks)
+    return values, weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from recassay.naming.registry import Registry
 from recassay.protocols.base import BaseProtocol, Step, UserProtocol
-from recassay.protocols.next_item import NextItem as next_item  # noqa: N813 - a protocol reads like a verb
 from recassay.protocols.prequential import Prequential as prequential  # noqa: N813
+from recassay.protocols.ranking import NextItem as next_item  # noqa: N813 - a protocol reads like a verb
 from recassay.protocols.ranking import Ranking as ranking  # noqa: N813
 from recassay.protocols.sequence import Sequence as sequence  # noqa: N813
 

@@ -1,15 +1,19 @@
-"""Ranking: one query per test user over the whole catalogue."""
+"""Protocols with one query per user of a fold: for all test ratings over the whole catalogue, or for the next item."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
 from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.times import row_times
 from recassay.data.truth import Truth
+from recassay.errors import InputError
+from recassay.naming.named import Departure
 from recassay.protocols.base import UserProtocol
 
 TOP = 100
@@ -55,3 +59,101 @@ class Ranking(UserProtocol):
         if self.relevant_from is not None:
             frame = frame.with_columns(gain=pl.Series(test.liked(self.relevant_from).astype(np.float64)))
         return Truth.from_frame(frame, origin=test.origin)
+
+
+@dataclass(frozen=True, repr=False)
+class NextItem(UserProtocol):
+    """One query per user, for which the user's only test item is relevant: leave-one-out.
+
+    The validation part is revealed before the queries. With ``last(n=1, validation=1)`` a model that reads histories
+    sees the validation item in the history of the query, but has not learned from it. Items of the history, revealed
+    ones included, are not candidates; ``keep_seen=True`` keeps them. With ``keep_seen="unsampled"`` they are candidates
+    where a design takes all, and in the lists, but are never sampled, as in some papers. ``on="validation"`` takes the
+    validation items as the relevant ones, and reveals nothing.
+
+    After a split by time, a user can have several test events. ``several="first"`` takes the earliest one as the next
+    item and leaves the later ones out; with ``"error"`` such users raise I341, and so do two earliest events at once.
+
+    Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
+    the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code. Bins
+    have equal numbers of items, ordered by their users in all parts; ``equal_mass=True`` cuts where the ratings of the
+    more popular items pass each share, and ``bins_from="training"`` counts users in training only.
+
+    >>> import polars as pl
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [7, 8, 9]}))
+    >>> train, validation, test = (log.take(np.array([row])) for row in range(3))
+    >>> fold = Fold(train, test, "per user", {}, validation)
+    >>> revealed, asked = NextItem().steps(fold)
+    >>> revealed.reveal.items.tolist(), asked.ask.ids.to_list()
+    ([1], [1])
+    >>> NextItem().truth(fold).frame().rows()
+    [(1, 9, 1.0)]
+    """
+
+    name: ClassVar[str] = "next_item"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "The paper ranks all items in its full ranking, including those the user has consumed, and leaves them out "
+            "of its samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
+            "next_item(keep_seen='unsampled')",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper does not say where it counts the popularity that it samples by; recassay counts users in "
+            "training, so that the sample knows nothing of the test part, and next_item(popularity='all') counts all "
+            "parts.",
+        ),
+    )
+    relevant_from: ClassVar[None] = None  # type: ignore[misc]
+
+    on: Literal["test", "validation"] = "test"
+    k: int = TOP
+    bins: int = 0
+    keep_seen: bool | Literal["unsampled"] = False
+    popularity: Literal["training", "all"] = "training"
+    equal_mass: bool = False
+    bins_from: Literal["all", "training"] = "all"
+    several: Literal["error", "first"] = "error"
+
+    def target_fold(self, fold: Fold) -> Fold:
+        """Return the fold with the next item of each user as its test part.
+
+        It comes from the part named by ``on``; if that is the validation part, the result has no validation part. Raise
+        I341 if a user has several items there that could be the next one.
+        """
+        part = fold.test if self.on == "test" else fold.validation
+        if part is None:
+            raise InputError("I341", "the fold has no validation part", where=str(self), hint="last(n=1, validation=1)")
+        if self.several == "first":
+            part = _earliest_of_each_user(part)
+        several = np.bincount(part.users, minlength=part.n_users) > 1
+        if several.any():
+            user = part.user_vocabulary.decode(part.users[several[part.users]])[0]
+            what = "events at once" if self.several == "first" else "events"
+            raise InputError(
+                "I341",
+                f"{int(several.sum()):,} users have several {what} in the {self.on} part, the first is {user!r}: which "
+                "of them came next is unknown",
+                where=str(self),
+                hint="split with last(n=1, validation=1), or use the protocol ranking()"
+                + ("" if self.several == "first" else "; several='first' takes the earliest event"),
+            )
+        return replace(fold, test=part, validation=fold.validation if self.on == "test" else None)
+
+    def revealed(self, fold: Fold) -> Interactions | None:
+        """Return the validation events, which systems see before test queries; None if they are what is predicted."""
+        return fold.validation if self.on == "test" else None
+
+    def truth(self, fold: Fold) -> Truth:
+        """Return the next item of each user."""
+        test = self.target_fold(fold).test
+        return Truth.from_frame(test.frame().select("user_id", "item_id"), origin=test.origin)
+
+
+def _earliest_of_each_user(part: Interactions) -> Interactions:
+    """Return the events of each user at the user's earliest time."""
+    times = row_times(part)
+    first = np.full(part.n_users, times.max(initial=0), times.dtype)
+    np.minimum.at(first, part.users, times)
+    return part.take(times == first[part.users])

@@ -24,7 +24,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth, TruthStatistics
 from recassay.engine.finish import row_of, standard_error
-from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally
+from recassay.engine.tally import ORDERS, Column, Columns, Counts, UserTally, measure_blocks
 from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue import Exposure, exposure_of
@@ -261,25 +261,13 @@ class Job:
 
         Blocks of users run in parallel.
         """
-        n = alignment.match.size
-        values = {heading: np.empty(n) for heading in metrics}
-        weights: ValuesByHeading = {}
-        cutoffs = [metric.k for metric in metrics.values()]
+        n, cutoffs = alignment.match.size, [metric.k for metric in metrics.values()]
         depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
-
-        def fill(begin: int, end: int) -> dict[str, Values | None]:
-            lists = alignment.block(begin, end, depth)
-            for heading, metric in metrics.items():
-                values[heading][begin:end] = metric.checked(lists)
-            return {heading: metric.weights(lists) for heading, metric in metrics.items()}
-
         progress = cumulative_progress(self.progress, f"judging {alignment.run.name}", n)
-        parts = each_block(fill, n, size=users_per_block(alignment), threads=self.threads, progress=progress)
-        for heading in values if parts else ():
-            blocks = [block for part in parts if (block := part[heading]) is not None]
-            if blocks:
-                weights[heading] = np.concatenate(blocks)
-        return values, weights
+        return measure_blocks(
+            metrics, n, lambda begin, end: alignment.block(begin, end, depth), size=users_per_block(alignment),
+            threads=self.threads, progress=progress,
+        )  # fmt: skip
 
     def _summary(self, name: str, heading: str, metric: Metric, tally: UserTally) -> Summary:
         """Return the row of one metric: its mean and its counts. Bounds are added later, for all systems together."""

@@ -170,20 +170,18 @@ def require_sequence_fold(fold: object) -> None:
 
 
 def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
+    """Yield the name of a system and its generated sequences, for each of them; raise U124 for anything else."""
     if isinstance(generated, Mapping):
-        for name, runs in generated.items():
-            is_table = isinstance(runs, str | Path) or hasattr(runs, "columns")
-            yield from ((name, run) for run in _as_runs(read_generated(runs, name, fold) if is_table else runs))
+        named: Iterable[tuple[str | None, Any]] = generated.items()
     else:
-        for runs in [generated] if isinstance(generated, Generated) else _iterated(generated):
-            yield from ((run.name, run) for run in _as_runs(runs))
-
-
-def _as_runs(runs: Any) -> Iterator[Generated]:
-    for run in [runs] if isinstance(runs, Generated) else _iterated(runs):
-        if not isinstance(run, Generated):
-            raise wrong_noun(run, "generated sequences")
-        yield run
+        named = ((None, runs) for runs in ([generated] if isinstance(generated, Generated) else _iterated(generated)))
+    for name, runs in named:
+        is_table = isinstance(runs, str | Path) or hasattr(runs, "columns")
+        read = read_generated(runs, name, fold) if is_table and name is not None else runs
+        for run in [read] if isinstance(read, Generated) else _iterated(read):
+            if not isinstance(run, Generated):
+                raise wrong_noun(run, "generated sequences")
+            yield run.name if name is None else name, run
 
 
 def _iterated(values: Iterable[Any]) -> Iterable[Any]:

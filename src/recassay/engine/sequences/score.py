@@ -22,6 +22,7 @@ from recassay.data.read import Columns, TableSource
 from recassay.data.sequences import SequenceFold
 from recassay.engine.finish import finish, row_of
 from recassay.engine.sequences.given import GivenData, Systems, generated_by_system
+from recassay.engine.tally import measure_blocks
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.metrics.sequence.base import (
@@ -38,7 +39,6 @@ from recassay.naming.arguments import checks_types
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, mean_of
-from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 16_384
 JUDGE, DIVERSITY = "judge", "diversity"  # steps that are timed
@@ -187,20 +187,14 @@ def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: 
             judged.means[heading] = metric.measure(known, made.items[:, : metric.k])
         elif isinstance(metric, FunctionOfMean | PerSequence):
             columns[heading] = metric.part if isinstance(metric, FunctionOfMean) else metric
-            judged.values[heading] = np.empty(len(made))
 
-    def fill(begin: int, end: int) -> dict[str, Values | None]:
-        block = SequenceBlock(known, made, begin, end)
-        for heading, metric in columns.items():
-            judged.values[heading][begin:end] = metric.checked(block)
-        return {heading: metric.weights(block) for heading, metric in columns.items()}
-
-    parts = each_block(fill, len(made), size=SEQUENCES_PER_BLOCK, threads=known.threads)
-    for heading in columns:
-        blocks = [block for part in parts if (block := part[heading]) is not None]
-        if blocks:
-            judged.weights[heading] = np.concatenate(blocks)
-        judged.means[heading] = mean_of(judged.values[heading], judged.weights.get(heading))
+    values, weights = measure_blocks(
+        columns, len(made), lambda begin, end: SequenceBlock(known, made, begin, end), size=SEQUENCES_PER_BLOCK,
+        threads=known.threads,
+    )  # fmt: skip
+    judged.values |= values
+    judged.weights |= weights
+    judged.means |= {heading: mean_of(column, weights.get(heading)) for heading, column in values.items()}
 
 
 def _assemble(

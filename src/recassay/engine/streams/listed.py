@@ -19,7 +19,7 @@ from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.data.features import Features
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.engine.streams.history import History
+from recassay.engine.streams.schedule import History
 from recassay.errors import InputError
 from recassay.metrics.align import align
 from recassay.metrics.base import CatalogueMetric, truth_statistics_for

@@ -16,11 +16,10 @@ from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.identity import mix
 from recassay.data.features import Features
 from recassay.engine.streams.drift_policy import DriftPolicy, Recoder
-from recassay.engine.streams.history import History
 from recassay.engine.streams.learners import EventBlock, LearnerFailure, make_learner, run_learner
 from recassay.engine.streams.listed import ListedMetrics, Moments
 from recassay.engine.streams.result import OutcomeChunks
-from recassay.engine.streams.schedule import GivenEvents, Queue, Regime, known_after
+from recassay.engine.streams.schedule import GivenEvents, History, Queue, Regime, known_after
 from recassay.engine.streams.source import Batch, IdCodes
 from recassay.engine.streams.values import ERROR, RecentLists, StreamMetrics, UpcomingItems
 from recassay.errors import InputError
@@ -207,7 +206,7 @@ class Player:
     def _play(self, block: EventBlock) -> None:
         """Let the learner process a block, in ranges that end at the event of each alarm that replaces it."""
         policy, n_queries, query, event, reset_at = self.drift_policy, block.rows.size, 0, 0, 0
-        own = block if self.recoder is None else self._recoded(block, 0, 0)
+        own = None  # the block in the codes of the learner, which change when it is reset
         while True:
             if policy is not None and policy.due:
                 row = int(block.rows[query - 1]) + 1 if query else 0
@@ -215,7 +214,10 @@ class Player:
                     return  # the next block begins with the reset
                 self._reset(policy, int(block.n_revealed[row]), block.batch.event_numbers[row])
                 event = reset_at = int(block.n_learned[row])
-                own = self._recoded(block, query, event)
+                own = None
+            if own is None:
+                seen = self.catalogue is None
+                own = block if self.recoder is None else self.recoder.recode_block(block, query, event, seen=seen)
             if query == n_queries:
                 break
             end: int | None = n_queries
@@ -230,11 +232,6 @@ class Player:
         self._learn(events, learn_after, lambda n_learned: self.queue.event_number(rest.start + n_learned))
         if self.recoder is not None:
             self.recoder.mark_learned(own.to_learn, reset_at)
-
-    def _recoded(self, block: EventBlock, query: int, event: int) -> EventBlock:
-        """Return the part of a block from ``query`` and ``event`` on, in the codes of the learner after a reset."""
-        assert self.recoder is not None, "the learner was reset"
-        return self.recoder.recode_block(block, query, event, seen=self.catalogue is None)
 
     def _reset(self, policy: DriftPolicy, n_revealed: int, event_number: int) -> None:
         """Replace the learner by a new one, which first learns the events that the drift policy kept for it."""

@@ -144,10 +144,9 @@ class StreamSource:
         return pl.concat(ids).unique().sort()
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all events in batches, in the order of the stream; raise an error for unusable ids or times."""
+        """Yield all events in batches, in the order of the stream; raise an error for unusable times."""
         begin, latest = 0, -np.inf
         for part, follows in self._tables():
-            self._check_ids(part)
             self._check_times(part)
             batch = self._sorted(part, begin)
             if batch.moments is not None and len(part):
@@ -160,37 +159,18 @@ class StreamSource:
     def _tables(self) -> Iterator[tuple[Interactions, bool]]:
         """Yield each table of the stream, and whether the table must not begin before the previous one ended."""
         given = self.given
-        if isinstance(given, Interactions):
-            yield given, True
-        elif isinstance(given, Fold):
-            for part in (given.train, given.validation, given.test):
-                if part is not None:
-                    yield part, False
-        elif isinstance(given, str | Path):
-            if Path(given).suffix not in PARQUET_SUFFIXES or not Path(given).is_file():
-                yield read_interactions(given), True
-                return
+        are_tables = isinstance(given, list | tuple) and len(given) > 0 and all(map(_is_table, given))
+        if isinstance(given, Fold):
+            yield from ((part, False) for part in (given.train, given.validation, given.test) if part is not None)
+        elif isinstance(given, str | Path) and Path(given).suffix in PARQUET_SUFFIXES and Path(given).is_file():
             with reading(str(given)):
                 rows = scan_parquet(given).select(pl.len()).collect().item()
             for first in range(0, rows, ROWS):
                 yield read_interactions(scan_parquet(given).slice(first, ROWS)), True
-        elif isinstance(given, Iterator) or _are_tables(given):
-            for part in given:
-                yield read_interactions(part), True
+        elif isinstance(given, Iterator) or are_tables:
+            yield from ((read_interactions(part), True) for part in given)
         else:
-            yield read_interactions(given), True
-
-    def _check_ids(self, part: Interactions) -> None:
-        """Raise I304 if an event has no user or no item."""
-        for kind, vocabulary, codes in (
-            ("user", part.user_vocabulary, part.users),
-            ("item", part.item_vocabulary, part.items),
-        ):
-            missing = vocabulary.ids.is_null().to_numpy() if vocabulary.ids is not None else np.zeros(0, np.bool_)
-            if missing.any():
-                rows = np.flatnonzero(missing[codes])
-                what = f"{rows.size:,} events have no {kind}, the first is in row {rows[0]:,}"
-                raise InputError("I304", what, where=part.origin, hint="drop these rows, or give them an id")
+            yield given if isinstance(given, Interactions) else read_interactions(given), True
 
     def _check_times(self, part: Interactions) -> None:
         """Raise an error if the times of a table cannot order its events, or cannot measure a length of time."""
@@ -226,10 +206,9 @@ class StreamSource:
         return InputError("I383", what, where="the stream", hint=hint)
 
 
-def _are_tables(given: Any) -> bool:
-    """Return whether a list holds tables, rather than the rows of one table."""
-    tables = isinstance(given, list | tuple) and len(given) > 0
-    return tables and all(isinstance(table, Interactions) or hasattr(table, "__arrow_c_stream__") for table in given)
+def _is_table(given: Any) -> bool:
+    """Return whether a value in a list is a table, rather than a row of one."""
+    return isinstance(given, Interactions) or hasattr(given, "__arrow_c_stream__")
 
 
 def digest(batch: Batch) -> int:

@@ -8,9 +8,9 @@ will need, so the loop itself never moves a list. Memory is linear in the number
 Co-counts are common items of users, or common users of items, updated event by event. An *entity* is a user and its
 *features* are items, or the other way round; the *owners* of a feature are the entities that have it. The co-count of
 two entities is the number of features that both have. Memory is never users x users or items x items: co-counts with
-all others are computed from the lists of features and owners, and cached for the entities queried last (``rows``). An
-event changes one number in each cached row. ``tests/property/test_incremental_models.py`` checks the loops against
-readable versions.
+all others are computed from the lists of features and owners, and cached for some entities that were queried
+(``rows``). An event changes one number in each cached row. ``tests/property/test_incremental_models.py`` checks the
+loops against readable versions.
 """
 
 from __future__ import annotations
@@ -127,10 +127,8 @@ class CoCounts(NamedTuple):
     entities that have a feature are found in ``owners`` in the same way. ``sizes`` is the number of features of each
     entity, infinite for none.
 
-    Cache: row r of ``rows`` has the co-counts of entity ``entity_of[r]`` with all entities, and ``row_of`` is the row
-    of an entity, -1 if it is not cached. ``touched[r]`` is true for the blocks of row r (BLOCK entities each) that are
-    not all 0. If the cache is full, a row is replaced by the CLOCK algorithm (second chance): ``hand`` is the next row
-    to consider, and ``recent`` says which rows were used since the hand passed them.
+    Cache: the co-counts of entity e with all entities are in row r = e modulo the number of rows (a power of 2), if
+    ``entity_of[r]`` is e. ``touched[r]`` is true for the blocks of row r (BLOCK entities each) that are not all 0.
     """
 
     features_start: Int64
@@ -143,16 +141,13 @@ class CoCounts(NamedTuple):
     rows: Int32  # co-counts of the row's entity with all entities
     touched: Bool  # blocks of a row with a co-count other than 0
     entity_of: Int64  # the entity of a row
-    row_of: Int64  # the row of an entity
-    recent: Bool  # rows used since the hand passed
-    hand: Int64  # the next row to consider for replacement
 
 
 class GrowingCoCounts:
     """The arrays of :class:`CoCounts`, which grow with the stream.
 
-    They cache the co-counts of at least ``least_rows`` entities, and of more as long as all cached rows together have
-    at most ``cells`` numbers.
+    They cache the co-counts of ``least_rows`` entities, or of more as long as all cached rows together have at most
+    ``cells`` numbers. Both are powers of 2.
     """
 
     def __init__(self, least_rows: int, cells: int = 0) -> None:
@@ -184,8 +179,7 @@ class GrowingCoCounts:
         width = self.sizes.size
         rows = max(self.least_rows, min(width, self.cells // max(width, 1)))
         self.rows, self.touched = np.zeros((rows, width), np.int32), np.zeros((rows, width // BLOCK), np.bool_)
-        self.entity_of, self.row_of = np.full(rows, NONE), np.full(width, NONE)
-        self.recent, self.hand = np.zeros(rows, np.bool_), np.zeros(1, np.int64)
+        self.entity_of = np.full(rows, NONE)
 
     @property
     def arrays(self) -> CoCounts:
@@ -193,7 +187,7 @@ class GrowingCoCounts:
         features, owners = self.features, self.owners
         return CoCounts(
             features.start, features.length, features.values, owners.start, owners.length, owners.values, self.sizes,
-            self.rows, self.touched, self.entity_of, self.row_of, self.recent, self.hand,
+            self.rows, self.touched, self.entity_of,
         )  # fmt: skip
 
 
@@ -210,14 +204,15 @@ def count(entity: int, feature: int, common: CoCounts) -> None:
         if known == feature:
             return
     others = common.owners[common.owners_start[feature] : common.owners_start[feature] + common.owners_length[feature]]
-    block = entity // BLOCK
+    block, mask = entity // BLOCK, common.entity_of.size - 1
     for other in others:
-        row = common.row_of[other]
-        if row != NONE:
+        row = other & mask
+        if common.entity_of[row] == other:
             common.rows[row, entity] += 1
             common.touched[row, block] = True
-    if common.row_of[entity] != NONE:
-        _add(others, common.rows[common.row_of[entity]], common.touched[common.row_of[entity]])
+    row = entity & mask
+    if common.entity_of[row] == entity:
+        _add(others, common.rows[row], common.touched[row])
     append_to(entity, feature, common.features_start, common.features_length, common.features)
     append_to(feature, entity, common.owners_start, common.owners_length, common.owners)
     common.sizes[entity] = common.features_length[entity]
@@ -238,20 +233,12 @@ def _add(others: Int32, row: Int32, touched: Bool) -> None:
 def row_for(entity: int, common: CoCounts) -> Any:
     """Return the number of the row of ``common.rows`` that has an entity's co-counts.
 
-    If the entity is not cached, another entity's row is replaced and computed from the lists.
+    If the entity is not cached, the co-counts are computed from the lists, in place of another entity's.
     """
-    row = common.row_of[entity]
-    if row == NONE:
-        while common.recent[common.hand[0]]:
-            common.recent[common.hand[0]] = False
-            common.hand[0] = (common.hand[0] + 1) % common.recent.size
-        row = common.hand[0]
-        common.hand[0] = (row + 1) % common.recent.size
-        if common.entity_of[row] != NONE:
-            common.row_of[common.entity_of[row]] = NONE
-        common.entity_of[row], common.row_of[entity] = entity, row
+    row = entity & (common.entity_of.size - 1)
+    if common.entity_of[row] != entity:
+        common.entity_of[row] = entity
         _recount(entity, common.rows[row], common.touched[row], common)
-    common.recent[row] = True
     return row
 
 

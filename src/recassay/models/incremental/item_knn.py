@@ -111,8 +111,9 @@ def _score(user: int, recent: int, common: CoCounts, scores: Float) -> None:
     end = common.owners_start[user] + common.owners_length[user]
     first = end - min(recent, common.owners_length[user]) if recent else common.owners_start[user]
     for mine in common.owners[first:end]:
-        row = common.rows[row_for(mine, common)]
-        touched, weight = common.touched[common.row_of[mine]], np.rint(ONE / np.sqrt(np.float64(common.sizes[mine])))
+        place = row_for(mine, common)
+        row, touched = common.rows[place], common.touched[place]
+        weight = np.rint(ONE / np.sqrt(np.float64(common.sizes[mine])))
         for block in range(touched.size):
             if touched[block]:
                 line, shared = scores[block * BLOCK : (block + 1) * BLOCK], row[block * BLOCK : (block + 1) * BLOCK]

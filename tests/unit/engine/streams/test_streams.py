@@ -335,11 +335,6 @@ class TestRefusals:
         with pytest.raises(InputError, match="a table begins before the last one ends"):
             ra.play(ISGD(), [log_of(rows[:1], "timestamp"), log_of(rows[1:], "timestamp")], prequential())
 
-    def test_an_event_without_an_item_is_refused(self):
-        log = log_of([("ann", "x"), ("bob", None)])
-        with pytest.raises(InputError, match=r"I304.*1 events have no item, the first is in row 1"):
-            ra.play(ISGD(), log, prequential())
-
     def test_the_checkpoint_of_another_stream_is_refused(self, tmp_path):
         path, log = tmp_path / "c", synthetic(users=40, items=30, events=500, seed=2)
 
