@@ -292,17 +292,11 @@ def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags
 
     Only units with a weight count; a column with fewer than two of them, or an infinite value, is in neither mask.
     """
-    if values.shape[0] < 2:
-        neither = np.zeros(values.shape[1], bool)
-        return neither, neither
-    if weights is None:
-        low, high = values.min(axis=0), values.max(axis=0)
-        finite = np.isfinite(low) & np.isfinite(high)
-        return finite & (low == high), finite & (high > low)
-    counted = weights > 0
+    counted = True if weights is None else weights > 0
+    units = len(values) if weights is None else np.count_nonzero(weights > 0, axis=0)
     low = np.min(values, axis=0, where=counted, initial=np.inf)
     high = np.max(values, axis=0, where=counted, initial=-np.inf)
-    enough = (counted.sum(axis=0) >= 2) & np.isfinite(low) & np.isfinite(high)
+    enough = (np.asarray(units) >= 2) & np.isfinite(low) & np.isfinite(high)
     return enough & (low == high), enough & (high > low)
 
 
@@ -340,5 +334,5 @@ def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Fl
 
 
 def _quantiles(resampled: Floats, low: float, high: float) -> Bounds:
-    bounds = np.nanquantile(resampled, [low, high])
-    return float(bounds[0]), float(bounds[1])
+    below, above = np.nanquantile(resampled, [low, high]).tolist()
+    return below, above
