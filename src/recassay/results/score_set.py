@@ -118,16 +118,11 @@ class ScoreSet(Displayable):
                 continue
             chosen = [values] if isinstance(values, str | int) else list(values)
             known = self.along(axis)
-            for one in chosen:
-                if one not in known:
-                    stated = [str(value) for value in known if value not in (GIVEN, None)]
-                    raise UsageError(
-                        "U115",
-                        f"there is no {axis} '{one}' in these scores",
-                        hint=suggest(str(one), stated)
-                        if stated
-                        else f"leave it out: these scores do not state their {axis}",
-                    )
+            if absent := [str(value) for value in chosen if value not in known]:
+                stated = [str(value) for value in known if value not in (GIVEN, None)]
+                unstated = f"leave it out: these scores do not state their {axis}"
+                hint = suggest(absent[0], stated) if stated else unstated
+                raise UsageError("U115", f"there is no {axis} '{absent[0]}' in these scores", hint=hint)
             kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)

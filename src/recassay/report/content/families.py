@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from recassay.comparison.verdict import Verdict
-from recassay.errors import RecassayError
-from recassay.metrics.registry import parse_metric
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid, ResultGrids, real
-from recassay.report.content.verdict import DIGITS, listed
+from recassay.report.content.grids import Grid, ResultGrids, metric_of, real
+from recassay.report.content.verdict import listed
 
 FAMILIES = {"ranking": "accuracy", "debiased": "accuracy without popularity bias", "rating": "rating error"}
 SUBJECTS = {
@@ -40,43 +38,32 @@ def family_of(metric: str) -> str:
     >>> [family_of(metric) for metric in ("ndcg@10", "ild@10", "coverage@10", "gini@10", "my own number")]
     ['accuracy', 'diversity', 'coverage', 'exposure', '']
     """
-    try:
-        kind = type(parse_metric(metric))
-    except RecassayError:
+    known = metric_of(metric)
+    if known is None:
         return ""
-    if "coverage" in kind.name:
-        return "coverage"
-    module = kind.__module__.rsplit(".", 1)[-1]
-    return FAMILIES.get(kind.family) or SUBJECT_OF.get(kind.name, module)
+    module = type(known).__module__.rsplit(".", 1)[-1]
+    subject = FAMILIES.get(known.family) or SUBJECT_OF.get(known.name, module)
+    return "coverage" if "coverage" in known.name else subject
 
 
-@dataclass(frozen=True)
-class Extremes:
-    """The systems with the highest and the lowest mean by a metric, in one place (data set, split and so on)."""
+class Ends(NamedTuple):
+    """The systems with the highest and the lowest mean by a metric, in one place, and these two means."""
 
     grid: Grid
     highest: tuple[str, ...]
     lowest: tuple[str, ...]
+    high: float
+    low: float
 
-    @classmethod
-    def of(cls, grid: Grid) -> Extremes | None:
-        """Return the highest and lowest systems under the first design; None with fewer than two defined means."""
-        means = {system: mean for system in grid.systems if not math.isnan(mean := grid.value(system, grid.designs[0]))}
-        if len(means) < 2:
-            return None
-        ends = (max(means.values()), min(means.values()))
-        highest, lowest = (tuple(system for system, mean in means.items() if mean == end) for end in ends)
-        return cls(grid, highest, lowest)
 
-    def mean(self, system: str) -> str:
-        """Return the mean of a system as text."""
-        return wording.number(self.grid.value(system, self.grid.designs[0]), DIGITS)
-
-    @property
-    def difference(self) -> float:
-        """Return the highest mean minus the lowest."""
-        high, low = (self.grid.value(ends[0], self.grid.designs[0]) for ends in (self.highest, self.lowest))
-        return high - low
+def _ends(grid: Grid) -> list[Ends]:
+    """Return the highest and lowest systems under the first design; an empty list with fewer than two defined means."""
+    means = {system: mean for system in grid.systems if not math.isnan(mean := grid.value(system, grid.designs[0]))}
+    if len(means) < 2:
+        return []
+    high, low = max(means.values()), min(means.values())
+    highest, lowest = (tuple(system for system, mean in means.items() if mean == end) for end in (high, low))
+    return [Ends(grid, highest, lowest, high, low)]
 
 
 def family_sentences(verdict: Verdict, groups: Sequence[ResultGrids]) -> tuple[str, ...]:
@@ -84,59 +71,56 @@ def family_sentences(verdict: Verdict, groups: Sequence[ResultGrids]) -> tuple[s
 
     A family is represented by its first metric. Families with fewer than two systems have no sentence.
     """
+    grids = [grid for group in groups for grid in group.grids]
     first: dict[str, str] = {}
-    for group in groups:
-        for grid in group.grids:
-            first.setdefault(family_of(grid.metric), grid.metric)
-    sentences = []
-    for family, metric in first.items():
-        if family in ("", family_of(verdict.metric)):
-            continue
-        grids = [grid for group in groups for grid in group.grids if grid.metric == metric]
-        found = [ends for grid in grids if (ends := Extremes.of(grid)) is not None]
-        if len(found) == 1:
-            sentences.append(f"{family.capitalize()} ({metric}): {_single(found[0], verdict)}.")
-        elif found:
-            sentences.append(f"{family.capitalize()} ({metric}): {_several(found)}.")
-    return tuple(sentences)
+    for grid in grids:
+        first.setdefault(family_of(grid.metric), grid.metric)
+    ends = {
+        (family, metric): [ends for grid in grids if grid.metric == metric for ends in _ends(grid)]
+        for family, metric in first.items()
+        if family not in ("", family_of(verdict.metric))
+    }
+    return tuple(
+        f"{family.capitalize()} ({metric}): {_single(several[0], verdict) if len(several) == 1 else _several(several)}."
+        for (family, metric), several in ends.items()
+        if several
+    )
 
 
-def _single(ends: Extremes, verdict: Verdict) -> str:
+def _single(ends: Ends, verdict: Verdict) -> str:
     highest, lowest = ends.highest, ends.lowest
-    if not ends.difference:
-        return f"all {len(highest)} systems have {ends.mean(highest[0])}"
-    parts = [
-        f"highest {listed(highest)} with {ends.mean(highest[0])}, lowest {listed(lowest)} with {ends.mean(lowest[0])}, "
-        f"{wording.number(ends.difference, DIGITS)} apart{_tested(ends, verdict.level)}"
-    ]
-    leaders = {lead.leader for lead in verdict.leads}
-    parts += [
-        f"{leader}, which leads by {verdict.metric}, has {ends.mean(leader)}"
+    high, low, apart = (wording.number(value) for value in (ends.high, ends.low, ends.high - ends.low))
+    if ends.high == ends.low:
+        return f"all {len(highest)} systems have {high}"
+    leaders, grid = {lead.leader for lead in verdict.leads}, ends.grid
+    between = [
+        f"{leader}, which leads by {verdict.metric}, has {wording.number(grid.value(leader, grid.designs[0]))}"
         for leader in leaders
-        if len(leaders) == 1 and leader in ends.grid.systems and leader not in (*highest, *lowest)
+        if len(leaders) == 1 and leader in grid.systems and leader not in (*highest, *lowest)
     ]
-    return "; ".join(parts)
+    tested = _tested(ends, verdict.level)
+    return "; ".join(
+        [f"highest {listed(highest)} with {high}, lowest {listed(lowest)} with {low}, {apart} apart{tested}", *between]
+    )
 
 
-def _tested(ends: Extremes, level: float) -> str:
+def _tested(ends: Ends, level: float) -> str:
     """Return the interval of the difference between highest and lowest and its p in brackets, if they were compared."""
-    row = ends.grid.versus(ends.grid.designs[0], ends.highest[0], ends.lowest[0])
-    if row is None:
-        return " (not tested)"
+    row = ends.grid.versus(ends.grid.designs[0], ends.highest[0], ends.lowest[0]) or {}
     low, high, p = (real(row.get(name)) for name in ("low", "high", "p_adjusted"))
-    interval = "" if math.isnan(low) else f"{100 * level:.4g} % interval {wording.interval(low, high, DIGITS)}; "
+    interval = "" if math.isnan(low) else f"{wording.percent(level)} interval {wording.interval(low, high)}; "
     return " (not tested)" if math.isnan(p) else f" ({interval}{wording.p_phrase(p)})"
 
 
-def _several(found: Sequence[Extremes]) -> str:
-    differences = sorted(ends.difference for ends in found)
-    smallest, largest = (wording.number(differences[at], DIGITS) for at in (0, -1))
+def _several(several: Sequence[Ends]) -> str:
+    differences = sorted(ends.high - ends.low for ends in several)
+    smallest, largest = (wording.number(differences[at]) for at in (0, -1))
     apart = smallest if smallest == largest else f"{smallest} to {largest}"
     highest, lowest = (
-        listed(list(counted(system for ends in several for system in ends)))
-        for several in zip(*((ends.highest, ends.lowest) for ends in found), strict=True)
+        listed(list(counted(system for systems in kind for system in systems)))
+        for kind in ([ends.highest for ends in several], [ends.lowest for ends in several])
     )
-    return f"highest {highest}, lowest {lowest}, of {len(found)} settings; {apart} apart"
+    return f"highest {highest}, lowest {lowest}, of {len(several)} settings; {apart} apart"
 
 
 def counted(systems: Iterable[str]) -> Iterator[str]:

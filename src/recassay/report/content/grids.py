@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from recassay.checks.base import TARGET_SET_COLUMN
 from recassay.errors import RecassayError
+from recassay.metrics.base import Metric
 from recassay.metrics.registry import describe, parse_metric
 from recassay.report.content import wording
 from recassay.results.score_set import GIVEN, Place
@@ -44,22 +45,15 @@ class Grid:
     @cached_property
     def higher_is_better(self) -> bool | None:
         """Return whether larger values are better; None if the metric has no better direction or is unknown."""
-        for row in self.rows.values():
-            if "higher_is_better" in row:
-                given: bool | None = row["higher_is_better"]
-                return given
-        try:
-            return parse_metric(self.metric).higher_is_better
-        except RecassayError:
-            return None
+        stated: list[bool | None] = [row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row]
+        known = metric_of(self.metric)
+        return stated[0] if stated else None if known is None else known.higher_is_better
 
     @cached_property
     def title(self) -> str:
         """Return a sentence that describes the metric; an empty string if the metric is unknown."""
-        try:
-            return describe(type(parse_metric(self.metric))).title
-        except RecassayError:
-            return ""
+        known = metric_of(self.metric)
+        return "" if known is None else describe(type(known)).title
 
     def value(self, system: str, design: str, name: str = "mean") -> float:
         """Return one number, such as ``low``, from the row of a system under a design.
@@ -227,17 +221,19 @@ def notes(grid: Grid) -> str:
         if (places := (row.get("parameters") or {}).get(PLACES)) is not None
     }
     parts = [wording.list_depths((grid.metric, system, places) for system, places in lists.items())]
-    if any(TARGET_SET_COLUMN in row for row in grid.rows.values()) and _is_uncut(grid.metric):
+    known = metric_of(grid.metric)
+    if any(TARGET_SET_COLUMN in row for row in grid.rows.values()) and known is not None and known.is_uncut:
         parts.append(f"{'Under a design it' if lists else grid.metric} is computed over every whole target set.")
     parts.append(wording.data_notes((grid.metric, row.get("parameters") or {}) for row in grid.rows.values()))
     return " ".join(filter(None, parts))
 
 
-def _is_uncut(metric: str) -> bool:
+def metric_of(heading: str) -> Metric | None:
+    """Return the metric with this heading, such as ``ndcg@10``; None for an unknown one."""
     try:
-        return parse_metric(metric).is_uncut
+        return parse_metric(heading)
     except RecassayError:
-        return False
+        return None
 
 
 def design_of(row: Row) -> str:

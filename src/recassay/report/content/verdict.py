@@ -16,7 +16,6 @@ from recassay.report.content import wording
 from recassay.report.content.wording import place_names
 from recassay.results.score_set import GIVEN, Place
 
-DIGITS = 4
 MAX_NAMED = 4  # places or systems that a sentence names; further ones are counted
 NO_VERDICT = "There is no verdict: no system has a value by a metric that says which system is better."
 WITHOUT = {  # what a finding names: the beginning of a sentence about the verdict without it
@@ -95,14 +94,15 @@ def _bare(lead: Lead) -> Place:
 def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
     where = f" on {names[_bare(lead)]}" if names[_bare(lead)] else ""
     by = f"by {lead.metric}{where}"
-    mean = wording.number(lead.mean, DIGITS)
+    mean = wording.number(lead.mean)
     if lead.runner_up is None:
-        between = _interval(lead.low, lead.high, level)
+        bounds = f" ({wording.percent(level)} interval {wording.interval(lead.low, lead.high)})"
+        between = "" if math.isnan(lead.low) else bounds
         return f"{lead.leader} has {mean}{between} {by}; there is no other system to compare it with."
     if not lead.tested:
         return f"{lead.leader} leads {by} with {mean}, but its lead over {lead.runner_up} was not tested."
     over = f" over the {lead.common:,} users that both have" if lead.common else ""
-    tested = f"{_interval_of_difference(lead, level)}{_p(lead)}"
+    tested = f"{_interval_of_difference(lead, level)}{wording.p_phrase(lead.p)}, {_over_pairs(lead)}"
     if not lead.difference:
         return f"{lead.leader} and {lead.runner_up} tie {by} with {mean}{over}.{_still_beats(lead)}"
     if (lead.difference > 0) != lead.higher_is_better:
@@ -110,7 +110,7 @@ def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
             f"No system is established as best {by}: {lead.leader} has the best mean, {mean}, but {lead.runner_up} is "
             f"better by {_ahead(lead)}{over} ({tested})."
         )
-    above = f"{_ahead(lead)} {_better(lead)} {lead.runner_up}{over}"
+    above = f"{_ahead(lead)} {'above' if lead.higher_is_better else 'below'} {lead.runner_up}{over}"
     if lead.established:
         return f"{lead.leader} is best {by}: {mean}, {above} ({tested})."
     sure = "" if lead.significant else ", which is not significant"
@@ -118,20 +118,16 @@ def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
     return f"No system is established as best {by}: {lead.leader} leads with {mean}, {above}{sure} ({tested}){rest}"
 
 
-def _better(lead: Lead) -> str:
-    return "above" if lead.higher_is_better else "below"
-
-
 def _turned(lead: Lead, other: Recheck) -> str:
     """Return what the verdict is without what a finding names, where it is another than that of ``lead``."""
     who = WITHOUT[other.code].format(n=other.n, leader=lead.leader)
-    size, p = wording.number(abs(other.difference), DIGITS), wording.p_phrase(other.p)
+    size, p = wording.number(abs(other.difference)), wording.p_phrase(other.p)
     if other.leader == lead.leader:
         sure = "is significant" if other.significant else "is not significant"
         return f"{who} its lead of {size} over {other.runner_up} {sure} ({p}, {other.code})"
     sure = "" if other.significant else "not significant, "
-    mean = wording.number(other.mean, DIGITS)
-    return f"{who} {other.leader} leads with {mean}, {size} {_better(lead)} {other.runner_up} ({sure}{p}, {other.code})"
+    ahead = f"{size} {'above' if lead.higher_is_better else 'below'} {other.runner_up}"
+    return f"{who} {other.leader} leads with {wording.number(other.mean)}, {ahead} ({sure}{p}, {other.code})"
 
 
 def _turns(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
@@ -155,14 +151,14 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
         parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(by_wins)]
         return f"No system is best by {metric} on all {places}: {wording.series(parts, '; ')}."
     leader, sure = leads[0].leader, [lead for lead in leads if lead.established]
-    lead_range = f"by {_range_of_leads(leads)} over {_runner_up(leads)}"
+    seconds = {str(lead.runner_up) for lead in leads}
+    lead_range = f"by {_range_of_leads(leads)} over {seconds.pop() if len(seconds) == 1 else 'the runner-up'}"
     if not any(lead.tested for lead in leads):
         return f"{leader} leads by {metric} on all {places}, {lead_range}; no lead was tested."
     if len(sure) == len(leads):
-        p = max(lead.p for lead in leads)
-        return (
-            f"{leader} is best by {metric} on all {places}, {lead_range}, significant on each ({_largest(p, leads)})."
-        )
+        p = wording.p_phrase(max(lead.p for lead in leads))
+        over = _over_pairs(max(leads, key=lambda lead: lead.pairs))
+        return f"{leader} is best by {metric} on all {places}, {lead_range}, significant on each (largest {p}, {over})."
     unsure = [lead for lead in leads if not lead.established]
     if not sure:
         none = "not established on any" if any(lead.significant for lead in leads) else "significantly on none"
@@ -182,9 +178,8 @@ def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *
     With ``first`` the phrase contains the verb "leads".
     """
     sure = sum(lead.significant for lead in own)
-    how = "significantly" if sure == len(own) else "not significantly" if not sure else f"significantly on {sure}"
-    if not any(lead.tested for lead in own):
-        how = "not tested"
+    some = "significantly" if sure == len(own) else f"significantly on {sure}" if sure else "not significantly"
+    how = some if any(lead.tested for lead in own) else "not tested"
     where = str(len(own)) if len(own) > MAX_NAMED else _listed_places(own, names)
     return f"{system} {'leads ' if first else ''}on {where} (by {_range_of_leads(own)}, {how})"
 
@@ -217,45 +212,26 @@ def _range_of_leads(leads: Sequence[Lead]) -> str:
     return sizes[0] if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _runner_up(leads: Sequence[Lead]) -> str:
-    seconds = {lead.runner_up for lead in leads}
-    return str(next(iter(seconds))) if len(seconds) == 1 else "the runner-up"
-
-
 def _ahead(lead: Lead) -> str:
     """Return the absolute difference between leader and runner-up, as text."""
-    return wording.number(abs(lead.difference), DIGITS)
+    return wording.number(abs(lead.difference))
 
 
 def _still_beats(lead: Lead) -> str:
     return f" {lead.leader} is significantly better than {listed(lead.beaten)}." if lead.beaten else ""
 
 
-def _interval(low: float, high: float, level: float) -> str:
-    return "" if math.isnan(low) else f" ({100 * level:.4g} % interval {wording.interval(low, high, DIGITS)})"
-
-
 def _interval_of_difference(lead: Lead, level: float) -> str:
-    if math.isnan(lead.difference_low):
-        return ""
     low, high = lead.difference_low, lead.difference_high
-    if not lead.higher_is_better:  # the lead is how far the leader is below
-        low, high = -high, -low
-    return f"{100 * level:.4g} % interval of the difference {wording.interval(low, high, DIGITS)}; "
-
-
-def _p(lead: Lead) -> str:
-    return f"{wording.p_phrase(lead.p)}, {_over_pairs(lead)}"
+    bounds = (low, high) if lead.higher_is_better else (-high, -low)  # the lead is how far the leader is below
+    between = f"{wording.percent(level)} interval of the difference {wording.interval(*bounds)}; "
+    return "" if math.isnan(low) else between
 
 
 def _over_pairs(lead: Lead) -> str:
     if lead.pairs == 1:
         return "one pair of systems"
     return f"{'not adjusted' if lead.correction == 'none' else 'adjusted'} over {lead.pairs:,} pairs of systems"
-
-
-def _largest(p: float, leads: Sequence[Lead]) -> str:
-    return f"largest {wording.p_phrase(p)}, {_over_pairs(max(leads, key=lambda lead: lead.pairs))}"
 
 
 # --- the baseline, and what contradicts the headline ------------------------------------------------------------------
@@ -267,25 +243,22 @@ def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
     if baseline is None:
         return
     everywhere = "" if len(leads) == 1 else " everywhere"
-    kinds = {
-        name: {kind for lead in leads for kind in ("better", "worse", "unclear") if name in getattr(lead, kind)}
-        for name in dict.fromkeys(name for lead in leads for name in (*lead.better, *lead.worse, *lead.unclear))
+    by_kinds: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for lead in leads for name in (*lead.better, *lead.worse, *lead.unclear)):
+        kinds = {kind for lead in leads for kind in ("better", "worse", "unclear") if name in getattr(lead, kind)}
+        by_kinds.setdefault(kinds.pop() if len(kinds) == 1 else "mixed", []).append(name)
+    texts = {  # for one name, and for several
+        "better": (f"is significantly better{everywhere}", f"are significantly better{everywhere}"),
+        "worse": (f"is significantly worse{everywhere}", f"are significantly worse{everywhere}"),
+        "unclear": ("does not differ significantly", "do not differ significantly"),
+        "mixed": ("is better or worse in some settings only", "are better or worse in some settings only"),
     }
-    parts = []
-    for kind, text in (("better", "significantly better"), ("worse", "significantly worse")):
-        if names := [name for name, found in kinds.items() if found == {kind}]:
-            parts.append(f"{listed(names)} {_is(names)} {text}{everywhere}")
-    if names := [name for name, found in kinds.items() if found == {"unclear"}]:
-        parts.append(f"{listed(names)} {'does' if len(names) == 1 else 'do'} not differ significantly")
-    if names := [name for name, found in kinds.items() if len(found) > 1]:
-        parts.append(f"{listed(names)} {_is(names)} better or worse in some settings only")
+    parts = [
+        f"{listed(by_kinds[kind])} {text[len(by_kinds[kind]) > 1]}" for kind, text in texts.items() if kind in by_kinds
+    ]
     if parts:
         over = " over all users" if any(lead.turned for lead in leads) else ""
         yield f"Against the baseline {baseline}{over}: {'; '.join(parts)}."
-
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _contradictions(verdict: Verdict) -> Iterable[str]:

@@ -56,21 +56,18 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
     for about, facts in known.items():
         for finding in diagnose(about, **facts):
             rows[finding.code] = [finding.to_dict()]
-    return [
-        _outcome(check, tuple(rows.get(code, ())), _why_not(check, folder, known)) for code, check in load().items()
-    ]
+    outcomes = []
+    for code, check in load().items():
+        why = "" if code in rows else _why_not(check, folder, known)
+        kind: Outcome = "finding" if code in rows else "not applicable" if why else "fine"
+        outcomes.append(CheckOutcome(check, kind, tuple(rows.get(code, ())), why))
+    return outcomes
 
 
 def findings_in(folder: str | Path) -> list[Finding]:
     """Return the findings of all checks on a folder of results."""
     rows = [row for outcome in run_checks(read_results(folder)) for row in outcome.findings]
     return [Finding(**{field.name: row.get(field.name, "") for field in fields(Finding)}) for row in rows]
-
-
-def _outcome(check: Check, findings: tuple[Row, ...], why_not: str) -> CheckOutcome:
-    if findings:
-        return CheckOutcome(check, "finding", findings)
-    return CheckOutcome(check, "not applicable", why=why_not) if why_not else CheckOutcome(check, "fine")
 
 
 def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
