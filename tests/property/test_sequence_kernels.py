@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recassay.columnar.layout import readonly
-from recassay.metrics.sequence import _kernels
+from recassay.metrics.sequence import accuracy, base, similarity
 
 ITEMS = 6
 A_LIST = st.lists(st.integers(0, ITEMS - 1), max_size=5)
@@ -35,7 +35,7 @@ def laid(sequences):
 def matched(lists, sequences):
     items = table(lists)
     found = np.empty(items.shape, np.bool_), np.empty(items.shape, np.int32), np.empty(items.shape, np.int32)
-    _kernels.match(items, *laid(sequences), *found)
+    base.match(items, *laid(sequences), *found)
     return items, *found
 
 
@@ -62,7 +62,7 @@ def penalty(x, y, reference, agree):
 def test_disorder(both, agree, k):
     items, _, times, places = matched(*zip(*both, strict=True))
     out = np.empty((len(both), k))
-    _kernels.disorder(items, readonly(times), readonly(places), agree, out)
+    accuracy.disorder(items, readonly(times), readonly(places), agree, out)
     for row, (one, (_, *reference)) in enumerate(both):
         for j in range(k):
             wanted = sum(penalty(x, one[j], reference, agree) for x in one[:j]) if j < len(one) else 0
@@ -73,7 +73,7 @@ def test_disorder(both, agree, k):
 def test_discordance(both, k):
     _, _, _, places = matched(*zip(*both, strict=True))
     out = np.empty(len(both))
-    _kernels.discordance(readonly(places), k, out)
+    accuracy.discordance(readonly(places), k, out)
     for row, (one, (_, *reference)) in enumerate(both):
         common = [item for item in dict.fromkeys(one[:k]) if item in reference]
         pairs = [reference.index(y) < reference.index(x) for x, y in itertools.combinations(common, 2)]
@@ -93,7 +93,7 @@ def longest(one, other):
 def test_common_subsequence(both, k):
     lists, sequences = zip(*both, strict=True)
     out = np.empty(len(both), np.int64)
-    _kernels.common_subsequence(table(lists), *laid(sequences), k, out)
+    accuracy.common_subsequence(table(lists), *laid(sequences), k, out)
     assert out.tolist() == [longest(one[:k], reference) for one, (_, *reference) in both]
 
 
@@ -106,12 +106,12 @@ def vectors(sequences):
 def test_products_of_count_vectors(sequences, data):
     offsets, items = laid(sequences)
     counts = np.bincount(items, minlength=ITEMS)
-    starts, numbers = _kernels.occurrences(offsets, items, readonly(counts))
+    starts, numbers = similarity.occurrences(offsets, items, readonly(counts))
     assert [numbers[starts[i] : starts[i + 1]].tolist() for i in range(ITEMS)] == [
         [s for s, one in enumerate(sequences) for item in one if item == i] for i in range(ITEMS)
     ]
     wanted = vectors(sequences) @ vectors(sequences).T
-    assert _kernels.squared_norms(starts, numbers).tolist() == wanted.diagonal().tolist()
+    assert similarity.squared_norms(starts, numbers).tolist() == wanted.diagonal().tolist()
     owners = np.array(data.draw(st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=4)), np.int64)
     others = st.lists(st.integers(0, ITEMS - 1), unique=True, min_size=1)
     partners = [data.draw(others) for _ in owners]
@@ -119,13 +119,13 @@ def test_products_of_count_vectors(sequences, data):
     flat = np.array([*itertools.chain(*partners)], np.int64)
     out = np.empty(flat.size, np.int64)
     arguments = map(readonly, (owners, bounds, flat, starts, numbers, offsets, items))
-    _kernels.shared_sequences(*arguments, out)
+    similarity.shared_sequences(*arguments, out)
     assert out.tolist() == [wanted[owner, p] for owner, own in zip(owners, partners, strict=True) for p in own]
 
 
 def noted(items, k, known, size=2):
     keys, values, count = np.full(size, -1, np.int64), np.empty(size), 0
-    return _kernels.note_pairs(items, k, readonly(known), keys, values, count)
+    return similarity.note_pairs(items, k, readonly(known), keys, values, count)
 
 
 @given(st.lists(A_LIST, min_size=1, max_size=6), st.integers(1, 5), st.lists(st.booleans(), min_size=6, max_size=6))
@@ -148,7 +148,7 @@ def test_a_table_of_pairs_grows_and_keeps_its_values():
     known = np.ones(501, np.bool_)
     keys, values, count = noted(table(lists[:100], 2), 2, known)
     values[keys >= 0] = keys[keys >= 0] / 7
-    keys, values, count = _kernels.note_pairs(table(lists, 2), 2, readonly(known), keys, values, count)
+    keys, values, count = similarity.note_pairs(table(lists, 2), 2, readonly(known), keys, values, count)
     assert count == 500
     old = (keys >= 0) & (keys < 100 * 501)
     assert old.sum() == 100
@@ -167,7 +167,7 @@ def test_distances(lists, k, unknown):
     values[keys >= 0] = like[low, high][keys >= 0]
     out = np.empty((len(lists), k))
     own = np.ascontiguousarray(like.diagonal())
-    _kernels.distances(table(lists), readonly(own), readonly(keys), readonly(values), out)
+    similarity.distances(table(lists), readonly(own), readonly(keys), readonly(values), out)
     for row, one in enumerate(lists):
         wanted = [sum(1 - like[x, one[j]] for x in one[:j]) if j < len(one) else 0 for j in range(k)]
         assert out[row] == pytest.approx(wanted)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from recassay.models import incremental, sequence
-from recassay.models.adapters.functions import RecommendFunction, ScoreFunction, ScoreTable
-from recassay.models.adapters.libraries import Cornac, Implicit, LensKit, RecTools
+from recassay.models.adapters.functions import (
+    Cornac,
+    Implicit,
+    LensKit,
+    RecommendFunction,
+    RecTools,
+    ScoreFunction,
+    ScoreTable,
+)
 from recassay.models.adapters.tables import FactorTable, ScoreBatches
 from recassay.models.base.capabilities import CanFit, Fitted, HasFactors, ScoresItems
 from recassay.models.base.model import BuiltIn, ScoringModel
 from recassay.models.base.registry import REGISTRY as REGISTRY
 from recassay.models.base.registry import parse
 from recassay.models.baselines import Markov, Popular, Random, RecentPopular
-from recassay.models.ease import EASE
-from recassay.models.factors import PLSA, BiasedMF, PureSVD
+from recassay.models.factors import EASE, PLSA, BiasedMF, PureSVD
 from recassay.models.implicit import ALS, BPR, ItemKNN
 from recassay.models.neighbours import RatingKNN, RecentItemKNN, UserKNN
 from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec

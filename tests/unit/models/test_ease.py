@@ -37,7 +37,7 @@ def test_scores_are_sums_of_the_weights_of_the_users_items():
 
 def test_blocks_of_items_do_not_change_the_weights(monkeypatch):
     whole = EASE(l2=10.0).fit(LOG).right
-    monkeypatch.setattr("recassay.models.ease.ITEMS_PER_BLOCK", 5)
+    monkeypatch.setattr("recassay.models.factors.ITEMS_PER_BLOCK", 5)
     assert np.array_equal(EASE(l2=10.0).fit(LOG).right, whole)
 
 
@@ -48,8 +48,8 @@ def test_a_catalogue_above_the_limit_is_refused_with_its_memory():
 
 
 def test_a_matrix_that_does_not_fit_into_the_free_memory_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("recassay.models.ease.available_memory", lambda: 1_000)
-    monkeypatch.setattr("recassay.models.ease.co_counts", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr("recassay.models.factors.available_memory", lambda: 1_000)
+    monkeypatch.setattr("recassay.models.factors.co_counts", lambda *_: pytest.fail("too late"))
     with refused("U143", match=r"for 17 items, and 0\.0 GB are free") as caught:
         EASE().fit(LOG)
     assert "ItemKNN" in caught.value.hint

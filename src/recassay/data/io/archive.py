@@ -30,7 +30,7 @@ from recassay.errors import UsageError
 STATE = "state"  # the member with the JSON document
 OURS = "columnar data designs drift engine live metrics models protocols results split stats"  # of others: no objects
 PACKAGES = tuple(f"recassay.{package}." for package in OURS.split())
-NEVER = ("recassay.data.io.", "recassay.models.base.files.")  # they open files, and one of them runs Python files
+NEVER = ("recassay.data.io.", "recassay.models.base.registry.")  # they open files, and one of them runs Python files
 BUILT_ON = (tuple, list, dict, set, frozenset, str, bytes, int, float, np.ndarray, BaseException, type)
 CONTAINERS = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 DICTS = {"dict": dict, "mappingproxy": MappingProxyType}

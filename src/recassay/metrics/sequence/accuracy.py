@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.metrics.base import Values
 from recassay.metrics.ranking.ndcg import discounts
-from recassay.metrics.sequence import _kernels
 from recassay.metrics.sequence.base import PerSequence, PlaceSum, SequenceBlock
 from recassay.naming.named import Departure
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,9 +148,7 @@ class NDPM(PlaceSum):
     def added(self, block: SequenceBlock) -> Values:
         out = np.empty((block.items.shape[0], self.depth))
         _, times, places = block.matches
-        _kernels.disorder(
-            readonly(block.items), readonly(times), readonly(places), self.identical_pairs == "agree", out
-        )
+        disorder(readonly(block.items), readonly(times), readonly(places), self.identical_pairs == "agree", out)
         return out
 
 
@@ -166,9 +169,7 @@ class LCS(PerSequence):
 
     def evaluate(self, block: SequenceBlock) -> Values:
         out = np.empty(block.items.shape[0], np.int64)
-        _kernels.common_subsequence(
-            readonly(block.items), readonly(block.offsets), readonly(block.sequences), self.depth, out
-        )
+        common_subsequence(readonly(block.items), readonly(block.offsets), readonly(block.sequences), self.depth, out)
         return np.asarray(out / np.minimum(block.following, self.depth))
 
 
@@ -191,5 +192,71 @@ class Kendall(PerSequence):
 
     def evaluate(self, block: SequenceBlock) -> Values:
         out = np.empty(block.items.shape[0])
-        _kernels.discordance(readonly(block.matches.places), self.depth, out)
+        discordance(readonly(block.matches.places), self.depth, out)
         return out
+
+
+@njit(nogil=True, cache=True)
+def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float) -> None:
+    """Write to ``out[s, j]`` the disorder at place j of list s, a sum over the places before it.
+
+    A place before j adds 0 if its item and that at place j are in the order of the reference, 1 if they are in reverse
+    order, and 1/2 if the order is unknown. The order is known if both ``items`` occur exactly once in the reference:
+    ``times`` is how often an item occurs there, and ``places`` where first. Two places with the same item add 1/2, but
+    0 with ``agree``.
+    """
+    for row in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            total = 0.0
+            if items[row, j] >= 0:
+                for p in range(j):
+                    if times[row, p] != 1 or times[row, j] != 1 or (items[row, p] == items[row, j] and not agree):
+                        total += 0.5
+                    elif places[row, j] < places[row, p]:
+                        total += 1.0
+            out[row, j] = total
+
+
+@njit(nogil=True, cache=True)
+def discordance(places: Int32, k: int, out: Float) -> None:
+    """Write to ``out[s]`` the share of pairs of common items of list and reference s that are in reverse order.
+
+    ``places`` (lists, k) is where each item first occurs in the reference, -1 for nowhere. An item counts at its first
+    place in the list.
+    """
+    order = np.empty(k, np.int64)
+    for row in range(places.shape[0]):
+        common, against = 0, 0
+        for j in range(k):
+            if places[row, j] < 0:
+                continue
+            new = True
+            for p in range(common):
+                new = new and order[p] != places[row, j]
+            if new:
+                for p in range(common):
+                    against += places[row, j] < order[p]
+                order[common] = places[row, j]
+                common += 1
+        out[row] = 2.0 * against / (common * (common - 1)) if common > 1 else np.nan
+
+
+@njit(nogil=True, cache=True)
+def common_subsequence(items: Int32, offsets: Int64, sequences: Int32, k: int, out: Int64) -> None:
+    """Write to ``out[s]`` the length of the longest common subsequence of list s and its reference.
+
+    Only the first k items of list s count. The reference is all of ``sequences[offsets[s] + 1:offsets[s + 1]]``.
+    """
+    best = np.empty(k + 1, np.int64)  # of the reference so far, with the first j items of the list
+    for row in range(items.shape[0]):
+        best[:] = 0
+        for at in range(offsets[row] + 1, offsets[row + 1]):
+            diagonal = 0
+            for j in range(k):
+                above = best[j + 1]
+                if items[row, j] == sequences[at]:
+                    best[j + 1] = diagonal + 1
+                elif best[j] > above:
+                    best[j + 1] = best[j]
+                diagonal = above
+        out[row] = best[k]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.data.generated import Generated
@@ -17,7 +18,6 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.metrics.sequence import _kernels
 from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_features, of_given, of_training
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from recassay.metrics.context import Context
 
 
+Bool = NDArray[np.bool_]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 Source = Literal["training", "features", "given"]
 
 
@@ -135,7 +138,7 @@ class SequenceBlock:
         """Return how each generated item matches its reference (hit, number of occurrences, first place)."""
         shape = self.items.shape
         found = Matches(np.empty(shape, np.bool_), np.empty(shape, np.int32), np.empty(shape, np.int32))
-        _kernels.match(readonly(self.items), readonly(self.offsets), readonly(self.sequences), *found)
+        match(readonly(self.items), readonly(self.offsets), readonly(self.sequences), *found)
         return found
 
 
@@ -250,3 +253,30 @@ class FunctionOfMean(SequenceMetric):
     def of_mean(self, mean: float) -> float:
         """Return the value of the metric for this mean of :attr:`part`; it must grow with the mean."""
         raise NotImplementedError(f"{type(self).__name__} must define of_mean()")
+
+
+@njit(nogil=True, cache=True)
+def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int32, places: Int32) -> None:
+    """Write for each generated item how often (``times``) and where first (``places``, or -1) the reference has it.
+
+    ``hits`` says whether it is a hit: the reference holds it more often than the list does before it. So the hits up to
+    any place count the multiset intersection of the list up to there with the reference. Row s of ``items`` is the list
+    for test sequence ``sequences[offsets[s]:offsets[s + 1]]``, whose first item is the seed; the others are the
+    reference.
+    """
+    for row in range(items.shape[0]):
+        first, last = offsets[row] + 1, offsets[row + 1]
+        for j in range(items.shape[1]):
+            item = items[row, j]
+            found, where = 0, -1
+            if item >= 0:
+                for at in range(first, last):
+                    if sequences[at] == item:
+                        found += 1
+                        if where < 0:
+                            where = at - first
+            before = 0
+            if found:
+                for p in range(j):
+                    before += items[row, p] == item
+            times[row, j], places[row, j], hits[row, j] = found, where, before < found

@@ -14,19 +14,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
 from recassay.data.io.read import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
-from recassay.metrics.sequence import _kernels
 from recassay.threads import blocks, each_block
 
-Codes = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
-OfPairs = Callable[[Codes, Codes], Float]
-HasPairs = Callable[[Codes, Codes], NDArray[np.bool_]]
+OfPairs = Callable[[Int64, Int64], Float]
+HasPairs = Callable[[Int64, Int64], NDArray[np.bool_]]
 
 OWNERS_PER_BLOCK = 512
 PAIRS_PER_BLOCK = 1 << 18
@@ -62,7 +64,7 @@ class Similarity:
 
         ``items`` are the lists, one per row. Call it on one thread, before other methods.
         """
-        table = _kernels.note_pairs(readonly(items), k, readonly(self.known), self._keys, self._values, self._count)
+        table = note_pairs(readonly(items), k, readonly(self.known), self._keys, self._values, self._count)
         self._keys, self._values, self._count = table
         missing = np.flatnonzero((self._keys >= 0) & np.isnan(self._values))
         low, high = np.divmod(self._keys[missing], self.own.size)
@@ -77,7 +79,7 @@ class Similarity:
     def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
         """Return (n, k): for each of the first k places, the sum of 1 - similarity to the items before it."""
         out = np.empty((items.shape[0], k))
-        _kernels.distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
+        distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
         return out
 
 
@@ -87,10 +89,10 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     The similarity of two items is the cosine of two vectors: how often each occurs in each training sequence.
     """
     train, counts = fold.train, fold.counts
-    starts, numbers = _kernels.occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
-    norms = _kernels.squared_norms(starts, numbers).astype(np.float64)
+    starts, numbers = occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
+    norms = squared_norms(starts, numbers).astype(np.float64)
 
-    def cosine(low: Codes, high: Codes) -> Float:
+    def cosine(low: Int64, high: Int64) -> Float:
         rare = counts[low] <= counts[high]
         owner, partner = np.where(rare, low, high), np.where(rare, high, low)  # a pair costs as much as its owner
         order = np.argsort(owner, kind="stable")
@@ -99,7 +101,7 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
         bounds, products = np.append(heads, owner.size), np.empty(owner.size, np.int64)
 
         def multiply(begin: int, end: int) -> None:
-            _kernels.shared_sequences(
+            shared_sequences(
                 readonly(owner[heads[begin:end]]), readonly(bounds[begin : end + 1]), readonly(partner),
                 readonly(starts), readonly(numbers), readonly(train.offsets), readonly(train.items), products,
             )  # fmt: skip
@@ -135,7 +137,7 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
     has = csr_array((np.ones(features.codes.size), features.codes, features.offsets), shape)
     sizes = np.where(rows >= 0, np.diff(features.offsets)[rows], 0)
 
-    def cosine(low: Codes, high: Codes) -> Float:
+    def cosine(low: Int64, high: Int64) -> Float:
         out = np.empty(low.size)
         for begin, end in blocks(low.size, PAIRS_PER_BLOCK):
             one, other = low[begin:end], high[begin:end]
@@ -226,3 +228,124 @@ def unusable(why: str) -> InputError:
     hint = "a dense or sparse matrix, one row and column for each item of the fold, ascending by id; or a table of "
     hint += f"pairs with columns {', '.join(PAIR_COLUMNS)}"
     return InputError("I362", f"the given similarities cannot be used: {why}", hint=hint)
+
+
+@njit(nogil=True, cache=True)
+def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32]:
+    """Return (starts, numbers): ``numbers[starts[i]:starts[i+1]]`` are the sequences with item i.
+
+    A sequence is repeated as often as it has the item. ``sequences[offsets[s]:offsets[s + 1]]`` are the items of
+    sequence s, and ``counts`` the occurrences of each item.
+    """
+    starts = np.zeros(counts.size + 1, np.int64)
+    starts[1:] = np.cumsum(counts)
+    place, numbers = starts[:-1].copy(), np.empty(sequences.size, np.int32)
+    for s in range(offsets.size - 1):
+        for at in range(offsets[s], offsets[s + 1]):
+            item = sequences[at]
+            numbers[place[item]] = s
+            place[item] += 1
+    return starts, numbers
+
+
+@njit(nogil=True, cache=True)
+def squared_norms(starts: Int64, numbers: Int32) -> Int64:
+    """Return for each item i the sum over sequences of the squared number of its occurrences.
+
+    ``numbers[starts[i]:starts[i + 1]]`` are the sequences it occurs in, once per occurrence.
+    """
+    norms = np.zeros(starts.size - 1, np.int64)
+    for item in range(norms.size):
+        run = 0
+        for at in range(starts[item], starts[item + 1]):
+            run = run + 1 if at > starts[item] and numbers[at] == numbers[at - 1] else 1
+            norms[item] += 2 * run - 1
+    return norms
+
+
+@njit(nogil=True, cache=True)
+def shared_sequences(
+    owners: Int64, bounds: Int64, partners: Int64, starts: Int64, numbers: Int32,
+    offsets: Int64, sequences: Int32, out: Int64,
+) -> None:  # fmt: skip
+    """Write to ``out[p]`` the dot product of the count vectors of the two items of pair p.
+
+    The count vector of an item says how often it occurs in each sequence. For p from ``bounds[o]`` to ``bounds[o + 1]``
+    - 1, the items of pair p are ``owners[o]`` and ``partners[p]``. ``numbers[starts[i]:starts[i + 1]]`` are the
+    sequences of item i, once per occurrence, and ``sequences[offsets[s]:offsets[s + 1]]`` the items of sequence s.
+    Every occurrence of an owner visits its sequence once. The cost is the length of the owner's sequences, whatever the
+    number of its partners.
+    """
+    slot = np.full(starts.size - 1, -1, np.int64)  # the pair in which an item is counted, if it is a partner
+    for o in range(owners.size):
+        for pair in range(bounds[o], bounds[o + 1]):
+            slot[partners[pair]] = pair
+            out[pair] = 0
+        for at in range(starts[owners[o]], starts[owners[o] + 1]):
+            for row in range(offsets[numbers[at]], offsets[numbers[at] + 1]):
+                pair = slot[sequences[row]]
+                if pair >= 0:
+                    out[pair] += 1
+        for pair in range(bounds[o], bounds[o + 1]):
+            slot[partners[pair]] = -1
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _place_of(keys: Int64, key: np.int64) -> np.uint64:
+    """Return the slot of ``key`` in an open hash table, or the free slot (-1 in ``keys``) where it belongs."""
+    mask = np.uint64(keys.size - 1)
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    place = (mixed ^ (mixed >> np.uint64(32))) & mask
+    while keys[place] >= 0 and keys[place] != key:
+        place = (place + np.uint64(1)) & mask
+    return place
+
+
+@njit(nogil=True, cache=True)
+def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, count: int) -> tuple[Int64, Float, int]:
+    """Add all pairs of two known items in the first k places of each list to a hash table, with value NaN if new.
+
+    The table is ``keys`` and ``values``, with ``count`` pairs. The key of a pair is lower item * number of items +
+    higher item. Return keys, values and number of pairs; the arrays are larger if more than half of the table was full.
+    """
+    for row in range(items.shape[0]):
+        for j in range(k):
+            for p in range(j):
+                one, other = items[row, p], items[row, j]
+                if one == other or one < 0 or other < 0 or not (known[one] and known[other]):
+                    continue
+                if 2 * count >= keys.size:
+                    old_keys, old_values = keys, values
+                    keys, values = np.full(2 * old_keys.size, -1, np.int64), np.empty(2 * old_keys.size, np.float64)
+                    for old in range(old_keys.size):
+                        if old_keys[old] >= 0:
+                            place = _place_of(keys, old_keys[old])
+                            keys[place], values[place] = old_keys[old], old_values[old]
+                key = np.int64(min(one, other)) * known.size + max(one, other)
+                place = _place_of(keys, key)
+                if keys[place] < 0:
+                    keys[place], values[place] = key, np.nan
+                    count += 1
+    return keys, values, count
+
+
+@njit(nogil=True, cache=True)
+def distances(items: Int32, own: Float, keys: Int64, values: Float, out: Float) -> None:
+    """Write to ``out[s, j]`` the sum of 1 - similarity of the item at place j of list s to each item before it.
+
+    ``own[i]`` is the similarity of item i to itself, for items that come again. The hash table of ``keys`` and
+    ``values`` holds the similarities of pairs of items i < j, by the key i * len(own) + j; a pair outside the table has
+    similarity 0.
+    """
+    for row in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            total = 0.0
+            if items[row, j] >= 0:
+                for p in range(j):
+                    one, other = items[row, p], items[row, j]
+                    if one == other:
+                        total += 1.0 - own[one]
+                        continue
+                    place = _place_of(keys, np.int64(min(one, other)) * own.size + max(one, other))
+                    total += 1.0 - values[place] if keys[place] >= 0 else 1.0
+            out[row, j] = total

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,8 +22,8 @@ from recassay.data.io.columns import role_named
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import read_parquet
 from recassay.errors import InputError
-from recassay.models.adapters.functions import Adapter
-from recassay.models.base.model import FittedFactors, ScoringModel, checked_scores
+from recassay.models.adapters.functions import Adapter, FittedFunction
+from recassay.models.base.model import FittedFactors, checked_scores
 
 Float32 = NDArray[np.float32]
 
@@ -207,34 +208,24 @@ class ScoreBatches(Adapter):
 
     fits_by_user: ClassVar[bool] = True
 
-    def fit(self, log: Interactions) -> FittedBatches:
+    def fit(self, log: Interactions) -> FittedFunction:
         """Return the function together with the log that translates its ids; nothing is learned."""
         columns = None
         if self.items is not None:
             items = as_ids(pl.Series(list(self.items)))
             columns = rows_in_table(_same_kind(log.item_ids, items, "item"), items)
-        return FittedBatches(log, self, columns)
+        return FittedFunction(log, partial(self._scores, log, columns), personal=False)
 
+    def _scores(
+        self, log: Interactions, columns: NDArray[np.int64] | None, users: NDArray[np.int32]
+    ) -> NDArray[np.floating]:
+        """Return the scores (n, items) of the function for user codes.
 
-@dataclass(frozen=True, eq=False)
-class FittedBatches(ScoringModel):
-    """A function that scores a batch of users, with the log that translates its ids.
-
-    ``columns[i]`` is the function's column of item i, -1 if it lacks the item; None if the columns are the log's items.
-    """
-
-    personal: ClassVar[bool] = False
-
-    log: Interactions
-    description: ScoreBatches
-    columns: NDArray[np.int64] | None
-
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
-        """Return the scores (n, items) of the function for user codes."""
-        table = np.asarray(self.description.function(self.log.user_vocabulary.decode(users).to_numpy()))
-        if self.columns is None:
+        ``columns[i]`` is the function's column of item i, -1 if it lacks the item; None if columns are the log's items.
+        """
+        table = np.asarray(self.function(log.user_vocabulary.decode(users).to_numpy()))
+        if columns is None:
             return table
-        assert self.description.items is not None, "columns are made from items"
-        own = checked_scores(table, (users.size, len(self.description.items)), self.description.name)
-        scores: NDArray[np.floating] = np.where(self.columns >= 0, own[:, self.columns], own.dtype.type(-np.inf))
-        return scores
+        assert self.items is not None, "columns are made from items"
+        own = checked_scores(table, (users.size, len(self.items)), self.name)
+        return np.where(columns >= 0, own[:, columns], own.dtype.type(-np.inf))

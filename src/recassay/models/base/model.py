@@ -156,10 +156,10 @@ class FittedFactors(ScoringModel):
 
 @dataclass(frozen=True, eq=False)
 class FittedProduct(ScoringModel):
-    """A fitted model whose scores are ``left[user] @ right``: matrices, at least one of them sparse."""
+    """A fitted model whose scores are ``left[user] @ right``: matrices, dense or sparse."""
 
     log: Interactions
-    left: scipy.sparse.csr_array
+    left: Any
     right: Any
 
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:

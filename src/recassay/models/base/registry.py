@@ -1,7 +1,8 @@
-"""Models by name, and fitted models in files, as ``recassay fit`` writes them."""
+"""Models by name or from classes in Python files, and fitted models in files, as ``recassay fit`` writes them."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import polars as pl
 
 from recassay.data.io.archive import load_archive
 from recassay.errors import UsageError
-from recassay.models.base.files import from_file, is_file_model
 from recassay.models.base.model import BuiltIn, ScoringModel
-from recassay.naming.registry import Registry
+from recassay.naming.grammar import parse as parse_expression
+from recassay.naming.grammar import suggest
+from recassay.naming.registry import Registry, load_file
 
 REGISTRY: Registry[type[BuiltIn]] = Registry("model", "recassay.models", BuiltIn, group="recassay.models")
+FORM = re.compile(r"^\s*(?P<file>[^()]+\.py):(?P<call>[A-Za-z_].*)$", re.DOTALL)
 SUFFIX = ".npz"  # of files with fitted models
 
 
@@ -25,6 +28,33 @@ def parse(text: str | BuiltIn) -> Any:
     PLSA(factors=20)
     """
     return from_file(text) if isinstance(text, str) and is_file_model(text) else REGISTRY.parse(text)
+
+
+def is_file_model(text: object) -> bool:
+    """Return whether a text names a class in a Python file.
+
+    >>> is_file_model("mine.py:MyModel(factors=3)"), is_file_model("PureSVD(factors=3)")
+    (True, False)
+    """
+    return isinstance(text, str) and FORM.match(text) is not None
+
+
+def from_file(text: str) -> Any:
+    """Return the model that a text names; raise U123 if the file, the class or a parameter cannot be used."""
+    match = FORM.match(text)
+    assert match is not None, "check with is_file_model first"
+    path, expression = Path(match["file"].strip()), parse_expression(match["call"])
+    module = load_file(path, where=text)
+    kind = getattr(module, expression.name, None)
+    if kind is None:
+        known = [name for name, value in vars(module).items() if isinstance(value, type)]
+        hint = suggest(expression.name, known) if known else "the file defines no class"
+        raise UsageError("U123", f"{path} has no '{expression.name}'", where=text, hint=hint)
+    try:
+        return kind(**expression.parameters)
+    except Exception as error:
+        what = f"{path} cannot be used: {type(error).__name__}: {error}"
+        raise UsageError("U123", what, where=text, hint="run the file on its own to see where it fails") from error
 
 
 def load_fitted(path: Path) -> tuple[str, Any]:

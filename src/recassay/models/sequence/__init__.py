@@ -6,11 +6,9 @@ from typing import Any
 
 from recassay.models.base import registry as of_logs
 from recassay.models.base.capabilities import NextProbabilities, SamplesNext
-from recassay.models.base.files import is_file_model
 from recassay.models.sequence.base import SequenceModel
 from recassay.models.sequence.counts import NGram, Uniform, Unigram
-from recassay.models.sequence.crf import CRF
-from recassay.models.sequence.special import MostPopular, UserNGram
+from recassay.models.sequence.special import CRF, MostPopular, UserNGram
 from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.registry import Registry
 
@@ -26,7 +24,7 @@ def parse_any(text: str) -> Any:
     >>> parse_any("NGram(order=3)"), parse_any("Markov")
     (NGram(order=3), Markov)
     """
-    if is_file_model(text) or parse_expression(text).name in of_logs.REGISTRY.kinds:
+    if of_logs.is_file_model(text) or parse_expression(text).name in of_logs.REGISTRY.kinds:
         return of_logs.parse(text)
     return parse(text)
 

@@ -16,7 +16,7 @@ from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.models.base.files import FORM
+from recassay.models.base.registry import FORM
 from recassay.naming.grammar import suggest
 from recassay.naming.registry import load_file
 from recassay.protocols.base import BaseProtocol, UserProtocol

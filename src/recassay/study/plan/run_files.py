@@ -21,7 +21,7 @@ from recassay.data.io.write import file_name
 from recassay.data.read import read_run, read_with_shared_names
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
-from recassay.models.base.files import is_file_model
+from recassay.models.base.registry import is_file_model
 from recassay.study.config.reading import PLACE_NAMES
 from recassay.study.store.folder import StudyCell
 

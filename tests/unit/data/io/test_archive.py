@@ -132,7 +132,7 @@ def forged(path, row):
 
 @pytest.mark.parametrize(
     "name",
-    ["os:system", "subprocess:Popen", "recassay.models.base.files:Path", "recassay.data.io.archive:_Decoder",
+    ["os:system", "subprocess:Popen", "recassay.models.base.registry:Path", "recassay.data.io.archive:_Decoder",
      "recassay.models.base.registry:REGISTRY", "recassayed:Thing", "recassay.datab:Thing"],
 )  # fmt: skip
 @pytest.mark.parametrize("tag", ["instance", "named"])

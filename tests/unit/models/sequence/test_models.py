@@ -20,8 +20,8 @@ from recassay.models.sequence import (
     Uniform,
     Unigram,
     UserNGram,
-    crf,
     parse,
+    special,
 )
 from recassay.models.sequence.base import fitted_on_sequences, sequences_as_log
 from recassay.naming.system_names import system_name
@@ -149,8 +149,10 @@ def test_the_crf_equals_the_tagger_of_crfsuite(iterations, monkeypatch, tmp_path
     frame = pl.DataFrame(
         [(s, i) for s, row in enumerate([*rows, [8, 9]]) for i in row], ["sequence_id", "item_id"], orient="row"
     )
-    read = crf._read
-    monkeypatch.setattr(crf, "_read", lambda path, *more: (shutil.copy(path, tmp_path / "kept"), read(path, *more))[1])
+    read = special._read
+    monkeypatch.setattr(
+        special, "_read", lambda path, *more: (shutil.copy(path, tmp_path / "kept"), read(path, *more))[1]
+    )
     fitted = CRF(iterations=iterations).fit(Sequences.from_frame(frame).take(np.arange(60)))
     lengths = rng.integers(1, 9, size=700)
     histories = Histories(np.append(0, lengths.cumsum()), rng.integers(10, size=lengths.sum()).astype(np.int32))
