@@ -13,6 +13,7 @@ EXTRAS = {  # library: extra that installs it
     "pycrfsuite": "models",
     "torch": "neural",
     "resvg_py": "figures",
+    "mlflow": "mlflow",
     "redis": "live",
     "confluent_kafka": "live",
     "prometheus_client": "live",

@@ -58,9 +58,10 @@ def gate(
 ) -> Gate:
     """Return whether a candidate may replace the baseline: pass, fail, undecided or suspicious, with all numbers.
 
-    ``candidate`` is a run. ``baseline`` is a run too, or the scores of an earlier release: a folder that ``recassay
-    score -o`` or ``recassay gate -o`` wrote (``FOLDER:SYSTEM`` if it has several systems), or a table of scores per
-    user. Stored scores of another truth, or under other conventions, are refused (I311, U204).
+    ``candidate`` is a run. ``baseline`` is a run too, or the scores of an earlier release: scores, or a folder that
+    ``recassay score -o`` or ``recassay gate -o`` wrote (``FOLDER:SYSTEM`` if it has several systems). Stored scores of
+    another truth, or under other conventions, are refused (I311, U204). If the candidate is stored scores too, no
+    ``truth`` is needed.
 
     The candidate passes by a metric if it loses at most ``margin`` with the one-sided confidence ``level``: a share of
     the baseline's mean (``"1%"``) or an absolute difference (``0.002``). ``metrics`` may be a mapping from metric to
@@ -88,10 +89,14 @@ def gate(
     margins = {
         heading: Margin.of(own) for text, own in _margins(metrics, margin).items() for heading in parse_metrics(text)
     }
-    stored = _stored(baseline)
-    runs = {CANDIDATE: candidate} if stored is not None else {CANDIDATE: candidate, BASELINE: baseline}
-    wanted = [*margins, *(limit.metric for limit in limits)]
-    fresh = score(runs, truth, wanted, users=users, interval=None, **{"first_hits": True} | scoring)
+    stored, fresh = _stored(baseline, BASELINE), _stored(candidate, CANDIDATE)
+    if fresh is None:
+        runs = {CANDIDATE: candidate} if stored is not None else {CANDIDATE: candidate, BASELINE: baseline}
+        wanted = [*margins, *(limit.metric for limit in limits)]
+        fresh = score(runs, truth, wanted, users=users, interval=None, **{"first_hits": True} | scoring)
+    elif stored is None:
+        hint = "give the baseline as stored scores too, or the run of the candidate"
+        raise UsageError("U105", "the scores of a candidate are compared with those of a baseline", hint=hint)
     both = fresh if stored is None else _joined(fresh, stored, str(baseline))
     _refuse_unfit(both, margins)
     criteria = [against_baseline(both, metric, own, level) for metric, own in margins.items()]
@@ -126,25 +131,27 @@ def _share(text: str | float) -> float:
     return margin.share or margin.absolute
 
 
-def _stored(baseline: Any) -> Scores | None:
-    """Return the stored scores of a baseline, which is their only system; None if the baseline is a run."""
-    path, _, system = str(baseline).rpartition(":") if isinstance(baseline, str | Path) else ("", "", "")
-    folder = next((str(one) for one in (baseline, path) if _has_results(one)), None)
-    if folder is None and kind_of(baseline) != "scores":
+def _stored(source: Any, role: str) -> Scores | None:
+    """Return the stored scores of one system under the name of its ``role``; None if the source is a run."""
+    path, _, system = str(source).rpartition(":") if isinstance(source, str | Path) else ("", "", "")
+    folder = next((str(one) for one in (source, path) if _has_results(one)), None)
+    if folder is None and kind_of(source) != "scores":
         return None
-    scores = read_scores(baseline if folder is None else folder)
+    scores = read_scores(source if folder is None else folder)
     if len(scores) > 1:
         raise UsageError(
-            "U115", f"these scores are of {len(scores):,} data sets, splits or designs", where=str(baseline),
+            "U115", f"these scores are of {len(scores):,} data sets, splits or designs", where=str(source),
             hint="give the folder of recassay score -o, or one of `ra.read_scores(FOLDER).where(dataset=...)`",
         )  # fmt: skip
     sheet = next(iter(scores.sheets.values()))
     others = [name for name in sheet.systems if name != BASELINE]
     chosen = system if folder == path else (others or [BASELINE])[0]
     if chosen not in sheet.systems or (folder != path and len(others) > 1):
-        what = f"the scores of {folder or 'the baseline'} have the systems {', '.join(sheet.systems)}"
-        raise UsageError("U108", what, where=str(baseline), hint=f"name one: {folder or 'FOLDER'}:{sheet.systems[0]}")
-    return _only(sheet, chosen)
+        what = f"the scores of {folder or f'the {role}'} have the systems {', '.join(sheet.systems)}"
+        raise UsageError(
+            "U108", what, where=str(source)[:200], hint=f"name one: {folder or 'FOLDER'}:{sheet.systems[0]}"
+        )
+    return _only(sheet, chosen, role)
 
 
 def _has_results(source: Any) -> bool:
@@ -152,18 +159,18 @@ def _has_results(source: Any) -> bool:
     return isinstance(source, str | Path) and is_folder(Path(source)) and (Path(source) / FILE).exists()
 
 
-def _only(scores: Scores, system: str) -> Scores:
-    """Return the scores of one system under the name of the baseline."""
+def _only(scores: Scores, system: str, role: str) -> Scores:
+    """Return the scores of one system under the name of its ``role``."""
 
     def named(columns: Mapping[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
-        return {(BASELINE, metric): column for (name, metric), column in columns.items() if name == system}
+        return {(role, metric): column for (name, metric), column in columns.items() if name == system}
 
-    rows = tuple(replace(row, system=BASELINE) for row in scores.rows if row.system == system)
+    rows = tuple(replace(row, system=role) for row in scores.rows if row.system == system)
     findings = tuple(
-        replace(one, system=BASELINE) for one in scores.findings if not one.system or system in one.system.split(", ")
+        replace(one, system=role) for one in scores.findings if not one.system or system in one.system.split(", ")
     )
     return replace(
-        scores, systems=(BASELINE,), per_unit=named(scores.per_unit), per_unit_weights=named(scores.per_unit_weights),
+        scores, systems=(role,), per_unit=named(scores.per_unit), per_unit_weights=named(scores.per_unit_weights),
         rows=rows, findings=findings, named=None, tie_orders={}, first_hits=None, groups=(),
     )  # fmt: skip
 

@@ -35,6 +35,8 @@ COMMANDS = {
     "reproduce": "studies.reproduce",
     "compare": "compare.compare",
     "gate": "gate.gate",
+    "history": "history.history",
+    "track": "history.track",
     "check": "outcomes.check",
     "report": "outcomes.report",
     "stats": "logs.stats",

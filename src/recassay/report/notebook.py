@@ -235,6 +235,7 @@ TABLES: dict[str, Callable[[Any], list[ResultTable]]] = {  # by name of a class,
     "ScoreSet": _score_set, "Outcomes": _outcomes, "Stream": _stream, "Reranked": _reranked,
     "tuple": lambda several: [findings_in_full(several) if several else ResultTable(title="No findings.")],
     "Finding": lambda finding: [findings_in_full([finding])], "Gate": lambda gate: [gate_table(gate)],
+
 }  # fmt: skip
 FRAMES: dict[str, tuple[Callable[[Any], str], Callable[[Any], pl.DataFrame]]] = {  # title, and the frame that is shown
     "SuddenDeath": (lambda _: "Sudden Death", lambda contest: contest.summary()),
