@@ -220,9 +220,10 @@ class TestOtherLibraries:
         assert run.name == "BPR"
         fitted = adapted.fit(self.FOLD.train)
         table = fitted.scores(np.array([3], np.int32))
-        train_set = fitted.model.train_set
+        model = fitted.function.args[0]
+        train_set = model.train_set
         known = [train_set.iid_map[item] for item in range(5)]
-        assert table[0, :5] == pytest.approx(np.asarray(fitted.model.score(train_set.uid_map[3]))[known])
+        assert table[0, :5] == pytest.approx(np.asarray(model.score(train_set.uid_map[3]))[known])
 
     def test_functions_return_ids_and_scores(self):
         run = ra.play(models.RecommendFunction(lambda user, k: [(7, 2.5), (9, 1.5)], "two"), self.FOLD, self.ASK)
