@@ -8,7 +8,7 @@ import pytest
 
 import recassay as ra
 from recassay.checks.studies import fold_findings
-from recassay.columnar.time_kind import STRENGTH
+from recassay.columnar.times import STRENGTH
 from recassay.data.fold import LeakReport
 from recassay.data.sequences import Sequences
 from recassay.data.stats import stats

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, pair_keys, set_digest, value_keys
 from recassay.columnar.layout import chosen_rows, row_groups
-from recassay.columnar.time_kind import TimeKind, infer_kind
-from recassay.columnar.time_scale import TimeScale
+from recassay.columnar.times import TimeKind, TimeScale, infer_kind
 from recassay.columnar.vocabulary import Recoding, Vocabulary, concat_ids
 from recassay.errors import InputError, UsageError
 from recassay.shown import Displayable
@@ -56,7 +55,7 @@ class ItemCounts:
 class Interactions(Displayable):
     """Rows of (user, item, timestamp?, rating?) in their given order; ids are coded 0..n-1 in ascending order.
 
-    ``times`` is what the timestamps can order, see :mod:`recassay.columnar.time_kind`: ``clock`` unless stated
+    ``times`` is what the timestamps can order, see :mod:`recassay.columnar.times`: ``clock`` unless stated
     otherwise, ``global`` or ``user`` for a mere order, None without timestamps. ``whole`` is set if the rows are those
     of some users only: it holds the item counts of the whole log. ``remarks`` are texts that findings report about the
     log's file, by finding code.

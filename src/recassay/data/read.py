@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from recassay.columnar.time_kind import TimeKind, validated_kind
+from recassay.columnar.times import TimeKind, validated_kind
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions

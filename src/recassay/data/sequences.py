@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import SECOND, Keys, id_keys, mix, value_keys
 from recassay.columnar.layout import chosen_rows, ranges, row_groups, rows_of_groups
 from recassay.columnar.order import lexsort_groups
-from recassay.columnar.time_kind import TimeKind
-from recassay.columnar.time_scale import TimeScale
+from recassay.columnar.times import TimeKind, TimeScale
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.interactions import Interactions
 from recassay.data.times import TimeValues, has_dates, row_times

@@ -13,8 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.columnar.time_kind import require_times
-from recassay.columnar.time_scale import UNITS, TimeScale
+from recassay.columnar.times import UNITS, TimeScale, require_times
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Sequences
 from recassay.errors import InputError
@@ -220,7 +219,7 @@ def _times(log: Interactions, column: pl.Series) -> TimeStats:
 
 def _unit(times: pl.Series) -> str:
     """Return the unit of numbers since 1970, inferred from their magnitude; ``date`` for a column of dates."""
-    return "date" if times.dtype.is_temporal() else TimeScale.of(times).unit or "numbers"
+    return "date" if times.dtype.is_temporal() else TimeScale.of(pl.Series([times.max()])).unit or "numbers"
 
 
 def _problem(log: Interactions) -> str:

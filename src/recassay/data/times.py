@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.columnar.time_scale import UNITS, TimeScale
+from recassay.columnar.times import UNITS, TimeScale
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 

@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
-from recassay.columnar.time_kind import require_times
+from recassay.columnar.times import require_times
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.data.times import row_times

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from recassay import drift
-from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.times import TimeKind
 from recassay.drift import Detector
 from recassay.naming.named import Departure
 from recassay.protocols.base import BaseProtocol

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks.base import format_count
-from recassay.columnar.time_kind import KINDS
+from recassay.columnar.times import KINDS
 from recassay.comparison.compare import Comparison, compare
 from recassay.data.io import write_text
 from recassay.data.stats import time_span

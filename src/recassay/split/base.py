@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.order import positions_in_groups
-from recassay.columnar.time_kind import TimeKind, require_times
+from recassay.columnar.times import TimeKind, require_times
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import kind_of, wrong_noun

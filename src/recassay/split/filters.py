@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.time_kind import TimeKind, require_times
+from recassay.columnar.times import TimeKind, require_times
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, mix, pair_keys, value_keys
 from recassay.columnar.order import Keys, positions_in_groups
-from recassay.columnar.time_kind import HasTimes
-from recassay.columnar.time_scale import TimeScale
+from recassay.columnar.times import HasTimes, TimeScale
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError

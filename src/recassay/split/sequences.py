@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from recassay.columnar.identity import mix
 from recassay.columnar.layout import row_groups
 from recassay.columnar.order import positions_in_groups
-from recassay.columnar.time_kind import TimeKind, require_order
+from recassay.columnar.times import TimeKind, require_order
 from recassay.data.fold import Leakage
 from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
 from recassay.data.times import TimeValues, parse_instant

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import sorted_within
 from recassay.columnar.order import lexsort_groups
-from recassay.columnar.time_kind import TimeKind, require_times
+from recassay.columnar.times import TimeKind, require_times
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
 from recassay.data.times import TimeValues, has_dates, row_times

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.columnar.order import lexsort_groups
-from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.times import TimeKind
 from recassay.data.features import SEPARATOR, Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times

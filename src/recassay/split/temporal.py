@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.order import Keys, float_from_key, ordered_keys, positions_in_groups
-from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.times import TimeKind
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from recassay import Interactions
-from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.times import TimeKind
 from recassay.data.fold import Leakage
 from recassay.split.base import RowAssignment, Split
 

@@ -16,7 +16,7 @@ from recassay.backends.spark.session import session_of, spark_session, translate
 from recassay.backends.spark.tables import SparkTable, raise_if_mixed_ids, spark_table
 from recassay.backends.spark.tallies import Sums
 from recassay.backends.spark.times import LogTimes
-from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.times import TimeKind
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import USER

@@ -19,8 +19,7 @@ from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_use
 from recassay.backends.spark.tallies import Sums, summed
 from recassay.backends.spark.times import LogTimes
 from recassay.columnar.layout import row_groups
-from recassay.columnar.time_kind import TimeKind, validated_kind
-from recassay.columnar.time_scale import TimeScale
+from recassay.columnar.times import TimeKind, TimeScale, validated_kind
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, TableSource

@@ -15,7 +15,7 @@ import polars as pl
 
 from recassay.backends.base import Remote, is_spark_frame
 from recassay.backends.spark.session import carry_errors, spark_path, translate_errors
-from recassay.columnar.time_kind import is_position_column
+from recassay.columnar.times import is_position_column
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.io.clean import clean
 from recassay.data.io.columns import ITEM, RANK, SCORE, TIMESTAMP, USER, Role, parse_columns, resolve, role_named

@@ -9,8 +9,7 @@ import polars as pl
 from recassay.backends.spark.session import translate_errors
 from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk
 from recassay.backends.spark.tallies import summed, summed_batches
-from recassay.columnar.time_kind import Positions, TimeKind, is_calendar_time, kind_of_positions
-from recassay.columnar.time_scale import TimeScale
+from recassay.columnar.times import Positions, TimeKind, TimeScale, is_calendar_time, kind_of_positions
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -337,18 +338,12 @@ def _choice(
     if values and not any(meaning in found for meaning in values):
         chosen |= dict(zip(values[-1:], (name for name in numbers if name in free), strict=False))
     if TIMESTAMP in role.optional and TIMESTAMP not in found:
-        times = sorted(time_columns(free), key=lambda name: not _names_a_time(name))
+        # Its values do not tell that a column holds times: large numbers may be ids as well.
+        named = re.compile("time|date")
+        times = sorted(time_columns(free), key=lambda name: named.search(normalised_name(name)) is None)
         chosen |= dict(zip((TIMESTAMP,), times, strict=False))
     option = "--truth-columns" if role.name == "truth" else "--columns"
     return f"{option} {','.join(f'{KEYS[meaning]}={name}' for meaning, name in chosen.items())}"
-
-
-def _names_a_time(name: str) -> bool:
-    """Return whether a column's name says that it holds times.
-
-    Its values do not tell: large numbers may be ids as well.
-    """
-    return any(word in normalised_name(name) for word in ("time", "date"))
 
 
 def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: str) -> InputError:

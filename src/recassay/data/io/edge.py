@@ -142,15 +142,11 @@ def files_below(folder: Path) -> list[Path]:
     """Return all files in a folder and its subfolders, sorted; raise I107 if there are more than a table can have."""
     if folder.resolve() == Path(folder.resolve().anchor):
         raise _not_a_table(folder, "is the root of the file system")
-    found = list(itertools.islice(_walk(folder), MOST_FILES + 1))
+    files = (Path(home, name) for home, _, names in os.walk(folder) for name in names)
+    found = list(itertools.islice(files, MOST_FILES + 1))
     if len(found) > MOST_FILES:
         raise _not_a_table(folder, f"holds more than {MOST_FILES:,} files")
     return sorted(found)
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for home, _, names in os.walk(folder):
-        yield from (Path(home, name) for name in names)
 
 
 def _not_a_table(folder: Path, why: str) -> InputError:

@@ -119,7 +119,7 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         return table_of_frame(pl.DataFrame([_users_of_rows(source, where), items, numbers]), where)
     if not role.describes and of_lists:
         return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
-    odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
+    odd = {key: value for key, value in source.items() if not isinstance(value, (*LISTS, Mapping))}
     if not role.describes and not odd:
         dicts = [user for user, value in source.items() if isinstance(value, Mapping)]
         lists = [user for user, value in source.items() if not isinstance(value, Mapping)]
@@ -261,10 +261,6 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
 def _all_are(kinds: type | tuple[type, ...], values: Iterable[object]) -> bool:
     """Return whether all values are of these types; each type is looked at once, since few values differ in type."""
     return all(issubclass(kind, kinds) for kind in set(map(type, values)))
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, LISTS)
 
 
 def _is_pair(entry: object) -> bool:

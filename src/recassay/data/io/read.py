@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from recassay.columnar.columns import HashedTexts, LazyColumns
-from recassay.columnar.time_kind import is_position_column
+from recassay.columnar.times import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named

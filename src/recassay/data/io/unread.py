@@ -14,6 +14,7 @@ from recassay.data.io.table import Table
 from recassay.errors import InputError
 
 FEW_VALUES = 20  # a rating scale has at most this many distinct values
+# The numbers of a column such as ``category_id`` are no ratings.
 ID_NAME = re.compile(r"(^|[^A-Za-z])([iI]d|ID)$|[a-z]I[dD]$")
 EPOCH = 1e8  # larger numbers are times or ids, not gains
 NUMBER = r"^\s*[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?\s*$"
@@ -101,7 +102,7 @@ def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ord
             _check_unread_order(table.first_rows([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
     if role.name in ("truth", "log") and role.value not in found:
-        names = [name for name in unread if not known_meanings(name) - {role.value} and not _names_an_id(name)]
+        names = [name for name in unread if not known_meanings(name) - {role.value} and not ID_NAME.search(name)]
         return _unread_values(table.first_rows(names), found, role) if names else {}
     return {}
 
@@ -139,11 +140,6 @@ def _unread_values(sample: pl.DataFrame, found: Mapping[str, str], role: Role) -
         "R002": f"{numbers} that are not read: every row counts as a gain of 1; if they say how relevant an item is, "
         f"pass --truth-columns {_keys(found)},gain={name}"
     }
-
-
-def _names_an_id(name: str) -> bool:
-    """Return whether a column's name ends in "id", such as ``category_id``: its numbers are no ratings."""
-    return ID_NAME.search(name) is not None
 
 
 def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.identity import mix, pair_keys
-from recassay.columnar.time_kind import require_times
+from recassay.columnar.times import require_times
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions

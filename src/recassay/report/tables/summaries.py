@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from recassay.checks import diagnose
-from recassay.columnar.time_kind import KINDS
+from recassay.columnar.times import KINDS
 from recassay.report.content import wording
 from recassay.report.content.csv_text import write_tables
 from recassay.report.tables.model import (

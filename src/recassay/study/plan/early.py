@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recassay.columnar.time_kind import require_times
+from recassay.columnar.times import require_times
 from recassay.data.interactions import Interactions, no_ratings_to_compare
 from recassay.errors import UsageError
 from recassay.models.base.model import BuiltIn, no_ratings_to_learn

@@ -1,4 +1,4 @@
-"""Kinds of times of a log, what each can order, and the check that rejects times too weak for an operation.
+"""Times of a log: the kinds of them, what each can order, and the magnitudes that reveal mixed units.
 
     clock    instants: events can be ordered and durations measured
     global   an order of all events, such as row numbers: no durations
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any, Protocol, get_args
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from recassay.columnar.columns import normalised_name
 from recassay.columnar.identity import mix
-from recassay.columnar.time_scale import EARLIEST, TimeScale, check_scale, known_numbers
 from recassay.errors import InputError, UsageError
 from recassay.naming import choices
 from recassay.naming.grammar import suggest
@@ -40,10 +40,130 @@ ALTERNATIVES = {  # splits that work with the kind of times a log has
     "global": "global_time(quantile=0.8), last(n=1) or a random split",
 }
 # Names of columns that hold positions, normalised: lower case, without dashes and underscores.
-ORDER_WORDS = "pos position order idx index rank seq sequence sequencenumber step row rownumber ordernumber eventnumber"
-ORDER_NAMES = frozenset(ORDER_WORDS.split())
+ORDER_NAMES = "pos position order idx index rank seq sequence sequencenumber step row rownumber ordernumber eventnumber"
 YEARS, DATES = (1900, 2100), (19_000_101, 21_001_231)  # years, and dates written as whole numbers
 BLOCK = 1 << 20
+EARLIEST = 10**8  # March 1973 in seconds since 1970: smaller numbers are not seconds since 1970 in any log
+FUTURE = 4_102_444_800  # 2100, in seconds
+UNITS = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+# Band 0 is below EARLIEST; each unit then has two bands: times up to 2100 and times after it.
+EDGES = tuple(edge * unit for unit in UNITS.values() for edge in (EARLIEST, FUTURE))
+YEAR = 366 * 86_400
+APART = 100  # in one unit, times of neighbouring bands differ by at most this factor
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """The count, minimum and maximum of a log's times in each band of magnitudes.
+
+    Each unit of times since 1970 (seconds, milliseconds, ...) has two bands: times up to the year 2100 and later ones.
+    Band 0 has numbers too small to be times since 1970. ``dates`` is True for a column of dates, which are in seconds.
+    """
+
+    counts: tuple[int, ...] = ()
+    lows: tuple[float, ...] = ()
+    highs: tuple[float, ...] = ()
+    dates: bool = False
+
+    @classmethod
+    def of(cls, timestamps: pl.Series | None) -> TimeScale:
+        """Return the counts, minima and maxima of a column of times; missing, NaN and infinite times are left out.
+
+        >>> TimeScale.of(pl.Series([5, 978_300_760, 978_300_800])).counts
+        (1, 2, 0, 0, 0, 0, 0, 0, 0)
+        """
+        if timestamps is None or not (timestamps.dtype.is_numeric() or timestamps.dtype.is_temporal()):
+            return cls()
+        values, dates = known_numbers(timestamps), timestamps.dtype.is_temporal()
+        edges = np.array(EDGES[:2] if dates else EDGES, np.float64)
+        n = edges.size + 1
+        counts, lows, highs = np.zeros(n, np.int64), np.full(n, np.inf), np.full(n, -np.inf)
+        if values.size:
+            low, high = (int(np.searchsorted(edges, end, side="right")) for end in (values.min(), values.max()))
+            if low == high:  # the usual case
+                counts[low], lows[low], highs[low] = values.size, values.min(), values.max()
+            else:
+                band = np.searchsorted(edges, values, side="right")
+                counts = np.bincount(band, minlength=n)
+                np.minimum.at(lows, band, values)
+                np.maximum.at(highs, band, values)
+        return cls(tuple(counts.tolist()), tuple(lows.tolist()), tuple(highs.tolist()), dates)
+
+    def __add__(self, other: TimeScale) -> TimeScale:
+        if not (self.counts and other.counts):
+            return self if self.counts else other
+        pairs = (add, self.counts, other.counts), (min, self.lows, other.lows), (max, self.highs, other.highs)
+        counts, lows, highs = (tuple(map(combine, ours, theirs)) for combine, ours, theirs in pairs)
+        return TimeScale(counts, lows, highs, self.dates)
+
+    @property
+    def unit(self) -> str | None:
+        """Return the unit of most times; None if all numbers are too small to be times since 1970."""
+        if not any(self.counts) or not any(self.counts[1:]):
+            return None
+        return list(UNITS)[(self._main - 1) // 2]
+
+    @property
+    def _main(self) -> int:
+        """Return the number of the band with most times, other than band 0."""
+        return 1 + int(np.argmax(self.counts[1:]))
+
+
+def known_numbers(timestamps: pl.Series) -> NDArray[Any]:
+    """Return the times of a column as numbers, without missing and infinite ones; dates become seconds since 1970."""
+    known = timestamps.drop_nulls()
+    if known.dtype.is_temporal():
+        return known.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
+    values: NDArray[Any] = known.to_numpy()
+    return values[np.isfinite(values)] if values.dtype.kind == "f" else values
+
+
+def check_scale(scale: TimeScale, where: str) -> None:
+    """Raise if times cannot all be right: two units (I387), or some far away from all others (I387)."""
+    found = [band for band, count in enumerate(scale.counts) if count]
+    if len(found) < 2 or found == [0]:
+        return
+    main = scale._main
+    low, high = scale.lows[main], scale.highs[main]
+
+    def wrong(band: int, what: str, hint: str) -> InputError:
+        of = f"{scale.counts[band]:,} of {sum(scale.counts):,} times are"
+        return InputError("I387", f"{of} {what}", where=where, hint=hint)
+
+    for band in found:
+        if band not in (0, main) and (problem := _unit_mismatch(scale, main, band)):
+            raise wrong(band, problem, "convert all times to one unit before reading the log")
+    if 0 in found:
+        if scale.lows[0] < -1 or scale.highs[0] > 1:
+            return  # a clock that starts at 0, in an unknown unit
+        if low - scale.highs[0] > high - low:
+            what = f"{scale.highs[0]:g}, and all others {low:.12g} or more"
+            raise wrong(0, what, "0 probably marks a missing time: drop these rows, or give them a time")
+    for band in found:
+        if band > main and scale.lows[band] - high > high - low:
+            what = f"{scale.lows[band]:.12g} or more, and all others at most {high:.12g}"
+            hint = "a time after 2100 probably marks a missing time: drop these rows, or give them a time"
+            raise wrong(band, what, hint)
+
+
+def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:
+    """Return a phrase that says that the times in a band are in another unit than those in the ``main`` band.
+
+    It says how many times larger or smaller they are, with examples. It is "" unless both bands cover about the same
+    years once each is read in its own unit.
+    """
+    if scale.dates:
+        return ""
+    small, large = sorted((main, band))
+    if scale.lows[large] < APART * scale.highs[small]:
+        return ""
+    ours, theirs = ([*UNITS.values()][(number - 1) // 2] for number in (main, band))
+    early = scale.lows[band] / theirs <= scale.highs[main] / ours + 10 * YEAR
+    late = scale.highs[band] / theirs >= scale.lows[main] / ours - 10 * YEAR
+    if ours == theirs or not (early and late):
+        return ""
+    size = f"{theirs // ours:,} times larger" if theirs > ours else f"{ours // theirs:,} times smaller"
+    return f"{size} than the others: {scale.lows[band]:.12g} and {scale.lows[main]:.12g}"
 
 
 class HasTimes(Protocol):
@@ -51,10 +171,7 @@ class HasTimes(Protocol):
 
     @property
     def times(self) -> TimeKind | None:
-        """Return the kind of times: clock (instants), global (an order of all events), or user (of a user's events).
-
-        What is not stated is inferred; None means that there are no times.
-        """
+        """Return the kind of times (clock, global or user); None means that there are none."""
 
     @property
     def origin(self) -> str:
@@ -90,10 +207,9 @@ def require_times(
 
 
 def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str, instead: str = "") -> None:
-    """Raise I385 if times of this ``kind`` are weaker than ``needs``.
+    """Raise I385 if times of this ``kind`` are weaker than ``needs``; the other arguments are for its message.
 
-    The kind says what times can order: the events of each user, all events, or also durations between them. For the
-    message, ``where`` names the operation that needs times, ``origin`` the log, and ``instead`` an alternative.
+    ``where`` names the operation that needs times, ``origin`` the log, and ``instead`` an alternative.
     """
     if kind is None or needs is None or STRENGTH[kind] >= STRENGTH[needs]:
         return
@@ -134,7 +250,7 @@ def is_position_column(name: str) -> bool:
     >>> is_position_column("pos"), is_position_column("order_number"), is_position_column("timestamp")
     (True, True, False)
     """
-    return normalised_name(name) in ORDER_NAMES
+    return normalised_name(name) in ORDER_NAMES.split()
 
 
 @dataclass(frozen=True)
@@ -165,10 +281,8 @@ class Positions:
         users, values = users[known.to_numpy()], timestamps.filter(known).to_numpy()
         if not values.size:
             return cls()
-        if values.dtype.kind == "f":
-            if not np.isfinite(values).all() or (values != np.floor(values)).any():
-                return cls(values.size, whole=False, gapless=False, calendar=False)
-            values = values.astype(np.int64)
+        if values.dtype.kind == "f" and (not np.isfinite(values).all() or (values != np.floor(values)).any()):
+            return cls(values.size, whole=False, gapless=False, calendar=False)
         values = values.astype(np.int64, copy=False)
         lowest, highest = np.full(int(users.max()) + 1, np.iinfo(np.int64).max), np.full(int(users.max()) + 1, -1)
         np.minimum.at(lowest, users, values)
@@ -178,17 +292,9 @@ class Positions:
         gapless = bool((highest - lowest + 1 == size)[there].all()) and _are_distinct(users, values, lowest)
         lowest, size = lowest[there], size[there]
         digest = sum(int(mix(values[at : at + BLOCK].view(np.uint64)).sum()) for at in range(0, values.size, BLOCK))
-        return cls(
-            values.size,
-            int(values.min()),
-            int(values.max()),
-            (int(lowest.min()), int(lowest.max())),
-            gapless,
-            int((size > 1).sum()),
-            digest % 2**64,
-            True,
-            _is_calendar(values),
-        )
+        ends, lows = (int(values.min()), int(values.max())), (int(lowest.min()), int(lowest.max()))
+        several, calendar = int((size > 1).sum()), _is_calendar(values)
+        return cls(values.size, *ends, lows, gapless, several, digest % 2**64, True, calendar)
 
     def __add__(self, other: Positions) -> Positions:
         if not (self.n and other.n):
@@ -244,10 +350,8 @@ def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named:
     """
     if timestamps is None:
         return None
-    if timestamps.dtype.is_temporal():
-        return "clock"
     if not timestamps.dtype.is_numeric():
-        return "clock"  # not usable as times; the verb that needs times raises the error
+        return "clock"  # dates; for what is no time, the verb that needs times raises an error
     numbers = known_numbers(timestamps)
     if numbers.size and float(numbers.max()) >= EARLIEST:
         return "global" if is_calendar_time(numbers) else "clock"
