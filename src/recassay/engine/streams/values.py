@@ -171,14 +171,18 @@ class UpcomingItems:
         self.span = int(self.ordinal.max(initial=0)) + 1
         self.reach = protocol.reach if protocol.match == "window" else self.span
         pairs = users.astype(np.int64) * self.n_items + items
-        self.events = np.sort(pairs * self.span + self.ordinal)  # every event, by pair and then in time
-        counted = np.full(users.size, protocol.repeats == "allow")
-        counted[np.unique(pairs, return_index=True)[1]] = True
-        order = np.argsort(users, kind="stable")
-        offsets, targets = np.append(0, np.cumsum(np.bincount(users))), np.zeros(users.size, np.int64)
-        distinct(offsets, items[order], counted[order], self.reach, self.n_items, targets)
-        self.targets = np.empty(users.size, np.int64)
-        self.targets[order] = targets
+        keys = pairs * self.span + self.ordinal
+        by_pair = np.argsort(keys, kind="stable")
+        self.events = keys[by_pair]  # every event, by pair and then in time
+        again = np.flatnonzero(np.diff(pairs[by_pair]) == 0) + 1
+        previous = np.full(users.size, -1)  # the user's event before with the same item
+        previous[by_pair[again]] = self.ordinal[by_pair[again - 1]]
+        # An event is a target of the user's events after the previous one with its item, as far back as lists reach.
+        counted = (previous < 0) | (protocol.repeats == "allow")
+        place = np.argsort(np.argsort(users, kind="stable"), kind="stable")  # among all events, ordered by user
+        first = place - self.ordinal + np.maximum(previous, self.ordinal - self.reach) + 1
+        begins, ends = (np.bincount(at[counted], minlength=users.size + 1) for at in (first, place + 1))
+        self.targets = np.cumsum(begins - ends)[place]
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
         """Return a mask (lists, places): true for recommended items that the user takes at the list's event or later.
@@ -222,24 +226,3 @@ def show(users: Int32, items: Int32, lists: Int32, shown: Int32, turn: Int64, hi
         hit[row] = found
         shown[user, turn[user] % shown.shape[1]] = lists[row]
         turn[user] += 1
-
-
-@njit(cache=True, nogil=True)
-def distinct(offsets: Int64, items: Int32, counts: Bool, reach: int, n_items: int, out: Int64) -> None:
-    """Write to ``out[e]`` how many distinct items the user of event e takes in the ``reach`` events from e on.
-
-    Only the user's own events count: ``offsets[u]:offsets[u + 1]`` are those of user u, and ``items`` the item of each
-    (codes below ``n_items``). Events whose ``counts`` is false are not counted.
-    """
-    times = np.zeros(n_items, np.int64)
-    for user in range(offsets.size - 1):
-        first, last = offsets[user], offsets[user + 1]
-        ahead, different = first, 0
-        for event in range(first, last):
-            while ahead < min(event + reach, last):
-                different += counts[ahead] and times[items[ahead]] == 0
-                times[items[ahead]] += counts[ahead]
-                ahead += 1
-            out[event] = different
-            times[items[event]] -= counts[event]
-            different -= counts[event] and times[items[event]] == 0
