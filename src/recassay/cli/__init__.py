@@ -43,6 +43,7 @@ COMMANDS = {
     "correct": "lists.correct",
     "rerank": "lists.rerank",
     "watch": "watch.watch",
+    "warm": "warm.warm",
     "list": "explain.list_names",
     "explain": "explain.explain",
 }
@@ -52,7 +53,7 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with only the commands of these names; building the options of each takes time."""
     app = typer.Typer(
         name="recassay",
-        help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",
+        help="Evaluate recommendation, search and any ranking: exact metrics, named conventions, intervals and checks.",
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
@@ -85,7 +86,7 @@ def options(
         ),
     ] = None,
 ) -> None:
-    """Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks."""
+    """Evaluate recommendation, search and any ranking: exact metrics, named conventions, intervals and checks."""
     del version
     if plugins:
         from recassay.naming.registry import load_file
