@@ -16,7 +16,7 @@ study: designs
 data: {generate: "log(users=60, items=40, events=1200)"}
 split: random(test=0.2)
 models: {popular: Popular, knn: UserKNN(neighbours=9), svd: PureSVD(factors=5)}
-designs: [lists, TI-AR-AN, P1R, U1R]
+designs: [lists, TI-AR-AN, P1R]
 metrics: [ndcg@5, recall@10, mrr]
 """,
     "stream.yaml": """
