@@ -18,7 +18,6 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log as made_up
 from recassay.errors import UsageError
-from recassay.split import debiased as debiased_splits
 from recassay.split import filters
 from recassay.split import sequences as cuts_of_sequences
 from recassay.split.base import CutSummary, RowAssignment, Split
@@ -218,18 +217,3 @@ def test_ordinals_come_back_as_what_they_were(values):
     keys = ordered_keys(np.array(values))
     assert [float_from_key(int(key)) for key in keys] == values
     assert (np.argsort(keys, kind="stable") == np.argsort(np.array(values) + 0.0, kind="stable")).all()
-
-
-def test_draws_at_the_same_time_are_told_apart_by_their_lots(frame, monkeypatch):
-    """As if lots had three bits: many ratings of many users are drawn at once."""
-
-    monkeypatch.setattr(debiased_splits, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
-    spec, log = split.skew(test=0.1, held_out=0.5), Interactions.from_frame(frame)
-    (fold,) = spec(log)
-    held = len(fold.test) + fold.removed["held out and not drawn"]
-    assert len(fold.test) == int(0.2 * held)
-    dealt = Dealt.of(frame, "one user a part")
-    facts = spec.facts(dealt)
-    assert facts.among is not None
-    labels = [next(spec.cuts(one, facts)).labels() for one in dealt.logs]
-    assert (gathered(labels, [one["number"] for one in dealt.frames]) == next(spec.parts(log)).labels()).all()

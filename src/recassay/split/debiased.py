@@ -217,59 +217,36 @@ class DebiasedTest(Split):
         """Return the weight of each row; ``popularity`` is the number of ratings of each item in the whole log."""
         raise NotImplementedError(f"{type(self).__name__} must define the weight of a rating")
 
-    def facts(self, log: PartitionedLog) -> DrawLimits:
-        """Return the number of ratings of each item, and the sort key up to which held-out ratings are test."""
-        popularity = log.bare().total(item_counts)
-        keys, drawn = partial(self._keys, popularity), self.test / self.held_out
+    def facts(self, log: PartitionedLog) -> tuple[ItemSums, Boundary]:
+        """Return the number of ratings of each item, and the boundary up to which held-out ratings are test."""
+        popularity, drawn = log.bare().total(item_counts), self.test / self.held_out
+        keys = partial(self._keys, popularity)
         (last,) = find_boundaries(log, keys, lambda n: [int(round_down(np.array(drawn * n)))])
-        if not last.ties:
-            return DrawLimits(popularity, last)
-        (among,) = find_boundaries(log, partial(self._draws_at, popularity, last.key), lambda _: [last.ties])
-        return DrawLimits(popularity, last, among)
+        return popularity, last
 
-    def cuts(self, log: Interactions, facts: DrawLimits) -> Iterator[RowAssignment]:
-        """Yield one assignment: held-out rows up to the limit in ``facts`` are test, other held-out rows removed."""
-        rows, draws, keys = self._held(facts.popularity, log)
-        drawn = keys < np.uint64(facts.last.key)
-        if facts.among is not None:
-            same = np.flatnonzero(keys == np.uint64(facts.last.key))
-            drawn[same[facts.among.before(log.take(rows[same]), draws[same])]] = True
+    def cuts(self, log: Interactions, facts: tuple[ItemSums, Boundary]) -> Iterator[RowAssignment]:
+        """Yield one assignment: held-out rows up to the boundary in ``facts`` are test, other held-out rows removed."""
+        popularity, last = facts
+        rows, keys = self._held(popularity, log)
+        drawn = last.before(log.take(rows), keys)
         test, removed = np.zeros((2, len(log)), np.bool_)
         test[rows[drawn]], removed[rows[~drawn]] = True, True
         yield RowAssignment(test, removed={"held out and not drawn": removed})
 
-    def _held(self, popularity: ItemSums, log: Interactions) -> tuple[NDArray[np.int64], Draws, Keys]:
-        """Return (row numbers, random draws, sort keys) of the held-out rows; the rows with the smallest keys are test.
+    def _held(self, popularity: ItemSums, log: Interactions) -> tuple[NDArray[np.int64], Keys]:
+        """Return (row numbers, sort keys) of the held-out rows; the rows with the smallest keys are test.
 
         ``popularity`` is the number of ratings of each item in the whole log. The keys are integers in the order of
-        -log(u) / weight, with u the draw as a number between 0 and 1.
+        -log(u) / weight, with u the random draw of a row as a number between 0 and 1.
         """
         coins = uniform(row_draws(log, self.seed, "intervened hold out"))  # another name would change results
         rows = np.flatnonzero(coins < self.held_out)
         draws = row_draws(log.take(rows), self.seed, self.name)
         weights = self.weights(log, popularity.of(log))[rows]
-        return rows, draws, ordered_keys(-np.log(uniform(draws)) / weights)
+        return rows, ordered_keys(-np.log(uniform(draws)) / weights)
 
     def _keys(self, popularity: ItemSums, log: Interactions) -> Keys:
-        _, _, keys = self._held(popularity, log)
-        return keys
-
-    def _draws_at(self, popularity: ItemSums, key: int, log: Interactions) -> Keys:
-        """Return the random draws of the held-out rows whose sort key equals ``key``; the smallest draws are test."""
-        _, draws, keys = self._held(popularity, log)
-        return np.asarray(draws[keys == np.uint64(key)])
-
-
-@dataclass(frozen=True, eq=False)
-class DrawLimits:
-    """The end of the test part: the number of ratings of each item, and the limit ``last`` of the sort keys.
-
-    If several rows have exactly the sort key of ``last``, ``among`` is the limit of their random draws, else None.
-    """
-
-    popularity: ItemSums
-    last: Boundary
-    among: Boundary | None = None
+        return self._held(popularity, log)[1]
 
 
 @dataclass(frozen=True, repr=False)
