@@ -12,7 +12,7 @@ import recassay as ra
 from recassay.columnar.identity import mix
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log
-from recassay.engine.ranks import _draws
+from recassay.engine.ranks import sampling
 from recassay.engine.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 
@@ -77,23 +77,23 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
     unit = lambda key: ((key >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53  # noqa: E731
     above, place, check = [], [], 0
     for seed in seeds:
-        if law == _draws.REPLACED:
+        if law == sampling.REPLACED:
             reach = np.cumsum(weight)
             at = unit(mix(seed + mix(np.arange(drawn, dtype=np.uint64)))) * reach[-1]
             chosen = np.searchsorted(reach, at, side="right")
         else:
-            half = (drawn + 1) // 2 if law == _draws.MIXED else drawn
+            half = (drawn + 1) // 2 if law == sampling.MIXED else drawn
             number = unit(mix(seed ^ keys))
-            if law == _draws.MASS:
+            if law == sampling.MASS:
                 number = -np.log(number) / weight
             chosen = np.argsort(number, kind="stable")[:half]
-            if law == _draws.MIXED:
-                number = -np.log(unit(mix(mix(np.array([seed ^ _draws.SECOND_HALF])) ^ keys))) / weight
+            if law == sampling.MIXED:
+                number = -np.log(unit(mix(mix(np.array([seed ^ sampling.SECOND_HALF])) ^ keys))) / weight
                 number[chosen] = np.inf
                 chosen = np.append(chosen, np.argsort(number, kind="stable")[: drawn - half])
         check += int(sum(int(one) for one in mix(seed ^ keys[chosen])))
-        lots = mix(mix(seed ^ keys[chosen] ^ _draws.TIES)).tolist()  # of an item, however often it was drawn
-        mine = mix(mix(seed ^ level_keys ^ _draws.TIES)).tolist()
+        lots = mix(mix(seed ^ keys[chosen] ^ sampling.TIES)).tolist()  # of an item, however often it was drawn
+        mine = mix(mix(seed ^ level_keys ^ sampling.TIES)).tolist()
         others = list(zip(scores[chosen].tolist(), lots, strict=True))
         relevant = list(zip(levels.tolist(), mine, strict=True))
         above.append([sum(other > one for other in others) for one in relevant])
@@ -105,13 +105,13 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
 @settings(max_examples=examples(60), deadline=None)
 def test_the_kernel_is_its_twin(seed, candidates, relevant, law, drawn):
     rng = np.random.default_rng(seed)
-    drawn = drawn if law == _draws.REPLACED else min(drawn, candidates)
+    drawn = drawn if law == sampling.REPLACED else min(drawn, candidates)
     draw_keys = lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)  # noqa: E731
     scores, levels = rng.integers(0, 4, candidates).astype(float), rng.integers(0, 4, relevant).astype(float)
-    weight = np.ones(candidates) if law == _draws.UNIFORM else rng.integers(1, 9, candidates).astype(float)
+    weight = np.ones(candidates) if law == sampling.UNIFORM else rng.integers(1, 9, candidates).astype(float)
     arguments = (scores, draw_keys(candidates), weight, drawn, law, draw_keys(5), levels, draw_keys(relevant))
     above, place = (np.empty((5, relevant), np.int32) for _ in range(2))
-    check = _draws.draw(*arguments, above, place)
+    check = sampling.draw(*arguments, above, place)
     expected = twin(*arguments)
     assert (above == expected[0]).all()
     assert (place == expected[1]).all()
@@ -124,7 +124,7 @@ def test_by_popularity_without_replacement_is_one_draw_after_the_other():
     keys, seeds = mix(np.arange(4, dtype=np.uint64)), mix(np.arange(100, n + 100, dtype=np.uint64))
     chosen, seen = np.empty(2, np.int64), dict.fromkeys(itertools.combinations(range(4), 2), 0)
     for seed in seeds:
-        _draws.pick_smallest(keys, weight, _draws.MASS, seed, chosen)
+        sampling.pick_smallest(keys, weight, sampling.MASS, seed, chosen)
         seen[tuple(chosen)] += 1
     for a, b in seen:
         total = weight.sum()
@@ -141,7 +141,7 @@ def test_what_has_no_weight_is_drawn_last_and_sets_are_nested():
         sets = []
         for size in range(1, 4):
             chosen = np.empty(size, np.int64)
-            _draws.pick_smallest(keys, weight, _draws.MASS, seed, chosen)
+            sampling.pick_smallest(keys, weight, sampling.MASS, seed, chosen)
             sets.append(set(chosen.tolist()))
         assert sets[0] < sets[1] < sets[2] == {1, 3, 4}
 

@@ -19,6 +19,7 @@ from recassay.metrics.credit import Credit
 from recassay.threads import each_block
 
 Bool = NDArray[np.bool_]
+Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 SHALLOW = 20  # down to this rank all relevant items of a set are computed jointly, whatever the cost
@@ -49,9 +50,9 @@ class Family:
     """
 
     credits: Mapping[str, Credit]
-    relevant: NDArray[np.int64]
+    relevant: Int64
     table: Float
-    limit: NDArray[np.int64]
+    limit: Int64
     only_first: bool
 
     @classmethod
@@ -137,7 +138,7 @@ def credit_sums(
     only_first: bool,
     share: Float,
     table: Float,
-    limit: NDArray[np.int64],
+    limit: Int64,
     variance: bool,
     threads: int | None,
 ) -> tuple[Float, Float]:
@@ -184,6 +185,33 @@ def credit_sums(
     moments[one_by_one, 0] = means[one_by_one, 0]
     moments[~jointly, 1] = np.where(single, 1.0, np.nan)[~jointly, None] * means[~jointly, 1]
     return moments[:, 0], moments[:, 1]
+
+
+def sampled_values(
+    credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
+) -> Float:
+    """Return the value (draws, sets) of each target set in each draw.
+
+    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among. ``ranks``
+    (draws, pairs) are the ranks of the relevant items. With ``separate``, each relevant item is ranked on its own, and
+    the value is the mean over these. ``place`` (draws, pairs) is the number of relevant items above each, ``starts``
+    the first pair of each set, ``relevant`` the number of relevant items of each set, and ``popularity`` that of each
+    pair's item.
+    """
+    earned = credit.table(int(ranks.max()))[ranks - 1]
+    within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
+    if credit.cut_at_relevant:
+        earned = earned * (ranks <= np.repeat(within, relevant))
+    if credit.weight is not None and not separate:
+        weight = credit.weight(popularity)
+        norm = np.add.reduceat(weight, starts)
+        norm = np.where(norm > 0, norm, np.nan)
+    else:
+        weight = credit.parts_at(place)
+        norm = credit.norm(within) * (relevant if separate else 1)
+    sums: Float = np.add.reduceat(earned * weight, starts, axis=1)
+    value: Float = sums / norm
+    return value
 
 
 def _states(groups: TargetSets, ranks: int) -> Float:
@@ -251,7 +279,7 @@ def _norm(
     standings: Standings,
     groups: TargetSets,
     credit: Credit,
-    relevant: NDArray[np.int64],
+    relevant: Int64,
     apart: bool,
 ) -> Float:
     """Return each group's normaliser: the divisor of its sum of credits, such as the sum for an ideal list.
@@ -267,7 +295,7 @@ def _norm(
     return np.maximum(credit.norm(relevant), 1e-300)
 
 
-def _best(credit: Credit, relevant: NDArray[np.int64], table: Float, limit: NDArray[np.int64]) -> Float:
+def _best(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
     """Return for each group the sum of credits, before division by the norm, if all relevant items have the top ranks.
 
     ``relevant`` is the number of relevant items ranked together, ``table`` is the credit at each rank, and ranks beyond

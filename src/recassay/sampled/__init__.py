@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recassay.engine.ranks.sampled_ranks import sampled_ranks
-from recassay.sampled.mapping import mapped_cutoff
+from recassay.sampled.estimators import mapped_cutoff
+from recassay.sampled.ranks import sampled_ranks
 from recassay.sampled.result import SamplingCurve
 
 __all__ = [

@@ -24,10 +24,8 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
-from recassay.sampled.corrected import CorrectedMetrics
+from recassay.sampled.corrected import CorrectedMetrics, Prior, RankTables, check_prior
 from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, metric_at_rank
-from recassay.sampled.prior import Prior, check_prior
-from recassay.sampled.rank_tables import RankTables
 from recassay.sampled.ranks import Pool, Ranks, read_ranks
 from recassay.stats.intervals import Uncertainty, mean_of
 from recassay.stats.resampling import ResamplingOptions, bootstrap_sums

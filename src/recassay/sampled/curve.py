@@ -17,9 +17,7 @@ from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.sampled.measure import MeasuredSystem, measure_approximately, measure_system, user_groups
-from recassay.sampled.orders import SystemOrder, stable_from
-from recassay.sampled.resamples import Resamples
-from recassay.sampled.result import SamplingCurve
+from recassay.sampled.result import Resamples, SamplingCurve, SystemOrder, stable_from
 from recassay.sampled.scheme import SamplingScheme, sampling_schemes
 from recassay.sampled.weighted import measure_exactly, why_not_exact
 from recassay.threads import Progress

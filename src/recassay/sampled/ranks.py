@@ -1,9 +1,9 @@
-"""Reading of sampled ranks: from an array, a table, a file, or several systems of these."""
+"""Sampled ranks: drawn for a played run, or read from an array, a table, a file, or several systems of these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,67 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from recassay.columnar.layout import row_groups
 from recassay.data.io import run_sources
-from recassay.data.io.columns import POOL, RANK, USER
+from recassay.data.io.columns import ITEM, POOL, RANK, USER
 from recassay.data.io.read import read_table
+from recassay.data.nouns import wrong_noun
 from recassay.data.run import Run
+from recassay.designs.grammar import parse
 from recassay.engine.ranks.judge import named
-from recassay.engine.ranks.sampled_ranks import sampled_ranks
-from recassay.errors import InputError
+from recassay.engine.ranks.sampling import DesignSampler, draw_all, source_of
+from recassay.errors import InputError, UsageError
+from recassay.naming.arguments import checks_types
 
 Int64 = NDArray[np.int64]
 Pool = int | ArrayLike | None
 MOST_CANDIDATES = 2**31 - 1  # ids of items are numbered in 32 bits
+
+
+@checks_types
+def sampled_ranks(
+    run: Run,
+    sample: int | None = None,
+    *,
+    design: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> pl.DataFrame:
+    """Return the rank of each relevant item of a played run among ``sample`` candidates, drawn once.
+
+    The columns are user_id, item_id, rank (1 to ``sample`` + 1) and pool, the number of candidates drawn from. Every
+    system gets the same candidates, which depend on the seed and the ids alone. Candidates are drawn uniformly from all
+    items; a ``design`` with one relevant item, such as ``"TI-1R-NN(100, by='mixed')"``, draws in another way.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic import log
+    >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
+    >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
+    >>> sampled_ranks(run, 20).columns, sampled_ranks(run, 20).height
+    (['user_id', 'item_id', 'rank', 'pool'], 300)
+    """
+    if not isinstance(run, Run):
+        raise wrong_noun(run, "played run")
+    if (sample is None) == (design is None):
+        raise UsageError("U102", "give either sample= or design=", hint="sampled_ranks(run, 100)")
+    parsed = parse(f"AI-1R-NN({sample})" if design is None else design)
+    if parsed.relevant != "1R" or parsed.n is None or parsed.bins is not None:
+        what = "ranks among drawn candidates need a design with one relevant item and a number of candidates"
+        raise UsageError("U122", what, where=str(parsed), hint="such as AI-1R-NN(100)")
+    source, standings = source_of(run), run.standings
+    assert standings is not None  # a run with a source was played
+    ranks = np.empty(standings.item.size, np.int64)
+    sampler = replace(DesignSampler.of(standings, source.task, parsed, {}, "error", 1, threads), ranks=ranks)
+    draw_all([sampler], source, run.name, seed, threads=threads)
+    query = row_groups(standings.offsets)
+    return pl.DataFrame(
+        {
+            USER: standings.queries.gather(query),
+            ITEM: source.task.train.item_vocabulary.decode(standings.item),
+            RANK: ranks,
+            POOL: standings.pool[parsed.base][query].astype(np.int64),
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +105,7 @@ def read_ranks(
     or a list of files. From runs that ``play`` returned, the candidates are drawn here, by ``seed``.
     """
     found: dict[str, Ranks] = {}
-    for name, ranks in _drawn(source, sample, replace, seed) or _sources(source):
+    for name, ranks in _sources(source, sample, replace, seed):
         found[name] = _ranks(name, ranks, pool, sample, replace, columns)
         first_name, first = next(iter(found.items()))
         if not (first.users.equals(found[name].users) and np.array_equal(first.cases, found[name].cases)):
@@ -70,24 +120,18 @@ def read_ranks(
     return found
 
 
-def _drawn(source: Any, sample: int, replace: bool, seed: int) -> list[tuple[str, pl.DataFrame]]:
-    """Return (name, table of user_id, rank and pool) of each played run; an empty list for any other source.
+def _sources(source: Any, sample: int, replace: bool, seed: int) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the ranks of every system; a single system without a name is called "run".
 
-    Ranks are among ``sample`` candidates that are drawn here, with replacement if ``replace``.
+    The ranks of played runs are among ``sample`` candidates that are drawn here, with replacement if ``replace``.
     """
-    given = list(source.values()) if isinstance(source, Mapping) else source
-    given = given if isinstance(given, list | tuple) else [given]
-    if not given or not all(isinstance(one, Run) for one in given):
-        return []
-    design = f"AI-1R-NN({sample}, replace=True)" if replace else f"AI-1R-NN({sample})"
-    return [(name, sampled_ranks(run, design=design, seed=seed)) for name, run in named(source)]
-
-
-def _sources(source: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the ranks of every system; a single system without a name is called "run"."""
-    paths = [source] if isinstance(source, str | Path) else source
-    if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | Path) for one in paths):
-        yield from run_sources(paths)
+    several = list(source.values()) if isinstance(source, Mapping) else source
+    several = several if isinstance(several, list | tuple) else [several]
+    if several and all(isinstance(one, Run) for one in several):
+        design = f"AI-1R-NN({sample}, replace=True)" if replace else f"AI-1R-NN({sample})"
+        yield from ((name, sampled_ranks(run, design=design, seed=seed)) for name, run in named(source))
+    elif several and not isinstance(source, Mapping) and all(isinstance(one, str | Path) for one in several):
+        yield from run_sources(several)
     elif isinstance(source, Mapping) and not {USER, RANK} <= source.keys():
         yield from ((str(name), one) for name, one in source.items())
     else:
@@ -128,33 +172,19 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
     >>> check_ranks([1.0, 3.0], sample=5).tolist()
     [1, 3]
     """
-    try:
-        found = np.asarray(ranks, np.float64).ravel()
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("I202", f"ranks are not numbers: {error}", where=where) from None
-    if not found.size:
+    numbers = _numbers(ranks, "ranks", where)
+    if not numbers.size:
         raise InputError("I102", "there are no ranks", where=where)
-    inside = (found >= 1) & (found <= sample + 1)
-    broken = np.isfinite(found) & (found != np.floor(found))
-    wrong = broken | ~inside
+    broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
+    wrong = broken | ~((numbers >= 1) & (numbers <= sample + 1))
     if wrong.any():
-        first = int(np.argmax(wrong))
-        zeros = not broken.any() and bool((found == 0).any()) and found.max() <= sample
-        hint = (
-            "ranks start at 1: add 1 to each"
-            if zeros
-            else f"with {sample:,} sampled candidates the last rank is {sample + 1:,}"
-        )
+        hint = f"with {sample:,} sampled candidates the last rank is {sample + 1:,}"
         if broken.any():
             hint = "do not average ranks over ties: give the rank in one random order of the tied items"
-        raise InputError(
-            "I331",
-            f"{int(wrong.sum()):,} of {found.size:,} ranks are not among 1, 2, .., {sample + 1}, the first "
-            f"{found[first]:g} in row {first + 1:,}",
-            where=where,
-            hint=hint,
-        )
-    return found.astype(np.int64)
+        elif (numbers == 0).any() and numbers.max() <= sample:
+            hint = "ranks start at 1: add 1 to each"
+        raise _wrong_rows(numbers, wrong, "ranks are", f"not among 1, 2, .., {sample + 1}", where, hint)
+    return numbers.astype(np.int64)
 
 
 def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
@@ -164,34 +194,36 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
     ``replace``.
     """
     if pool is None:
-        raise InputError(
-            "I332",
-            "the number of candidates to sample from is missing",
-            where=where,
-            hint="give pool, the number of items without the relevant one and excluded ones, or a column of that name",
-        )
-    try:
-        found = np.asarray(pool, np.float64).ravel()
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("I202", f"pools are not numbers: {error}", where=where) from None
-    if found.size not in (1, cases):
-        raise InputError(
-            "I332", f"there are {found.size:,} pools for {cases:,} cases", where=where, hint="give one for each case"
-        )
-    least = 1 if replace else sample
-    if (found > MOST_CANDIDATES).any():
-        what = f"a pool of {found.max():g} candidates is larger than {MOST_CANDIDATES:,}"
+        what = "the number of candidates to sample from is missing"
+        hint = "give pool, the number of items without the relevant one and excluded ones, or a column of that name"
+        raise InputError("I332", what, where=where, hint=hint)
+    numbers = _numbers(pool, "pools", where)
+    if numbers.size not in (1, cases):
+        what = f"there are {numbers.size:,} pools for {cases:,} cases"
+        raise InputError("I332", what, where=where, hint="give one for each case")
+    if (numbers > MOST_CANDIDATES).any():
+        what = f"a pool of {numbers.max():g} candidates is larger than {MOST_CANDIDATES:,}"
         hint = "pool is the number of all candidates without the relevant one"
         raise InputError("I332", what, where=where, hint=hint)
-    wrong = ~(found >= least) | (found != np.floor(found))
+    wrong = ~(numbers >= (1 if replace else sample)) | (numbers != np.floor(numbers))
     if wrong.any():
-        first = int(np.argmax(wrong))
-        raise InputError(
-            "I332",
-            f"{int(wrong.sum()):,} of {found.size:,} pools are too small for {sample:,} draws, the first "
-            f"{found[first]:g} in row {first + 1:,}",
-            where=where,
-            hint="pool is the number of all candidates without the relevant one, sample the number of those drawn"
-            + ("" if replace else "; use replace=True if a candidate could be drawn twice"),
-        )
-    return np.broadcast_to(found.astype(np.int64), cases)
+        hint = "pool is the number of all candidates without the relevant one, sample the number of those drawn"
+        hint += "" if replace else "; use replace=True if a candidate could be drawn twice"
+        raise _wrong_rows(numbers, wrong, "pools are", f"too small for {sample:,} draws", where, hint)
+    return np.broadcast_to(numbers.astype(np.int64), cases)
+
+
+def _numbers(values: Any, noun: str, where: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, np.float64).ravel()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError("I202", f"{noun} are not numbers: {error}", where=where) from None
+
+
+def _wrong_rows(
+    numbers: NDArray[np.float64], wrong: NDArray[np.bool_], noun: str, why: str, where: str, hint: str
+) -> InputError:
+    """Return the error for numbers that are ``wrong``, with their count and the first; I331 for ranks, else I332."""
+    first = int(np.argmax(wrong))
+    what = f"{int(wrong.sum()):,} of {numbers.size:,} {noun} {why}, the first {numbers[first]:g} in row {first + 1:,}"
+    return InputError("I331" if noun == "ranks are" else "I332", what, where=where, hint=hint)

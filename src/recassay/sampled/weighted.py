@@ -82,21 +82,17 @@ def measure_exactly(
     largest = min(max(sizes), int(standings.pool[base].max(initial=0)))
     credit, pairs = credit_table(metrics, largest + 1), [counts_pairs(metric) for metric in metrics.values()]
     weights = task.weight[task.item].astype(np.float64)
-    inside = np.repeat(task.member[task.bases.index(base)], np.diff(task.cells)) & (weights > 0)
-    place = np.empty_like(task.item)
-    place[task.item] = np.arange(place.size, dtype=np.int32)
+    inside = task.inside(base) & (weights > 0)
     mean, variance = (np.zeros((len(sizes), standings.pairs, len(metrics))) for _ in range(2))
 
     def work(begin: int, end: int) -> None:
         table = score_queries(scorer, task, begin, end)
         for query in range(begin, end):
-            free, line = inside.copy(), table[query - begin]
-            for lists in (task.seen, task.relevant):
-                free[lists.places[lists.offsets[query] : lists.offsets[query + 1]]] = False
+            free, line = task.exclude(inside, query), table[query - begin]
             order = np.argsort(weights[free], kind="stable")
             weight, score = weights[free][order], line[free][order]
             for pair in range(standings.offsets[query], standings.offsets[query + 1]):
-                level = line[place[standings.item[pair]]]
+                level = line[task.place[standings.item[pair]]]
                 parts = [readonly(weight[side]) for side in (score > level, score == level, score < level)]
                 for at, size in enumerate(sizes):
                     q = min(size, weight.size)

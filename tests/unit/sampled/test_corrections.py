@@ -7,8 +7,8 @@ import pytest
 
 import recassay as ra
 from recassay.errors import InputError, UsageError
+from recassay.sampled.corrected import check_prior, stretch_prior
 from recassay.sampled.corrections import correct
-from recassay.sampled.prior import check_prior, stretch_prior
 
 from ...refusals import refused
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-from recassay.sampled.joint import joint_ranks
-from recassay.sampled.polynomials import coefficients, log_edge_values, polynomial_values
+from recassay.sampled.joint import coefficients, joint_ranks, log_edge_values, polynomial_values
 
 from ...examples import examples
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import beta, comb
 
-from recassay.sampled.mapping import fit_a, mapped_cutoff
+from recassay.sampled.estimators import fit_a, mapped_cutoff
 
 from ...refusals import refused
 

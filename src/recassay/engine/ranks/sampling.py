@@ -6,6 +6,7 @@ order of rows or the other users. The sets of a smaller design are subsets of th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -13,19 +14,21 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
+from recassay.columnar._hashes import mix as mix_key
+from recassay.columnar._hashes import unit
 from recassay.columnar.identity import SECOND, id_keys, mix
 from recassay.data.run import Run
 from recassay.data.standings import RATED, Standings
 from recassay.designs.expect import DesignResult, Users, pool_moments
 from recassay.designs.grammar import Design
-from recassay.designs.moments import CreditMoments, random_and_best
+from recassay.designs.moments import CreditMoments, random_and_best, sampled_values
 from recassay.designs.random_order import RandomOrders
 from recassay.designs.sets import Short, TargetSets, target_sets
-from recassay.engine.ranks import _draws
 from recassay.engine.ranks.blocks import BLOCK_ROWS
 from recassay.engine.ranks.play import RunSource
 from recassay.engine.ranks.standings import block_scorer, score_queries
-from recassay.engine.ranks.task import PlacesByQuery, RankingTask
+from recassay.engine.ranks.task import RankingTask
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import Credit, JudgedFormula, PairFormula, formula_of
@@ -34,10 +37,15 @@ from recassay.rng import derive_seed
 from recassay.threads import Progress, each_block, one_library_thread
 
 Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
-SCHEMES = {"uniform": _draws.UNIFORM, "popularity": _draws.MASS, "mixed": _draws.MIXED}
+UNIFORM, MASS, REPLACED = 0, 1, 2  # schemes: uniform, weighted without replacement, weighted with replacement
+MIXED = 3  # scheme: half uniform, half weighted, all different
+SECOND_HALF = np.uint64(0x9FB21C651E98DF25)  # makes the second half of a mixed draw independent of the first
+TIES = np.uint64(0x5851F42D4C957F2D)  # makes the order of ties independent of the draw
+SCHEMES = {"uniform": UNIFORM, "popularity": MASS, "mixed": MIXED}
 
 
 class SampledScores(NamedTuple):
@@ -155,10 +163,10 @@ class DesignSampler:
     metrics: Mapping[str, Metric]
     groups: TargetSets
     moments: Mapping[str, CreditMoments]
-    place: NDArray[np.int32]  # of each item in a score row
     inside: NDArray[np.bool_]  # whether each item is in the base set
-    bin: NDArray[np.int32]  # of each item
+    weight: Float  # of each item: its popularity if any draw is by popularity, else 1
     draws: int
+    ranks: Int64 | None = None  # of the relevant items, if they are asked for
 
     @classmethod
     def of(
@@ -184,14 +192,12 @@ class DesignSampler:
         empty = {  # draws fill mean and variance
             name: CreditMoments(np.full(n, np.nan), np.full(n, np.nan), *known.get(name, of_pairs)) for name in metrics
         }
-        place = np.empty_like(task.item)
-        place[task.item] = np.arange(place.size, dtype=np.int32)
-        cell = (np.searchsorted(task.cells, np.arange(place.size), side="right") - 1)[place]
-        base = task.bases.index(design.base) if design.base != RATED else 0
-        of_bin = task.bins[design.bins] if design.bins else np.zeros(task.cells.size - 1, np.int32)
+        by_popularity = design.by != "uniform" and design.n is not None
         return cls(
-            standings, task, design, metrics, groups, empty, place,
-            task.member[base][cell], of_bin[cell], draws,
+            standings, task, design, metrics, groups, empty,
+            inside=task.inside(task.bases[0] if design.base == RATED else design.base)[task.place],
+            weight=standings.popularity.astype(np.float64) if by_popularity else np.ones(task.item.size),
+            draws=draws,
         )  # fmt: skip
 
     def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
@@ -209,11 +215,11 @@ class DesignSampler:
             own = slice(at.start - first, at.stop - first)
             query, items = int(groups.owner[group]), self.standings.item[groups.order[at]]
             line, codes = table[query - begin], self.candidates(query, int(groups.bin[group]))
-            found = (np.empty((self.draws, items.size), np.int32), np.empty((self.draws, items.size), np.int32))
-            drawn = _draws.draw(
-                line[self.place[codes]].astype(np.float64), hashes.items[codes], self.weight(codes),
+            found = [np.empty((self.draws, items.size), np.int32) for _ in range(2)]
+            drawn = draw(
+                line[self.task.place[codes]].astype(np.float64), hashes.items[codes], self.weight[codes],
                 int(groups.drawn[group]), self.scheme, self.seeds(hashes, query, items),
-                line[self.place[items]].astype(np.float64), hashes.items[items], *found,
+                line[self.task.place[items]].astype(np.float64), hashes.items[items], *found,
             )  # fmt: skip
             above[:, own], place[:, own] = found
             check = np.uint64((int(check) + int(drawn)) % 2**64)
@@ -236,25 +242,21 @@ class DesignSampler:
         MASS is by popularity without replacement, REPLACED by popularity with replacement, and MIXED half uniformly and
         half by popularity.
         """
-        if self.design.with_replacement:
-            return _draws.REPLACED
-        return SCHEMES[self.design.by] if self.design.n is not None else _draws.UNIFORM
+        if self.design.n is None:
+            return UNIFORM
+        return REPLACED if self.design.with_replacement else SCHEMES[self.design.by]
 
     def candidates(self, query: int, of_bin: int) -> Int64:
         """Return the codes, ascending, of items that may be drawn for a query; with bins, only those in ``of_bin``."""
         task = self.task
         if self.design.base == RATED:
-            return np.sort(task.item[_places_of(task.rated, query)]).astype(np.int64)
+            return np.sort(task.item[task.rated.of(query)]).astype(np.int64)
         free = self.inside.copy()
-        free[task.item[_places_of(task.seen, query)]] = False
-        free[task.item[_places_of(task.relevant, query)]] = False
-        codes = np.flatnonzero(free)
-        return codes[self.bin[codes] == of_bin] if self.design.bins else codes
-
-    def weight(self, codes: Int64) -> Float:
-        """Return the weight of each candidate in ``codes``: its popularity if any draw is by popularity, else 1."""
-        by_mass = self.design.by != "uniform" and self.design.n is not None
-        return self.standings.popularity[codes].astype(np.float64) if by_mass else np.ones(codes.size)
+        for excluded in (task.seen, task.relevant):
+            free[task.item[excluded.of(query)]] = False
+        if self.design.bins:
+            free &= task.bin_of_items(self.design.bins) == of_bin
+        return np.flatnonzero(free)
 
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
         """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
@@ -268,6 +270,8 @@ class DesignSampler:
         pairs = groups.order[offsets[0] : offsets[-1]]
         starts, relevant = offsets[:-1] - offsets[0], np.diff(offsets)
         separate = self.design.relevant == "1R"
+        if self.ranks is not None:
+            self.ranks[pairs] = above[0] + 1
         for name, metric in self.metrics.items():
             formula = formula_of(metric)
             if isinstance(formula, PairFormula):
@@ -296,33 +300,86 @@ class DesignSampler:
         return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
 
 
-def sampled_values(
-    credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
-) -> Float:
-    """Return the value (draws, sets) of each target set in each draw.
+@njit(nogil=True, cache=True)
+def draw(
+    scores: Float, keys: Keys, weight: Float, drawn: int, scheme: int, seeds: Keys, levels: Float, level_keys: Keys,
+    above: Int32, place: Int32,
+) -> np.uint64:  # fmt: skip
+    """Count the items above each relevant item of one target set in every draw; return a checksum of the drawn items.
 
-    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among. ``ranks``
-    (draws, pairs) are the ranks of the relevant items. With ``separate``, each relevant item is ranked on its own, and
-    the value is the mean over these. ``place`` (draws, pairs) is the number of relevant items above each, ``starts``
-    the first pair of each set, ``relevant`` the number of relevant items of each set, and ``popularity`` that of each
-    pair's item.
+    A target set holds relevant items and the candidates drawn to rank them against. Candidates have ``scores``,
+    ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores ``levels`` and the hashes
+    ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS, REPLACED or MIXED.
+    ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of drawn candidates
+    above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of relevant items above
+    it. Equal scores are ordered by a hash that each item gets once per draw.
     """
-    earned = credit.table(int(ranks.max()))[ranks - 1]
-    within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
-    if credit.cut_at_relevant:
-        earned = earned * (ranks <= np.repeat(within, relevant))
-    if credit.weight is not None and not separate:
-        weight = credit.weight(popularity)
-        norm = np.add.reduceat(weight, starts)
-        norm = np.where(norm > 0, norm, np.nan)
-    else:
-        weight = credit.parts_at(place)
-        norm = credit.norm(within) * (relevant if separate else 1)
-    sums: Float = np.add.reduceat(earned * weight, starts, axis=1)
-    value: Float = sums / norm
-    return value
+    check = np.uint64(0)
+    chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
+    reach = np.cumsum(weight)
+    for d in range(seeds.size):
+        if scheme == REPLACED:
+            pick_with_replacement(reach, seeds[d], chosen)
+        elif scheme == MIXED:
+            pick_mixed(keys, weight, seeds[d], chosen)
+        else:
+            pick_smallest(keys, weight, scheme, seeds[d], chosen)
+        for r in range(levels.size):
+            tie[r] = mix_key(mix_key(seeds[d] ^ level_keys[r] ^ TIES))
+            above[d, r], place[d, r] = 0, 0
+        for j in range(drawn):
+            c = chosen[j]
+            check += mix_key(seeds[d] ^ keys[c])
+            own = mix_key(mix_key(seeds[d] ^ keys[c] ^ TIES))  # all copies of an item tie alike
+            for r in range(levels.size):
+                above[d, r] += scores[c] > levels[r] or (scores[c] == levels[r] and own > tie[r])
+        for r in range(levels.size):
+            for other in range(levels.size):
+                place[d, r] += levels[other] > levels[r] or (levels[other] == levels[r] and tie[other] > tie[r])
+    return check
 
 
-def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
-    places: NDArray[np.int32] = lists.places[lists.offsets[query] : lists.offsets[query + 1]]
-    return places
+@njit(nogil=True, cache=True)
+def pick_smallest(keys: Keys, weight: Float, scheme: int, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` the positions of the candidates with the smallest random numbers, without replacement.
+
+    Each candidate's number depends on its hash in ``keys``, the ``seed`` and, for the ``scheme`` MASS, its ``weight``
+    (Efraimidis and Spirakis 2006). So a smaller sample is part of a larger one.
+    """
+    if chosen.size == 0:
+        return
+    number = np.empty(keys.size)
+    for c in range(keys.size):
+        number[c] = unit(mix_key(seed ^ keys[c]))
+        if scheme == MASS:
+            number[c] = -math.log(number[c]) / weight[c] if weight[c] > 0 else np.inf
+    last = np.inf if chosen.size == keys.size else np.partition(number, chosen.size - 1)[chosen.size - 1]
+    filled = 0
+    for c in range(keys.size):
+        if number[c] <= last and filled < chosen.size:
+            chosen[filled] = c
+            filled += 1
+
+
+@njit(nogil=True, cache=True)
+def pick_mixed(keys: Keys, weight: Float, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` positions of different candidates: the first half drawn uniformly, the rest by ``weight``.
+
+    Of an odd number, one more is drawn uniformly. Hashes ``keys`` and ``seed`` give the random numbers.
+    """
+    half = (chosen.size + 1) // 2
+    pick_smallest(keys, weight, UNIFORM, seed, chosen[:half])
+    left = weight.copy()
+    left[chosen[:half]] = 0
+    pick_smallest(keys, left, MASS, mix_key(seed ^ SECOND_HALF), chosen[half:])
+
+
+@njit(nogil=True, cache=True)
+def pick_with_replacement(reach: Float, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` positions of candidates drawn with replacement, by weights whose running sum is ``reach``.
+
+    The ``seed`` is a hash of seed, draw and user, from which the random numbers are computed.
+    """
+    for j in range(chosen.size):
+        at = unit(mix_key(seed + mix_key(np.uint64(j)))) * reach[-1]
+        chosen[j] = min(np.searchsorted(reach, at, side="right"), reach.size - 1)

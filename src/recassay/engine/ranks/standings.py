@@ -112,10 +112,9 @@ def rank_unanswered_last(task: RankingTask, table: Table, queries: Int32) -> NDA
     """
     none = np.isneginf(table[:, :1]).any(axis=1) & (queries >= 0)
     rows = np.array([row for row in np.flatnonzero(none) if np.isneginf(table[row]).all()], np.intp)
-    relevant = task.relevant
     for row, query in zip(rows, queries[rows], strict=True):
         table[row] = 0
-        table[row, relevant.places[relevant.offsets[query] : relevant.offsets[query + 1]]] = -np.inf
+        table[row, task.relevant.of(query)] = -np.inf
     return rows
 
 
@@ -306,8 +305,6 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
     Rows of the run that tie get equal scores.
     """
     train = task.train
-    place = np.empty_like(task.item)
-    place[task.item] = np.arange(task.item.size, dtype=np.int32)
     item = Recoding.between(run.vocabulary, vocabulary_ids(train.item_vocabulary))(run.items)
     level = np.arange(run.items.size) if run.tied is None else np.maximum.accumulate(
         np.where(run.tied, 0, np.arange(run.items.size))
@@ -327,7 +324,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
         known = item[at] >= 0
         depth = (level[at] - lows[queries][query]).astype(np.float32)
         np.maximum.at(
-            table, (query[known], place[item[at[known]]]), -depth[known]
+            table, (query[known], task.place[item[at[known]]]), -depth[known]
         )  # a repeated item keeps its first place
         return table
 

@@ -35,6 +35,10 @@ class PlacesByQuery:
     offsets: Int64
     places: Int32
 
+    def of(self, query: int) -> Int32:
+        """Return the positions of the items of a query."""
+        return self.places[self.offsets[query] : self.offsets[query + 1]]
+
 
 @dataclass(frozen=True, eq=False)
 class RankingTask:
@@ -127,9 +131,25 @@ class RankingTask:
 
     def bin_of_items(self, m: int) -> Int32:
         """Return the bin of each item, by code, for ``m`` bins; -1 for an item without a test rating."""
-        found = np.empty_like(self.item)
-        found[self.item] = np.repeat(self.bins[m], np.diff(self.cells))
-        return found
+        return np.repeat(self.bins[m], np.diff(self.cells))[self.place]
+
+    @functools.cached_property
+    def place(self) -> Int32:
+        """Return the position of each item, by code, in score rows."""
+        place = np.empty_like(self.item)
+        place[self.item] = np.arange(place.size, dtype=np.int32)
+        return readonly(place)
+
+    def inside(self, base: str) -> NDArray[np.bool_]:
+        """Return, for each position in score rows, whether its item is in the base set ``base``."""
+        return np.repeat(self.member[self.bases.index(base)], np.diff(self.cells))
+
+    def exclude(self, free: NDArray[np.bool_], query: int) -> NDArray[np.bool_]:
+        """Return a mask of positions in score rows without the items that a query's user has seen or finds relevant."""
+        free = free.copy()
+        for excluded in (self.seen, self.relevant):
+            free[excluded.of(query)] = False
+        return free
 
     @functools.cached_property
     def block_rows(self) -> Int64:
@@ -201,9 +221,8 @@ class RankingTask:
         idle = np.setdiff1d(self.everyone, self.users)
         offsets, profile = self.past.by_user
         owner, found = row_groups(offsets), {}
-        for base, inside in zip(self.bases, self.member, strict=True):
-            member = np.empty(self.item.size, np.bool_)
-            member[self.item] = np.repeat(inside, np.diff(self.cells))
+        for base in self.bases:
+            member = self.inside(base)[self.place]
             known = np.bincount(owner, weights=member[profile], minlength=self.train.user_vocabulary.size)
             size = np.count_nonzero(member)
             found[base] = np.full(idle.size, size) - (known[idle].astype(np.int64) if self.how["mask_seen"] else 0)
@@ -225,11 +244,8 @@ class RankingTask:
         for base, inside in zip(self.bases, self.member, strict=True):
             table = np.zeros((self.users.size, WIDTH))
             table[:, : POWERS + 1] = np.stack([cell_sums @ inside for cell_sums in sums], axis=1)
-            for query in np.flatnonzero(table[:, 0] <= FEW):  # few enough to list each weight
-                free = np.repeat(inside, np.diff(self.cells))
-                for excluded in (self.seen, self.relevant):
-                    free[excluded.places[excluded.offsets[query] : excluded.offsets[query + 1]]] = False
-                masses = mass[self.item[free]]
+            for query in np.flatnonzero(table[:, 0] <= FEW).tolist():  # few enough to list each weight
+                masses = mass[self.item[self.exclude(self.inside(base), query)]]
                 table[query, 1:] = 0
                 table[query, 1 : 1 + np.count_nonzero(masses)] = masses[masses > 0]
             found[base] = table
