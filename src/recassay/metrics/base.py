@@ -9,24 +9,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.data.interactions import whole_log_needed
-from recassay.data.truth import TruthStatistics
+from recassay.data.truth import Truth, TruthStatistics
 from recassay.errors import InternalError, UsageError
+from recassay.metrics.align import AlignedBlock, Alignment
+from recassay.metrics.context import Context, ContextLookup
 from recassay.metrics.credit import Credit, JudgedFormula, NoFormula, RankFormula
 from recassay.naming.grammar import Expression, Value
 from recassay.naming.named import Named, unknown_parameter
 from recassay.stats.exact_sums import ExactSum
-
-if TYPE_CHECKING:
-    from recassay.data.truth import Truth
-    from recassay.metrics.align import AlignedBlock, Alignment
-    from recassay.metrics.context import Context, ContextLookup
 
 Values = NDArray[np.float64]
 Addend = int | ExactSum  # sums have the same bits however users are partitioned

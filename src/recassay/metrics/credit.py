@@ -166,7 +166,7 @@ class JudgedFormula:
 
         def above(marked: NDArray[np.bool_]) -> Int64:
             """Return the number of ``marked`` items above each judged item of a list."""
-            before = np.cumsum(marked) - marked
+            before: Int64 = np.cumsum(marked) - marked
             return np.asarray((before - before[lists.start[query]])[relevant])
 
         owner, total = query[relevant], lists.relevant(relevant_from)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 
 from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Accuracy, Addend, Values, range_sums
+from recassay.metrics.context import Context, ContextLookup
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
 from recassay.stats.exact_sums import ExactSum
-
-if TYPE_CHECKING:
-    from recassay.metrics.context import Context, ContextLookup
-
 
 STEEPEST = 20.0
 STEP = 1e-5  # of a difference quotient, as a share of the exponent above 1

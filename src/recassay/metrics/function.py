@@ -6,18 +6,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
 from recassay.columnar.layout import is_one_number
 from recassay.errors import UsageError
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-
-if TYPE_CHECKING:
-    from recassay.metrics.align import AlignedBlock
-    from recassay.metrics.context import ContextLookup
 
 Function = TypeVar("Function", bound=Callable[..., float])
 INPUTS = ("items", "truth")

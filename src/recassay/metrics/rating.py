@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Addend, UnitMetric, Values, range_sums
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-
-if TYPE_CHECKING:
-    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)

@@ -126,24 +126,19 @@ def list_positions(run: Run, truth: Truth) -> NDArray[np.int64]:
 
     Raise I403 if one of the two has integers and the other strings, and none is the text of the other.
     """
-    match = rows_in_table(truth.queries, run.queries)
-    if not (match >= 0).any():
-        raise_if_id_types_differ(run.queries, truth.queries, (run.origin, truth.origin))
-    return match
-
-
-def raise_if_id_types_differ(run_users: pl.Series, truth_users: pl.Series, where: tuple[str, str]) -> None:
-    """Raise I403 if users are integers on one side and strings on the other; ``where`` names both files."""
+    run_users, truth_users = run.queries, truth.queries
+    match = rows_in_table(truth_users, run_users)
     integers = run_users.dtype.is_integer(), truth_users.dtype.is_integer()
-    if integers[0] != integers[1]:
+    if integers[0] != integers[1] and not (match >= 0).any():
         kinds = ["integers" if integer else "strings" for integer in integers]
         raise InputError(
             "I403",
             f"user ids are {kinds[0]} in the run (such as {run_users.first()!r}) and {kinds[1]} in the truth "
             f"(such as {truth_users.first()!r}), and none matches",
-            where=_both(where),
+            where=_both((run.origin, truth.origin)),
             hint="write both files with the same type of id",
         )
+    return match
 
 
 def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,8 @@ from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, UnitMetric, Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import item_codes, values_at_places
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-
-if TYPE_CHECKING:
-    from recassay.metrics.context import ContextLookup
 
 AspectSource = Literal["features", "subprofiles"]
 Intents = Literal["relevant", "profile"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Recoding
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import UnitMetric, Values, range_sums
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import discounts
-
-if TYPE_CHECKING:
-    from recassay.metrics.align import AlignedBlock
 
 Discount = Literal["none", "log"]
 

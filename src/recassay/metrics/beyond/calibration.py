@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar._sets import mean_shares
 from recassay.columnar.layout import readonly, row_groups
+from recassay.data.features import Features
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import WithAspects
 from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, rank_weights
+from recassay.metrics.context import ContextLookup
 from recassay.threads import blocks
-
-if TYPE_CHECKING:
-    from recassay.data.features import Features
-    from recassay.metrics.context import ContextLookup
 
 Divergence = Literal["kl", "js", "sqrt_js", "hellinger", "tv"]
 

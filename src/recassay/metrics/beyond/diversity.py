@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,8 @@ from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, place_discounts, relevant_places
+from recassay.metrics.context import ContextLookup
 from recassay.naming.named import Departure
-
-if TYPE_CHECKING:
-    from recassay.metrics.context import ContextLookup
-
 
 Distance = Literal["jaccard", "cosine", "training", "given"]
 

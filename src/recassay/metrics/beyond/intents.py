@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
+from recassay.data.features import Features
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.aspects import AspectGains, AspectMetric, IntentMetric
 from recassay.metrics.beyond.base import ListMetric, item_codes, place_discounts, ratio, relevant_places
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.ranking.err import Satisfying
 from recassay.naming.named import Departure
-
-if TYPE_CHECKING:
-    from recassay.data.features import Features
-    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,44 +22,53 @@ from recassay.metrics.beyond.base import (
     ordered_by_popularity,
     relevant_places,
 )
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-
-if TYPE_CHECKING:
-    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)
-class Novelty(ListMetric):
+class MeanPopularity(ListMetric):
+    """A mean over the list of a number of each item that follows from its popularity."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"train"})
+
+    def of_items(self, popularity: ItemPopularity) -> Values:
+        """Return the numbers of items from their popularity, by default how many training users had them."""
+        return popularity.counts
+
+    def bind(self, lookup: ContextLookup) -> ItemValues:
+        counts = lookup.train.item_users.astype(np.float64)
+        of_all = float(lookup.train.n_users), float(counts.sum()), float(counts.size), float(counts.min(initial=np.inf))
+        return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
+
+    def bind_at(self, moments: StreamMoments) -> RowValues:
+        """Return the number of each recommended item on a stream (row of the run), right before its event."""
+        return RowValues(self.of_items(moments.popularity()))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        numbers: ItemValues | RowValues = lists.bound(self)
+        return mean_over_places(lists, self.k, numbers.at(lists, self.k))
+
+
+@dataclass(frozen=True, repr=False)
+class Novelty(MeanPopularity):
     """A mean over the list of the novelty of each item, optionally discounted by rank and of relevant items only.
 
     With ``relevance_aware`` the terms of items that are not relevant are 0, under the same normaliser, and a query
     without a relevant item is undefined.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"train"})
-
     rank_discount: Discount = "none"
     relevance_aware: bool = False
     relevant_from: float = 1.0
 
-    def of_items(self, popularity: ItemPopularity) -> Values:
-        """Return the novelty of items from their popularity."""
-        raise NotImplementedError(f"{type(self).__name__} must define of_items()")
-
     def bind(self, lookup: ContextLookup) -> ItemValues:
-        counts = lookup.train.item_users.astype(np.float64)
-        if counts.size == 0:
+        if not lookup.train.n_items:
             raise UsageError("U105", f"{self} needs a training log with rows", where=str(self))
-        of_all = float(lookup.train.n_users), float(counts.sum()), float(counts.size), float(counts.min())
-        return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
-
-    def bind_at(self, moments: StreamMoments) -> RowValues:
-        """Return the novelty of each recommended item on a stream (row of the run), right before its event."""
-        return RowValues(self.of_items(moments.popularity()))
+        return super().bind(lookup)
 
     def judge(self, lists: AlignedBlock) -> Values:
-        novelty: ItemValues | RowValues = lists.bound(self)
-        values = novelty.at(lists, self.k)
+        values: Values = lists.bound(self).at(lists, self.k)
         if not self.relevance_aware:
             return mean_over_places(lists, self.k, values, self.rank_discount)
         values = np.where(relevant_places(lists, self.k, self.relevant_from), values, 0.0)
@@ -147,7 +156,7 @@ def head_items(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | N
 
 
 @dataclass(frozen=True, repr=False)
-class ARP(ListMetric):
+class ARP(MeanPopularity):
     """Average recommendation popularity: the training users of an item, averaged over the list. Lower is less biased.
 
     Formula: ``(1/|L|) sum of n_i over the first k places``, n_i the training users of the item.
@@ -163,18 +172,6 @@ class ARP(ListMetric):
     aliases = ("ARP", "average_popularity")
     bounds = (0.0, float("inf"))
     higher_is_better = False
-    needs: ClassVar[frozenset[str]] = frozenset({"train"})
-
-    def bind(self, lookup: ContextLookup) -> ItemValues:
-        return ItemValues(lookup.train_items, np.append(lookup.train.item_users.astype(np.float64), 0.0))
-
-    def bind_at(self, moments: StreamMoments) -> RowValues:
-        """Return the popularity of each recommended item on a stream (row of the run), right before its event."""
-        return RowValues(moments.popularity().counts)
-
-    def judge(self, lists: AlignedBlock) -> Values:
-        popularity: ItemValues | RowValues = lists.bound(self)
-        return mean_over_places(lists, self.k, popularity.at(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)

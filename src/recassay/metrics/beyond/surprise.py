@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly, row_groups
 from recassay.columnar.vocabulary import Recoding
+from recassay.data.interactions import Interactions
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
+from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-
-if TYPE_CHECKING:
-    from recassay.data.interactions import Interactions
-    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, eq=False)

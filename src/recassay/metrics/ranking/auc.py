@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values, range_sums
+from recassay.metrics.context import Context
 from recassay.metrics.credit import JudgedCounts, JudgedFormula, PairFormula, RankFormula
 
 SMOOTHING = 0.00001  # of infAP, as in trec_eval
-
-if TYPE_CHECKING:
-    from recassay.data.truth import TruthStatistics
-    from recassay.metrics.context import Context
 
 
 def share_in_order(above: Values, pairs: NDArray[np.int64] | Values | float) -> Values:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
+from recassay.data.truth import TruthStatistics
 from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Metric, Values
+from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
-
-if TYPE_CHECKING:
-    from recassay.data.truth import TruthStatistics
-    from recassay.metrics.context import Context
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import is_one_number, ranges, row_groups
+from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values, range_sums
+from recassay.metrics.context import Context
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.naming.named import Departure
-
-if TYPE_CHECKING:
-    from recassay.data.truth import TruthStatistics
-    from recassay.metrics.context import Context
-
 
 UnlistedPolicy = Literal["absent", "tied"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,13 @@ from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
+from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ordered_by_popularity, ratio
+from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_features, of_given, of_training
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recassay.data.truth import TruthStatistics
-    from recassay.metrics.context import Context
-
 
 Bool = NDArray[np.bool_]
 Int32 = NDArray[np.int32]

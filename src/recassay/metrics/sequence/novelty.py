@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.generated import Generated
 from recassay.metrics.base import Values
@@ -21,9 +22,6 @@ from recassay.metrics.sequence.base import (
     WholeSequenceMetric,
 )
 from recassay.naming.named import Departure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, repr=False)

@@ -58,10 +58,10 @@ def _chances(scores: Float, query: Int64, sizes: Int64, codes: Int32, relevance:
     entry = np.repeat(query * (int(codes.max(initial=0)) + 1), sizes) + codes
     own = np.repeat(scores, sizes)
     if relevance == "score_share":
-        return own / np.maximum(np.bincount(entry, own, minlength=1)[entry], SMALLEST)
+        return np.asarray(own / np.maximum(np.bincount(entry, own, minlength=1)[entry], SMALLEST))
     most = np.zeros(int(entry.max(initial=0)) + 1)
     np.maximum.at(most, entry, own)
-    return (2.0 ** (own / np.maximum(most[entry], SMALLEST)) - 1.0) / 2.0  # 0 for a score of 0
+    return np.asarray((2.0 ** (own / np.maximum(most[entry], SMALLEST)) - 1.0) / 2.0)  # 0 for a score of 0
 
 
 @dataclass(frozen=True, repr=False)
