@@ -14,6 +14,8 @@ EXTRAS = {  # library: extra that installs it
     "torch": "neural",
     "resvg_py": "figures",
     "mlflow": "mlflow",
+    "deltalake": "lake",
+    "pyiceberg": "lake",
     "redis": "live",
     "confluent_kafka": "live",
     "prometheus_client": "live",

@@ -109,7 +109,7 @@ def score(
         profile=profile,
         relevant_from=relevant_from,
         users=population,
-        columns=reading.columns,
+        reading=reading,
     )
     until = Until(within) if isinstance(within, float | int) else within
     kept = first_hits and until is None and job.conventions.ties != "expected"  # an expected rank is no place

@@ -102,6 +102,15 @@ def score(
             metavar=COLUMNS,
         ),
     ] = None,
+    items_columns: Annotated[
+        str | None,
+        option(
+            "--items-columns",
+            "Column names of the table of items, if they differ from those of the runs.",
+            INPUT,
+            metavar=COLUMNS,
+        ),
+    ] = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
@@ -301,7 +310,15 @@ def score(
                 by_item=by_item,
                 groups=GroupOptions(smallest_group, correction),
                 columns=ReadOptions(
-                    shared, truth_columns, input_format, nan, negative, train_columns, own, users_columns
+                    shared,
+                    truth_columns,
+                    input_format,
+                    nan,
+                    negative,
+                    train_columns,
+                    own,
+                    users_columns,
+                    items_columns,
                 ),
                 profile=profile,
                 relevant_from=relevant_from,

@@ -21,9 +21,9 @@ class ReadOptions:
     """Options for reading the tables of a call.
 
     ``columns`` names columns of the runs, and of the other tables where they have them; ``truth_columns`` names those
-    of the truth, ``train_columns`` those of the training log, ``users_columns`` those of the table of users, and
-    ``run_columns`` those of single runs by name, if they
-    differ. ``format`` and ``nan`` apply to the runs, ``negative`` to gains of the truth.
+    of the truth, ``train_columns`` those of the training log, ``users_columns`` and ``items_columns`` those of the
+    tables of users and items, and ``run_columns`` those of single runs by name, if they differ. ``format`` and ``nan``
+    apply to the runs, ``negative`` to gains of the truth.
 
     >>> ReadOptions("user=u", run_columns={"als": "user=uid"}).columns_of("als")
     'user=uid'
@@ -42,6 +42,7 @@ class ReadOptions:
     train_columns: Columns = None
     run_columns: Mapping[str, Columns] = field(default_factory=dict)
     users_columns: Columns = None
+    items_columns: Columns = None
 
     def columns_of(self, run: str) -> Columns:
         """Return the column names of the run with this name."""

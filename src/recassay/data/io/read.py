@@ -18,6 +18,7 @@ from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns,
 from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.head import read_head
+from recassay.data.io.lake import address_table, is_address
 from recassay.data.io.nested import unnested
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, scan_parquet
@@ -81,7 +82,9 @@ def open_table(
     options, about = _ReadOptions(role_named(role), parse_columns(columns), format, ordered), type(source).__name__
     where = str(source) if isinstance(source, str | Path) else f"the {role} ({about})"
     with reading(where):
-        if isinstance(source, str | Path):
+        if is_address(source):
+            found = _read(address_table(str(source)), options)
+        elif isinstance(source, str | Path):
             found = _read_files(table_files(source), options)
         else:
             found = _read(object_table(source, options.role, columns=columns), options)
@@ -118,6 +121,8 @@ def open_row_ranges(
 
     Raise U223 for a file that is neither Parquet nor text.
     """
+    if is_address(source):
+        raise UsageError("U223", "a table at an address cannot be read in chunks", hint="copy it to a Parquet file")
     options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
     full = [path for path in table_files(source) if path.stat().st_size]
     found = [_row_range(path, options, folder / f"{number}.parquet") for number, path in enumerate(full)]

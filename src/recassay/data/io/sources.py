@@ -9,6 +9,7 @@ from pathlib import Path
 
 from recassay.data.io.edge import files_below, regular_file
 from recassay.data.io.formats import formats
+from recassay.data.io.lake import address_name, is_address
 from recassay.errors import InputError, UsageError
 from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
@@ -48,15 +49,20 @@ def _expanded_home(source: str | Path) -> Path:
         return path.expanduser()
 
 
-def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Path]]:
-    """Return the name and path of every run: files, globs and folders of run files, in the order given.
+def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, str | Path]]:
+    """Return the name and path of every run: files, globs, folders of run files and addresses, in the order given.
 
     A run's name is that of its file without suffixes. A folder of ``part-*`` files is one run with the folder's name.
     Raise U109 for two runs with the same name.
     """
     given: Sequence[str | Path] = [paths] if isinstance(paths, str | Path) else list(paths)
-    runs = [(run_name(file, table_suffixes()), file) for path in given for file in _runs_at(_expanded_home(path))]
-    places: dict[str, Path] = {}
+    runs: list[tuple[str, str | Path]] = []
+    for path in given:
+        if isinstance(path, str) and is_address(path):
+            runs.append((address_name(path), path))
+        else:
+            runs += [(run_name(file, table_suffixes()), file) for file in _runs_at(_expanded_home(path))]
+    places: dict[str, str | Path] = {}
     for name, file in runs:
         if name in places:
             raise UsageError(

@@ -12,7 +12,6 @@ from recassay.data.features import validated_distances
 from recassay.data.fold import Fold, of_known_users
 from recassay.data.memberships import Memberships
 from recassay.data.read import (
-    Columns,
     each_run,
     first_source,
     has_column,
@@ -44,7 +43,7 @@ from recassay.results.scores import POPULATION, DeferredSettings, Scores
 from recassay.stats.intervals import Uncertainty
 from recassay.threads import first_ahead
 
-NO_GROUPS = GroupOptions()
+NO_GROUPS, AS_NAMED = GroupOptions(), ReadOptions()
 MOST_AHEAD = 1 << 29  # bytes of a truth and a run that are read at the same time; it needs the memory of both
 MOST_DEFERRED = 20_000_000  # judged items of a truth that scores may keep until its fingerprint is computed
 
@@ -107,12 +106,9 @@ def score_job(
     profile: str | None = None,
     relevant_from: float = 1.0,
     users: choices.Population = "all",
-    columns: Columns = None,
+    reading: ReadOptions = AS_NAMED,
 ) -> Job:
-    """Return the job of a call of ``score``: parse metrics, settle conventions, read the features of items.
-
-    ``columns`` names columns of the table of items.
-    """
+    """Return the job of a call of ``score``: parse metrics, settle conventions, read the features of items."""
     if users == "known" and inputs.train is None:
         raise UsageError(
             "U105",
@@ -123,7 +119,10 @@ def score_job(
     named = _metrics(metrics, relevant_from, conventions, library)
     items = None
     if inputs.items is not None:
-        items = read_with_shared_names(lambda names: read_items(inputs.items, columns=names), columns)
+        items = read_with_shared_names(
+            lambda names: read_items(inputs.items, columns=names), reading.columns, reading.items_columns,
+            option="--items-columns",
+        )  # fmt: skip
     return Job(
         named,
         replace(_conventions(conventions, library), users=users),
@@ -230,6 +229,8 @@ def _memberships(request: ScoreRequest, source: Any, by: str, role: str) -> Memb
     own, option = None, "--columns"
     if role == "users" and source is request.inputs.users:
         own, option = given.users_columns, "--users-columns"
+    if role == "items":
+        own, option = given.items_columns, "--items-columns"
     return read_with_shared_names(
         lambda names: read_memberships(source, by, role, columns=names), given.columns, own, option=option
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
@@ -64,6 +64,10 @@ class Data(ConfigSection):
             "in the folder of a named data set), or `item_features(items=300)` for a generated log"
         ),
     ] = None
+    items_columns: Annotated[
+        dict[str, str],
+        Field(description="column names of `items`; or write `items: {path: FILE, columns: {item: sku}}`"),
+    ] = {}
     users: Annotated[
         str | None,
         Field(description="a file with a row per user, placed like `items`, for `by`; none: the log has the columns"),
@@ -89,6 +93,16 @@ class Data(ConfigSection):
             description="the rule that makes sequences, for `protocol: sequence`: `sessions(gap=3600)`, `ready_made`"
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _items_with_columns(cls, content: Any) -> Any:
+        """Accept the table of items as a mapping of path and columns."""
+        items = content.get("items") if isinstance(content, dict) else None
+        if isinstance(items, dict) and items.keys() == {"path", "columns"}:
+            return {**content, "items": items["path"], "items_columns": items["columns"]}
+        return content
+
     protocol: Annotated[
         Texts, Field(description="the protocol of this stream, or several, if it differs from that of the study")
     ] = []

@@ -72,7 +72,7 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
     if data.items is not None and "(" in data.items:
         return read_items(_made(data.items, ITEM_GENERATORS))
     path = items_file(data, study_folder, data_folder)
-    return None if path is None else read_items(path)
+    return None if path is None else read_items(path, columns=data.items_columns or None)
 
 
 def filter_log(
@@ -112,7 +112,7 @@ def load_item_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
         raise UsageError("U105", what, hint="add `items: items.csv` to the data")
     generated = "(" in data.items
     source = _made(data.items, ITEM_GENERATORS) if generated else items_file(data, study_folder, data_folder)
-    return read_memberships(source, by, "items")
+    return read_memberships(source, by, "items", columns=data.items_columns or None)
 
 
 def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:

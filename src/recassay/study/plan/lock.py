@@ -179,6 +179,7 @@ def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
         "filters": data.filters,
         "sequences": data.sequences,
         "item_features": data.items,
+        "item_columns": dict(data.items_columns),
     }
     more["splits"] = [_named(split) for split in plan.own_splits.get(name, ())]
     return about | {key: value for key, value in more.items() if value}
