@@ -33,8 +33,9 @@ def score_arrays(
     ``relevance`` and ``scores`` have the same shape. One-dimensional arrays have a value per pair of query and item.
     ``groups`` then says which pairs belong together: an id per pair (XGBoost's ``qid``), or the sizes of groups that
     follow one another (LightGBM's ``group``). Two-dimensional arrays and sparse matrices of SciPy have a row per user
-    and a column per item. In a sparse matrix of scores the entries that are stored are the list; in any table an item
-    is relevant if its relevance is not 0. The ids of users and items are the numbers of rows and columns, or of pairs.
+    and a column per item. In a sparse matrix of scores the entries that are stored are the list; a relevance of 0 in a
+    table says nothing. Gains count from ``relevant_from`` on, 1 by default. The ids of users and items are the numbers
+    of rows and columns, or of pairs.
 
     Lists are cut after the ``k`` best items, by default after the largest cut-off of the metrics; without one they are
     whole. The best of a table are taken block by block, so no second table is made. ``scoring`` are keywords of
