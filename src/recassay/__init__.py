@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         split,
         types,
     )
+    from recassay.api import register
     from recassay.api.arrays import score_arrays, scorer
     from recassay.api.compare import compare
     from recassay.api.evaluate import evaluate
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from recassay.engine.decisions.sudden_death import sudden_death
     from recassay.engine.lists.score_sets import read_scores
     from recassay.errors import InputError, RecassayError, UsageError
-    from recassay.extension import register
     from recassay.live.watch import watch
     from recassay.metrics.function import metric
     from recassay.models.rerank.runs import rerank
@@ -110,7 +110,7 @@ _HOMES = {
     "read_runs": "data.read",
     "read_scores": "engine.lists.score_sets",
     "read_truth": "data.read",
-    "register": "extension",
+    "register": "api",
     "rerank": "models.rerank.runs",
     "run_study": "study.run.study",
     "sampled": "sampled",

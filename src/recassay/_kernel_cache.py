@@ -22,7 +22,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_AT_START: list[Callable[[], None]] = []  # functions that wait for the import of numba
 _CREATING = threading.RLock()
 
 if TYPE_CHECKING:
@@ -32,15 +31,6 @@ else:
     def njit(**options: Any) -> Callable[[Callable[..., Any]], Kernel]:
         """Compile a function as ``numba.njit`` does; a kernel that is cached is compiled by one process at a time."""
         return lambda function: Kernel(function, options)
-
-
-def when_numba_starts(function: Callable[[], None]) -> Callable[[], None]:
-    """Register a function that prepares numba for kernels, such as new types; return it.
-
-    It is called before the next kernel is compiled.
-    """
-    _AT_START.append(function)
-    return function
 
 
 class Kernel:
@@ -72,8 +62,6 @@ class Kernel:
 
     def _compiled(self) -> Any:
         numba: Any = importlib.import_module("numba")
-        while _AT_START:
-            _AT_START.pop(0)()
         if os.environ.get("NUMBA_DISABLE_JIT") == "1":
             import numpy as np
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from recassay.cli._pairs import columns_by_run
+from recassay.cli._runs import columns_by_run
 
 from ..refusals import refused
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
 
 import polars as pl
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from recassay.cli import build_app
-from recassay.demo import run_demo
+from recassay.cli.demo import run_demo
 from recassay.errors import UsageError
 
 FINDINGS: set[tuple[str, str]] = set()  # expected findings
 
 
+class Demo:
+    def __init__(self, folder):
+        self.folder, self.stages = folder, []
+        self.scores, self.comparison, self.command = run_demo(folder, 1, lambda *stage: self.stages.append(stage))
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo") / "study", seed=1)
+    return Demo(tmp_path_factory.mktemp("demo") / "study")
 
 
 @pytest.fixture(scope="module")
 def shown(demo):
-    screen = Console(width=100, file=io.StringIO(), color_system=None)
-    demo.show(screen)
-    return screen.file.getvalue()
+    return CliRunner().invoke(build_app(), ["demo", "-o", str(demo.folder)], env={"COLUMNS": "100"}).stdout
 
 
 def test_the_systems_differ_significantly(demo):
@@ -69,8 +71,7 @@ def test_the_files_agree_with_the_result(demo):
 def test_a_second_run_in_the_same_folder_gives_the_same_bytes(demo):
     names = ("log.csv", "runs/pure-svd.parquet", "runs/random.parquet", "scores.parquet", "summary.json", "summary.md")
     before = {name: (demo.folder / name).read_bytes() for name in names}
-    stages = []
-    run_demo(demo.folder, seed=1, progress=lambda stage, done, of: stages.append((stage, done, of)))
+    stages = Demo(demo.folder).stages
     assert {name: (demo.folder / name).read_bytes() for name in names} == before
     assert {stage for stage, done, of in stages if done == of} >= {"preparing data and runs", "comparing"}
 

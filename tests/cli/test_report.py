@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from recassay.checks.base import load
-from recassay.demo import run_demo
+from recassay.cli.demo import run_demo
 
 
 @pytest.fixture(scope="module")

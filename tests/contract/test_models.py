@@ -20,7 +20,7 @@ from recassay.models.base.model import user_item_matrix
 from recassay.models.neural.base import Neural
 from recassay.models.rerank.base import Reranker
 from recassay.report.listing import explanation
-from recassay.testing.recommender import SQUARES, _board, check_recommender, checkerboard
+from recassay.testing import SQUARES, _board, check_recommender, checkerboard
 
 from ..refusals import refused
 

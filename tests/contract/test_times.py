@@ -8,12 +8,12 @@ import pytest
 
 import recassay as ra
 from recassay.checks.studies import fold_findings
+from recassay.cli.demo import hold_out
 from recassay.columnar.times import STRENGTH
 from recassay.data.fold import LeakReport
 from recassay.data.sequences import Sequences
 from recassay.data.stats import stats
 from recassay.data.synthetic import log as synthetic
-from recassay.demo import hold_out
 from recassay.models.incremental import StreamPopular
 from recassay.protocols import prequential
 

@@ -190,9 +190,9 @@ def _names(data: bytes, _suffix: str, _folder: Path) -> None:
 def _study(data: bytes, _suffix: str, folder: Path) -> None:
     path = folder / "input.yaml"
     path.write_bytes(data)
-    document = read_document(path)
     for quick in (False, True):
-        make_plan(document, read_study(document, quick=quick, values={}), quick=quick)
+        document = read_document(path, quick=quick)
+        make_plan(document, read_study(document))
 
 
 def _manifest(data: bytes, _suffix: str, folder: Path) -> None:

@@ -68,7 +68,7 @@ DISTINCT = {
     "columnar/order.py",
     "engine/sequences/predictors.py",
     "models/incremental/base.py",
-    "testing/recommender.py",
+    "testing.py",
 }
 REPLAYED = {"metrics/_kernels.py"}  # the sort of numba, which ranx uses: the same on every processor
 

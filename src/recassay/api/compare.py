@@ -89,9 +89,12 @@ def compare(
             "baseline": (baseline, None),
             "test": (test, "permutation"),
             "correction": (correction, "holm"),
+            "family": (family, "metric"),
+            "effect": (effect, "d_z"),
         }
-        given |= {"family": (family, "metric"), "effect": (effect, "d_z")}
-        _refuse_for_means([name for name, (value, default) in given.items() if value != default])
+        for name in (name for name, (value, default) in given.items() if value != default):
+            what = f"{name} needs values per user, and a table of finished scores has one mean per system"
+            raise UsageError("U105", what, where="compare", hint="score the runs: ra.score(runs, truth, 'ndcg@10')")
         return conclude(
             read_finished(scores),
             level=level,
@@ -102,10 +105,3 @@ def compare(
         raise wrong_noun(scores, "scores")
     testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
     return compare_systems(scores, testing, baseline=baseline, family=family, threads=threads, progress=progress)
-
-
-def _refuse_for_means(options: list[str]) -> None:
-    """Raise U105 if an option that needs values per user was given for a table of means."""
-    if options:
-        what = f"{options[0]} needs values per user, and a table of finished scores has one mean per system"
-        raise UsageError("U105", what, where="compare", hint="score the runs: ra.score(runs, truth, 'ndcg@10')")

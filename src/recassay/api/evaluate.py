@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,9 @@ def evaluate(
     """
     fold, how = _fold(log, split, columns, items)
     named = dict(_named(models))
-    added = {name: model for name, model in _references().items() if references and not _has(named, model)}
+    neighbours = "ItemKNN" if importlib.util.find_spec("implicit") else "UserKNN"
+    usual = {name: parse_model(name) for name in ("Popular", neighbours)} if references else {}
+    added = {name: model for name, model in usual.items() if type(model) not in set(map(type, named.values()))}
     systems = {**named, **{name + REFERENCE: model for name, model in added.items()}}
     ask = protocol or Ranking(bins=0)
     runs = {name: play(model, fold, ask, name=name, threads=threads) for name, model in systems.items()}
@@ -110,9 +112,9 @@ def evaluate(
         interval=Uncertainty(seed=seed),
         execution=Execution(threads=threads),
     )
-    comparison = (
-        compare(scores, seed=seed, threads=threads) if len(runs) > 1 and scores.unit_metrics else _untested(seed)
-    )
+    comparison = Comparison((), None, "metric", "d_z", 0.95, seed)  # of a single system
+    if len(runs) > 1 and scores.unit_metrics:
+        comparison = compare(scores, seed=seed, threads=threads)
     stated = {"split": how, "protocol": str(ask), "metrics": ", ".join(scores.metrics), "references": ", ".join(added)}
     stated["users"] = population(scores.settings)
     return Evaluation(fold, runs, scores, comparison, tuple(name + REFERENCE for name in added), stated)
@@ -124,28 +126,19 @@ def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> 
     ``log`` is a log, anything that readers accept, or a fold, which is returned as it is. ``split`` divides a log; None
     takes the strictest split that its times allow.
     """
-    from dataclasses import replace
-
     if isinstance(log, Fold):
         fold, how = log, f"{log.how.get('split', 'given')}, given as a fold"
     else:
         whole: Interactions = read_interactions(log, columns=columns)
-        chosen: Split = SPLITS.parse(split or _split_of(whole))
+        # times that are all equal order nothing, so they count as no times
+        same = whole.timestamps is not None and whole.timestamps.n_unique() == 1
+        chosen: Split = SPLITS.parse(split or BY_TIMES[None if same else whole.times])
         folds = chosen(whole)
         if len(folds) > 1:
             hint = "give one of the folds: ra.evaluate(folds[0], models), or run a study, which pools all of them"
             raise UsageError("U124", f"{chosen} gives {len(folds)} folds, but one is needed", where="split", hint=hint)
         fold, how = folds[0], str(chosen) if split else f"{chosen}, chosen by the times of the log"
     return (fold if items is None else replace(fold, items=read_items(items))), how
-
-
-def _split_of(log: Interactions) -> str:
-    """Return the text of the strictest split that the times of a log allow, such as ``last(n=1)``.
-
-    Times that are all equal order nothing, so they count as no times.
-    """
-    same = log.timestamps is not None and log.timestamps.n_unique() == 1
-    return BY_TIMES[None if same else log.times]
 
 
 def _named(models: Any) -> Iterable[tuple[str, Any]]:
@@ -170,16 +163,3 @@ def _parsed(model: Any) -> Any:
     found = parse_model(model) if isinstance(model, str) else model
     require_model(found)
     return found
-
-
-def _references() -> dict[str, Any]:
-    neighbours = "ItemKNN" if importlib.util.find_spec("implicit") else "UserKNN"
-    return {name: parse_model(name) for name in ("Popular", neighbours)}
-
-
-def _has(named: Mapping[str, Any], model: Any) -> bool:
-    return any(type(one) is type(model) for one in named.values())
-
-
-def _untested(seed: int) -> Comparison:
-    return Comparison((), None, "metric", "d_z", 0.95, seed)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from recassay.api.choice import engine_of
+from recassay.backends.base import engine_of
 from recassay.data.read import Columns, RunSource, TableSource
 from recassay.engine.lists.score import ScoreInputs, ScoreRequest, score_in_memory, score_job, with_user_groups
 from recassay.engine.lists.until import Until

@@ -12,8 +12,6 @@ from typing import Any
 import polars as pl
 
 from recassay.api.score import score
-from recassay.data.features import Features
-from recassay.data.interactions import Interactions
 from recassay.data.read import Columns, RunSource, TableSource, read_interactions, read_items, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -89,34 +87,39 @@ def choose_weight(
     (0.6, 'best ndcg@2')
     """
     given = grid if isinstance(grid, Mapping) else {"weight": grid}
-    values = {name: list(dict.fromkeys(several)) for name, several in given.items()}
+    values: dict[str, list[Any]] = {name: list(dict.fromkeys(several)) for name, several in given.items()}
     values["weight"] = sorted({float(weight) for weight in values.get("weight", GRID)})
-    _validate(values, keep, loss)
-    log = None if train is None else read_interactions(train, columns=columns)
-    features = None if items is None else read_items(items, columns=columns)
     reranker = METHODS.parse(method)
-    _refuse_unknown(reranker, values)
+    _validate(reranker, values, keep, loss)
     headings = [criterion(one) for one in ([best] if keep is None else [best, keep])]
-    search = _Search(
-        run,
-        features,
-        columns,
-        read_truth(truth, columns=columns),
-        headings,
-        log,
-        profile,
-        relevant_from,
-        conventions,
-        Execution(threads=threads),
-    )
-    points, rows = search.all_points(reranker, values)
-    within = [_is_within(row.gains, rows[0].gains, loss) for row in rows]
-    chosen = _first_best([row.gains[0] for row in rows], within, headings[0])
+    reading: dict[str, Any] = {
+        "items": None if items is None else read_items(items, columns=columns),
+        "train": None if train is None else read_interactions(train, columns=columns),
+    }
+    scoring = {"profile": profile, "conventions": conventions, "execution": Execution(threads=threads)}
+    judged = read_truth(truth, columns=columns)
+    others = {name: several for name, several in values.items() if name != "weight"}
+    points, rows = [], []
+    for combination in itertools.product(*others.values()):
+        point = dict(zip(others, combination, strict=True))
+        # a run is prepared once for all weights, because the data of a re-ranker do not depend on its weight
+        prepared = PreparedRun.of(run, replace(reranker, **point), columns=columns, **reading)
+        unranked = (
+            prepared.rerank(weight=0.0, threads=threads).run if any(map(SUDDEN_DEATH.fullmatch, headings)) else None
+        )
+        for weight in values["weight"]:
+            made = prepared.rerank(weight=weight, threads=threads)
+            measured = _means(made.run, unranked, judged, headings, relevant_from, **reading, **scoring)
+            points.append({"weight": weight, **point})
+            rows.append((measured, made.counts["moved"]))
+    gains = [[gain for _, gain in measured] for measured, _ in rows]
+    within = [_is_within(one, gains[0], loss) for one in gains]
+    chosen = _first_best([one[0] for one in gains], within, headings[0])
     table = pl.DataFrame(
         {
             **{name: [point[name] for point in points] for name in points[0]},
-            **{heading: [row.means[place] for row in rows] for place, heading in enumerate(headings)},
-            "moved": [row.moved for row in rows],
+            **{heading: [measured[place][0] for measured, _ in rows] for place, heading in enumerate(headings)},
+            "moved": [moved for _, moved in rows],
             "within": within,
             "chosen": [place == chosen for place in range(len(rows))],
         }
@@ -125,101 +128,27 @@ def choose_weight(
     return Weights(replace(reranker, **points[chosen]), f"best {headings[0]}{bound}", table)
 
 
-@dataclass(frozen=True)
-class _WeightResult:
-    """The result of one weight: the mean of every metric, and ``gains``, the means signed so that more is better.
+def _means(
+    run: Run, unranked: Run | None, truth: Truth, headings: Sequence[str], relevant_from: float, **scoring: Any
+) -> list[tuple[float, float]]:
+    """Return for each criterion its mean on a re-ranked run, and the mean signed so that more is better.
 
-    ``moved`` is the number of rows whose rank changed.
+    The mean of Sudden Death is the share of users whom the run wins outright against ``unranked``, the run at weight 0,
+    minus the share whom it loses. ``scoring`` are options of :func:`~recassay.score`.
     """
-
-    means: list[float]
-    gains: list[float]
-    moved: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """The run, truth, metrics and other data with which each combination of parameters is tried."""
-
-    run: Any
-    items: Features | None
-    columns: Columns
-    truth: Truth
-    headings: Sequence[str]
-    log: Interactions | None
-    profile: str | None
-    relevant_from: float
-    conventions: ConventionOptions | None
-    execution: Execution
-
-    def all_points(
-        self, method: Reranker, values: Mapping[str, Sequence[Any]]
-    ) -> tuple[list[dict[str, Any]], list[_WeightResult]]:
-        """Re-rank with every combination of the values; return (combinations as dicts, results).
-
-        The weight varies fastest. A run is prepared once for all weights, because the data of a re-ranker do not depend
-        on its weight.
-        """
-        others = {name: several for name, several in values.items() if name != "weight"}
-        points, rows = [], []
-        for combination in itertools.product(*others.values()):
-            point = dict(zip(others, combination, strict=True))
-            changed = replace(method, **point)
-            prepared = PreparedRun.of(self.run, changed, items=self.items, train=self.log, columns=self.columns)
-            for weight in values["weight"]:
-                points.append({"weight": weight, **point})
-                rows.append(self.evaluate(prepared, weight))
-        return points, rows
-
-    def evaluate(self, prepared: PreparedRun, weight: float) -> _WeightResult:
-        """Return the means of the metrics on the run (``prepared`` for re-ranking) re-ranked with this weight."""
-        made = prepared.rerank(weight=weight, threads=self.execution.threads)
-        duels = {heading: self._duel(heading, prepared, made.run) for heading in self.headings}
-        scored = [heading for heading, duel in duels.items() if duel is None]
-        scores = self._scored(made.run, scored) if scored else None
-        means, gains = [], []
-        for heading, duel in duels.items():
-            if duel is None:
-                assert scores is not None, "this metric was scored"
-                means.append(scores.row(made.run.name, heading).mean)
-                gains.append(_gain(scores, made.run.name, heading))
-            else:
-                means.append(duel)
-                gains.append(duel)
-        return _WeightResult(means, gains, made.counts["moved"])
-
-    def _scored(self, run: Run, metrics: list[str]) -> Scores:
-        """Return the scores of a re-ranked run without intervals."""
-        return score(
-            run,
-            self.truth,
-            metrics,
-            train=self.log,
-            items=self.items,
-            profile=self.profile,
-            relevant_from=self.relevant_from,
-            conventions=self.conventions,
-            interval=None,
-            execution=self.execution,
-        )
-
-    def _duel(self, heading: str, prepared: PreparedRun, made: Run) -> float | None:
-        """Return the share of users whom ``made`` wins outright against weight 0, minus the share whom it loses.
-
-        ``made`` is the re-ranked run, and ``heading`` the criterion. The result is None unless the criterion is Sudden
-        Death: who shows a user a relevant item at the better rank?
-        """
-        found = SUDDEN_DEATH.fullmatch(heading)
-        if found is None:
-            return None
-        at = int(found[1])
-        unranked = prepared.rerank(weight=0.0, threads=self.execution.threads).run
-        runs = {"re-ranked": made, "unranked": unranked}
-        threads = self.execution.threads
-        contest = sudden_death(
-            runs, self.truth, at=at, relevant_from=self.relevant_from, interval=None, threads=threads
-        )
-        return contest.outright("re-ranked") - contest.outright("unranked")
+    metrics = [heading for heading in headings if not SUDDEN_DEATH.fullmatch(heading)]
+    scores = score(run, truth, metrics, relevant_from=relevant_from, interval=None, **scoring) if metrics else None
+    measured = []
+    for heading in headings:
+        if scores is not None and heading in metrics:
+            measured.append((scores.row(run.name, heading).mean, _gain(scores, run.name, heading)))
+            continue
+        runs, at = {"re-ranked": run, "unranked": unranked}, int(heading.partition("@")[2])
+        threads = scoring["execution"].threads
+        contest = sudden_death(runs, truth, at=at, relevant_from=relevant_from, interval=None, threads=threads)
+        won = contest.outright("re-ranked") - contest.outright("unranked")
+        measured.append((won, won))
+    return measured
 
 
 def criterion(text: str) -> str:
@@ -227,20 +156,17 @@ def criterion(text: str) -> str:
     return text if SUDDEN_DEATH.fullmatch(text) else next(iter(parse_metrics(text)))
 
 
-def _refuse_unknown(method: Reranker, values: Mapping[str, Sequence[Any]]) -> None:
-    """Raise U102 for a parameter in the grid that the re-ranker does not have."""
+def _validate(method: Reranker, values: Mapping[str, Sequence[Any]], keep: str | None, loss: float) -> None:
+    """Raise U102 if ``loss`` is not a share, or if the grid has a parameter that the re-ranker does not have.
+
+    Raise U203 if the grid has no value, or lacks weight 0 where it is needed: with ``keep``, the loss at each weight is
+    measured against weight 0.
+    """
     known = [name for name in method.parameters if name not in ("of", "items")]
     for name in values:
         if name not in known:
             what = f"{method.name} has no parameter '{name}'"
             raise UsageError("U102", what, where="grid", hint=suggest(name, known))
-
-
-def _validate(values: Mapping[str, Sequence[Any]], keep: str | None, loss: float) -> None:
-    """Raise U102 if ``loss`` is not a share, U203 if the grid has no value or lacks weight 0 where it is needed.
-
-    With ``keep``, the loss at each weight is measured against weight 0.
-    """
     if not 0 <= loss <= 1:
         raise UsageError("U102", f"loss must be a share from 0 to 1, got {loss:g}", hint="0.02 is 2 %")
     for name, several in values.items():

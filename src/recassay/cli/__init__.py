@@ -26,7 +26,7 @@ from recassay.errors import RecassayError, masked, names_no_file, out_of_memory,
 
 # Module and function of every command, in the order of the help.
 COMMANDS = {
-    "demo": "studies.demo",
+    "demo": "demo.demo",
     "split": "logs.split",
     "fit": "recommend.fit",
     "recommend": "recommend.recommend",

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -15,28 +15,51 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recassay.errors import UsageError, masked, printable
-from recassay.naming.grammar import suggest
+from recassay.errors import masked, printable
 from recassay.threads import StageProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from recassay.comparison.compare import Comparison
     from recassay.data.interactions import Interactions
     from recassay.results.finding import Finding
+    from recassay.results.scores import Scores
 
 CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")  # those that json.dumps leaves as they are
 MAX_STAGES = 4  # named in the last line of progress
 MIN_SECONDS = 0.05  # shorter stages are not named
+PARTS_OF_TEXT = "\n\u00a0\u202f\u2009"  # line ends, and the spaces of formatted numbers
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console for tables; it is 100 columns wide if the output is no terminal and ``COLUMNS`` is not set."""
-    from recassay.cli._screen import Screen
+    """Return a console that shows control characters in names as escapes, so that they never reach the terminal.
+
+    It is 100 columns wide if the output is no terminal and ``COLUMNS`` is not set.
+
+    >>> console().print("als\\x1b[2J wins")
+    als\\x1b[2J wins
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType  # late: rich takes 0.02 s
+    from rich.segment import Segment
+
+    class Screen(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                plain = segment.control or segment.text.isprintable()
+                yield segment if plain else Segment(printable(segment.text, keep=PARTS_OF_TEXT), segment.style)
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
     return Screen(stderr=stderr, width=width, highlight=False)
+
+
+def show(as_json: bool, document: Callable[[], Any], shown: Callable[[], Any]) -> None:
+    """Print a result as one JSON document, or as what rich shows; only what is printed is made."""
+    if as_json:
+        print_json(document())
+    else:
+        console().print(shown())
 
 
 def print_json(document: Any) -> None:
@@ -46,6 +69,61 @@ def print_json(document: Any) -> None:
     ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     text = json_text(document, indent=2, ascii_only=ascii_only)
     sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def show_scores(
+    scores: Scores, comparison: Comparison | None, where: dict[str, str], output: Path | None, table: str, as_json: bool
+) -> None:
+    """Print scores and their comparison, after writing them if there is an ``output`` folder.
+
+    ``where`` says of which data set and split they are.
+    """
+    if output is not None:
+        from recassay.report.folder.results import write_results
+
+        write_results(scores, comparison, output, where, command=command_line())
+    if as_json:
+        from recassay.report.folder.results import document
+
+        print_json(document(scores, comparison, where))
+        return
+    from recassay.report.tables import scores as tables  # imports rich, which JSON does not need
+    from recassay.report.tables.verdict import findings_table, groups_text, verdict_block
+
+    if table == "text":
+        screen, verdict = console(), None
+        if len(scores.systems) > 1:
+            from recassay.report.content.grids import grids_of
+            from recassay.report.folder.results import verdict_of_scores
+
+            verdict = verdict_of_scores(scores, comparison, where)
+            screen.print(verdict_block(verdict, grids_of(scores, comparison)))
+        screen.print(tables.text_table(scores, comparison))
+        for groups in scores.groups:
+            screen.print(groups_text(groups))
+        screen.print(findings_table(scores, verdict))
+    else:
+        write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
+        typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
+    if "within" in scores.settings:
+        say(_sample_note(scores.settings["within"]))
+    if output is not None:
+        say(f"Results are in {output}")
+
+
+def _sample_note(record: Mapping[str, Any]) -> str:
+    """Return a sentence on how many users were scored, if users were sampled until the means were accurate enough.
+
+    ``record`` has: users drawn and in all, the wanted half-width, and the confidence level.
+    """
+    users, total = record["users"], record["of"]
+    if users == total:
+        return f"All {total:,} users were scored: the means are exact."
+    width, level = f"{record['width']:g}", f"{100 * record['level']:g} %"
+    return (
+        f"{users:,} of {total:,} users were sampled: every mean is accurate to ±{width}. The intervals are valid at "
+        f"{level} at any number of users."
+    )
 
 
 def say(text: str) -> None:
@@ -68,12 +146,6 @@ def is_given(context: typer.Context, option: str) -> bool:
     """Return whether an option is on the command line or in its environment variable."""
     source = context.get_parameter_source(option)
     return source is not None and source.name != "DEFAULT"
-
-
-def refuse_unknown_baseline(baseline: str | None, systems: Collection[str]) -> None:
-    """Raise U108 if a baseline is given that is not one of the systems."""
-    if baseline is not None and baseline not in systems:
-        raise UsageError("U108", f"'{baseline}' is not known", where="--baseline", hint=suggest(baseline, systems))
 
 
 def fail_on(severity: str | None, findings: Iterable[Finding]) -> None:
@@ -111,13 +183,17 @@ def progress(quiet: bool) -> Iterator[StageProgress | None]:
     if quiet or os.environ.get("CI"):  # before rich is imported, which takes 0.02 s
         yield None
         return
-    from recassay.cli._screen import Screen, progress_bars
-
-    screen, begin = Screen(stderr=True, highlight=False), perf_counter()
+    screen, begin = console(stderr=True), perf_counter()
     if not screen.is_terminal:
         yield None
         return
-    with progress_bars(screen) as bars:
+    from rich import progress as rich
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[rate]}", style="dim"), rich.TimeElapsedColumn(), rich.TimeRemainingColumn(),
+    )  # fmt: skip
+    with rich.Progress(*columns, console=screen, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int, total: int) -> None:

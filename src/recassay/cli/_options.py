@@ -1,20 +1,25 @@
-"""Options that several commands share, and options that accept a fixed set of words."""
+"""Options that several commands share, options that accept a fixed set of words, and completion of words in a shell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from recassay.cli import _completion
-from recassay.errors import UsageError
+from recassay.errors import UsageError, explanations
 from recassay.naming import choices
 from recassay.naming.grammar import suggest
+from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
 STATISTICS, OUTPUT = "Uncertainty", "Output"
 COLUMNS = "KEY=COLUMN,..."
+SUMMARY = "summary.json"
+WILDCARDS = "*?["
+Complete = Callable[[str], list[str]]
 RULE = "ready_made"  # what sequences of a log are, unless another rule is named
 
 
@@ -37,7 +42,7 @@ def choice(names: str, help_text: str, allowed: Any, panel: str | None = None, *
         f"{help_text}: {listed(words)}.{f'  {note}' if note else ''}",
         panel,
         parser=one_of(name, words),
-        autocompletion=_completion.words(words),
+        autocompletion=complete_words(words),
         **more,
     )
 
@@ -69,6 +74,107 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
 
 
+# Completion in a shell: it starts a process each time, so a registry is imported where its names are asked for.
+# Arguments before an option whose value is typed are in ``ctx.args``: the parser stops at the option.
+
+
+def complete_words(known: Iterable[str]) -> Complete:
+    """Return a function that takes the beginning of a word and returns the ``known`` words that begin with it."""
+    known = list(known)
+    return lambda incomplete: [word for word in known if word.startswith(incomplete)]
+
+
+def complete_metrics(incomplete: str) -> list[str]:
+    """Return the metrics that begin as typed; of several words in quotes the last one is completed.
+
+    >>> complete_metrics("ndcg@10 rpr")
+    ['ndcg@10 rprec']
+    """
+    from recassay.metrics.registry import METRICS
+
+    done, blank, word = incomplete.rpartition(" ")
+    names = (name if kind.cutoff == "none" else f"{name}@10" for name, kind in METRICS.kinds.items())
+    return [f"{done}{blank}{name}" for name in names if name.startswith(word)]
+
+
+def complete_named(*registries: str) -> Complete:
+    """Return a function that completes the names in registries, which are imported when it is called.
+
+    >>> complete_named("recassay.models:REGISTRY")("EA")
+    ['EASE']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        found = set[str]()
+        for module, registry in (each.split(":") for each in registries):
+            found |= getattr(import_module(module), registry).kinds.keys()
+        return complete_words(sorted(found))(incomplete)
+
+    return complete
+
+
+complete_models = complete_named("recassay.models:REGISTRY")
+complete_profiles = complete_named("recassay.profiles.base:PROFILES")
+complete_splits = complete_named(
+    "recassay.split:REGISTRY", "recassay.split.filters:REGISTRY", "recassay.split.sequences:REGISTRY"
+)
+
+
+def complete_everything(incomplete: str) -> list[str]:
+    """Return the names and codes that ``recassay explain`` accepts and that begin with the text typed so far.
+
+    These are metrics, models, splits, profiles and error codes.
+
+    >>> complete_everything("U10")[:2]
+    ['U101', 'U102']
+    """
+    known = [name.partition("@")[0] for name in complete_metrics(incomplete)]
+    for complete in (complete_models, complete_splits, complete_profiles, complete_words(explanations())):
+        known += complete(incomplete)
+    return list(dict.fromkeys(known))
+
+
+def complete_systems(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of the runs on the command line that begin with the text typed so far."""
+    return complete_words(_systems_of_runs(ctx.params.get("runs") or ctx.args[1:]))(incomplete)
+
+
+def complete_results(axis: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return a function that completes the values of one column in the folders of results on the command line.
+
+    ``axis`` is the column: system, metric, dataset, split or design.
+    """
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = [str(row.get(axis)) for row in _rows(ctx.params.get("scores") or ctx.args)]
+        return complete_words(dict.fromkeys(found))(incomplete)
+
+    return complete
+
+
+def _systems_of_runs(sources: Iterable[str]) -> list[str]:
+    """Return the names of the runs that files, glob patterns and folders hold."""
+    found: list[str] = []
+    for source in sources:
+        path = Path(source)
+        folder, pattern = (path, "*") if path.is_dir() else (path.parent, path.name)
+        entries = sorted(folder.glob(pattern)) if path.is_dir() or set(WILDCARDS) & set(pattern) else [path]
+        found += [run_name(entry) for entry in entries if without_gz(entry).suffix.lower() in TABLE_SUFFIXES]
+    return list(dict.fromkeys(found))
+
+
+def _rows(folders: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of the summaries of folders of results; folders that cannot be read are passed over."""
+    rows: list[dict[str, Any]] = []
+    for folder in folders:
+        try:
+            rows += json.loads((Path(folder) / SUMMARY).read_text(encoding="utf-8"))["rows"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return rows
+
+
+# Options that several commands share.
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Log file: Parquet, CSV, MovieLens, RecBole, UIRT, ...")]
 ResultFolder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Folder written by recassay run, score -o or demo.")

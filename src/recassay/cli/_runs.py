@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,18 @@ import typer
 
 from recassay.cli import _common
 from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from recassay.data.run import Run
     from recassay.results.scores import Scores
     from recassay.stats.intervals import Uncertainty
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 TREC = ".trec"
+COLUMNS = "--columns"
 SUFFIXES = (".parquet", *SEPARATORS, TREC)
 # options of recassay score that apply to generated sequences
 OF_SCORE = {
@@ -35,14 +39,22 @@ def refuse_unwritable(output: Path) -> None:
 
 def write_run(run: Run, output: Path) -> None:
     """Write a run as Parquet, CSV, TSV or TREC, by the suffix of the file."""
+    from recassay.data.io.write import write_text
+
+    if output.suffix == TREC:
+        write_text(trec_text(run, output), output)
+    else:
+        write_table(run.frame(), output)
+
+
+def write_table(frame: pl.DataFrame, output: Path) -> None:
+    """Write a table as Parquet, CSV or TSV, by the suffix of the file."""
     from recassay.data.io.write import write_parquet, write_text
 
     if output.suffix == ".parquet":
-        write_parquet(run.frame(), output)
-    elif output.suffix == TREC:
-        write_text(trec_text(run, output), output)
+        write_parquet(frame, output)
     else:
-        write_text(run.frame().write_csv(separator=SEPARATORS[output.suffix]), output)
+        write_text(frame.write_csv(separator=SEPARATORS[output.suffix]), output)
 
 
 def trec_text(run: Run, output: Path) -> str:
@@ -71,6 +83,42 @@ def trec_text(run: Run, output: Path) -> str:
             what = f"{unfit.len():,} rows have a {column} with a blank, such as {unfit[0]!r}, and TREC files cannot"
             raise UsageError("U111", what, where=str(output), hint="write .parquet, .csv or .tsv")
     return made.write_csv(separator=" ", include_header=False, quote_style="never")
+
+
+def columns_by_run(given: Sequence[str], systems: Collection[str]) -> tuple[str | None, dict[str, str]]:
+    """Return the column names for all runs (None if not given), and those for single runs by the name of the run.
+
+    ``given`` are the values of ``--columns``, and ``systems`` the names of the runs. Raise U102 if columns are given
+    twice, and U108 for the name of a run that does not exist.
+
+    >>> columns_by_run(["user=u,item=i", "als:user=uid,item=iid"], ["als", "pop"])
+    ('user=u,item=i', {'als': 'user=uid,item=iid'})
+    """
+    shared: list[str] = []
+    own: dict[str, str] = {}
+    for text in given:
+        name = max((name for name in systems if text.startswith(f"{name}:")), key=len, default=None)
+        if name is not None and name in own:
+            raise _columns_twice(f"the columns of '{name}'", text)
+        if name is not None:
+            own[name] = text[len(name) + 1 :]
+            continue
+        prefix, colon, _ = text.partition("=")[0].rpartition(":")
+        if colon:
+            raise UsageError(
+                "U108", f"there is no run '{prefix}'", where=f"{COLUMNS} {text}", hint=suggest(prefix, systems)
+            )
+        shared.append(text)
+    if len(shared) > 1:
+        raise _columns_twice("the columns of all runs", shared[1])
+    return (shared[0] if shared else None), own
+
+
+def _columns_twice(what: str, text: str) -> UsageError:
+    return UsageError(
+        "U102", f"{what} are given twice", where=f"{COLUMNS} {text}",
+        hint="write all keys in one option; --columns NAME:KEY=COLUMN,... is for the run of that name alone",
+    )  # fmt: skip
 
 
 def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:

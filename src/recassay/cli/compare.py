@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _options
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
 from recassay.errors import UsageError
 from recassay.naming import choices
@@ -40,7 +40,7 @@ def compare(
             "Metric to compare; may be repeated.  [default: all]",
             INPUT,
             metavar="METRIC",
-            autocompletion=_completion.result_values("metric"),
+            autocompletion=_options.complete_results("metric"),
         ),
     ] = None,
     dataset: Annotated[
@@ -50,7 +50,7 @@ def compare(
             "Use only this data set; may be repeated.",
             INPUT,
             metavar="NAME",
-            autocompletion=_completion.result_values("dataset"),
+            autocompletion=_options.complete_results("dataset"),
         ),
     ] = None,
     split: Annotated[
@@ -60,7 +60,7 @@ def compare(
             "Use only this split; may be repeated.",
             INPUT,
             metavar="SPLIT",
-            autocompletion=_completion.result_values("split"),
+            autocompletion=_options.complete_results("split"),
         ),
     ] = None,
     design: Annotated[
@@ -70,7 +70,7 @@ def compare(
             "Use only this design; may be repeated.",
             INPUT,
             metavar="DESIGN",
-            autocompletion=_completion.result_values("design"),
+            autocompletion=_options.complete_results("design"),
         ),
     ] = None,
     columns: Annotated[
@@ -87,7 +87,7 @@ def compare(
             "Compare all systems with this one.  [default: that of the folder, else all pairs]",
             STATISTICS,
             metavar="SYSTEM",
-            autocompletion=_completion.result_values("system"),
+            autocompletion=_options.complete_results("system"),
         ),
     ] = None,
     all_pairs: Annotated[
@@ -165,7 +165,7 @@ def compare(
             "System that competes; may be repeated.  [default: all]",
             DEATH,
             metavar="SYSTEM",
-            autocompletion=_completion.result_values("system"),
+            autocompletion=_options.complete_results("system"),
         ),
     ] = None,
     details: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _options
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 
@@ -22,7 +22,7 @@ def list_names(
         typer.Argument(
             metavar="KIND",
             help=f"What to list: {_options.listed(KINDS)}.",
-            autocompletion=_completion.words(KINDS),
+            autocompletion=_options.complete_words(KINDS),
         ),
     ] = "metrics",
     as_json: _options.AsJson = False,
@@ -36,10 +36,7 @@ def list_names(
     if kind not in KINDS:
         raise UsageError("U107", f"there is no list of '{kind}'", where="recassay list", hint=suggest(kind, KINDS))
     rows = listing.entries(kind)
-    if as_json:
-        _common.print_json([entry.to_dict() for entry in rows])
-    else:
-        _common.console().print(listing.listing_table(kind, rows))
+    _common.show(as_json, lambda: [entry.to_dict() for entry in rows], lambda: listing.listing_table(kind, rows))
 
 
 def explain(
@@ -48,7 +45,7 @@ def explain(
         typer.Argument(
             metavar="NAME",
             help="Any listed name, or an error code: ndcg, ALS, P1R, lenskit, C001, I201, ...",
-            autocompletion=_completion.everything,
+            autocompletion=_options.complete_everything,
         ),
     ],
     as_json: _options.AsJson = False,
@@ -60,7 +57,4 @@ def explain(
     from recassay.report import listing
 
     page = listing.explanation(name)
-    if as_json:
-        _common.print_json(page.to_dict())
-    else:
-        _common.console().print(listing.explanation_text(page))
+    _common.show(as_json, page.to_dict, lambda: listing.explanation_text(page))

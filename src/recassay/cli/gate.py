@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _runs
+from recassay.cli import _common, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
@@ -37,7 +37,11 @@ def gate(
     metrics: Annotated[
         list[str] | None,
         option(
-            "-m --metric", "Metrics; may be repeated.", CRITERIA, metavar="METRIC", autocompletion=_completion.metrics
+            "-m --metric",
+            "Metrics; may be repeated.",
+            CRITERIA,
+            metavar="METRIC",
+            autocompletion=_options.complete_metrics,
         ),
     ] = None,
     margin: Annotated[
@@ -78,7 +82,9 @@ def gate(
     ] = None,
     profile: Annotated[
         str | None,
-        option("--profile", "Compute metrics as another library does.", INPUT, autocompletion=_completion.profiles),
+        option(
+            "--profile", "Compute metrics as another library does.", INPUT, autocompletion=_options.complete_profiles
+        ),
     ] = None,
     relevant_from: Annotated[
         float, option("--relevant-from", "Smallest gain of a relevant item.", INPUT, metavar="GAIN")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _runs
+from recassay.cli import _common, _options, _runs
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,13 +84,14 @@ def rerank(
         path = output.with_name(output.name.replace(WEIGHT, repr(one.weight).removesuffix(".0")))
         written[path] = prepared.rerank(weight=one.weight, name=path.stem, threads=threads)
         _runs.write_run(written[path].run, path)
-    if as_json:
-        found = [{**_described(one), "output": str(path)} for path, one in written.items()]
-        _common.print_json(found[0] if len(found) == 1 else {"runs": found})
-    else:
-        from recassay.report.tables.summaries import reranked_table
+    from recassay.report.tables.summaries import findings_of, reranked_table
 
-        _common.console().print(reranked_table({str(path): one for path, one in written.items()}))
+    found = [
+        {**one.to_dict(), "findings": [each.to_dict() for each in findings_of(one)], "output": str(path)}
+        for path, one in written.items()
+    ]
+    by_path = {str(path): one for path, one in written.items()}
+    _common.show(as_json, lambda: found[0] if len(found) == 1 else {"runs": found}, lambda: reranked_table(by_path))
 
 
 def _weights(text: str | None, output: Path) -> list[float | None]:
@@ -114,12 +115,6 @@ def _weights(text: str | None, output: Path) -> list[float | None]:
         hint = f"-o '{output.stem}-{WEIGHT}{output.suffix}'"
         raise UsageError("U111", what, where="-o", hint=hint)
     return weights
-
-
-def _described(reranked: Reranked) -> dict[str, Any]:
-    from recassay.report.tables.summaries import findings_of
-
-    return {**reranked.to_dict(), "findings": [one.to_dict() for one in findings_of(reranked)]}
 
 
 def correct(
@@ -150,7 +145,7 @@ def correct(
             "--metric",
             metavar="METRIC",
             help="Metrics; may be repeated, or quote several.  [default: hit@10 ndcg@10]",
-            autocompletion=_completion.metrics,
+            autocompletion=_options.complete_metrics,
         ),
     ] = None,
     estimator: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options
+from recassay.cli import _common, _options
 from recassay.errors import UsageError, printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def split(
             metavar="SPLIT",
             help="How to divide: last(n=1), global_time(quantile=0.8), latest_sequences(test=0.2), ...; see recassay "
             "list splits and recassay list sequences.",
-            autocompletion=_completion.splits,
+            autocompletion=_options.complete_splits,
         ),
     ] = DEFAULT_SPLIT,
     sequences: Annotated[
@@ -52,7 +52,7 @@ def split(
             "--filter",
             metavar="FILTER",
             help="Filter the log first, such as core(users=5, items=5); may be repeated.",
-            autocompletion=_completion.splits,
+            autocompletion=_options.complete_splits,
         ),
     ] = None,
     items: Annotated[
@@ -154,9 +154,6 @@ def stats(
         from recassay.split.sequences import parse_rule
 
         result = replace(result, sequences=sequence_stats(parse_rule(sequences)(read)))
-    if as_json:
-        _common.print_json(result.to_dict())
-        return
     from recassay.report.tables.summaries import stats_table
 
-    _common.console().print(stats_table(result))
+    _common.show(as_json, result.to_dict, lambda: stats_table(result))

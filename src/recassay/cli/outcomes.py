@@ -31,10 +31,8 @@ def check(
     from recassay.results.finding import severe
 
     outcomes = run_checks(read_results(folder))
-    if as_json:
-        _common.print_json({"recassay": __version__, "checks": [outcome.to_dict() for outcome in outcomes]})
-    else:
-        _common.console().print(_table(outcomes))
+    rows = [outcome.to_dict() for outcome in outcomes]
+    _common.show(as_json, lambda: {"recassay": __version__, "checks": rows}, lambda: _table(outcomes))
     if fail_on and any(severe(row["severity"], fail_on) for outcome in outcomes for row in outcome.findings):
         raise typer.Exit(1)
 

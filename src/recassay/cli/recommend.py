@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _runs
+from recassay.cli import _common, _options, _runs
 from recassay.errors import UsageError, printable
 from recassay.naming.grammar import Expression
 
@@ -32,7 +32,7 @@ def fit(
         typer.Argument(
             metavar="MODEL",
             help='Model, such as "ALS(factors=64)" or mine.py:MyModel(); see recassay list models.',
-            autocompletion=_completion.models,
+            autocompletion=_options.complete_models,
         ),
     ],
     fold: Source,
@@ -69,7 +69,7 @@ def recommend(
         typer.Argument(
             metavar="MODEL",
             help='Model, such as "ALS(factors=64)", or a file that recassay fit wrote.',
-            autocompletion=_completion.models,
+            autocompletion=_options.complete_models,
         ),
     ],
     fold: Source,
@@ -188,7 +188,6 @@ def _continue_seeds(
     if ``as_json``.
     """
     from recassay.checks.base import format_count
-    from recassay.data.io.write import write_parquet, write_text
     from recassay.engine.sequences.generate import generate
     from recassay.models.sequence import parse_any
     from recassay.protocols import parse as parse_protocol
@@ -202,10 +201,7 @@ def _continue_seeds(
     (made,) = generate(parse_any(model), sequences, protocol, seeds=begun, items=items, name=name)
     frame = made.frame()
     output.parent.mkdir(parents=True, exist_ok=True)
-    if output.suffix == ".parquet":
-        write_parquet(frame, output)
-    else:
-        write_text(frame.write_csv(separator=_runs.SEPARATORS[output.suffix]), output)
+    _runs.write_table(frame, output)
     counts = {"output": str(output), "seeds": len(made), "rows": frame.height}
     if as_json:
         _common.print_json(counts)

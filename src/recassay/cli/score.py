@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _runs
+from recassay.cli import _common, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
+from recassay.errors import UsageError
 from recassay.naming import choices
-
-if TYPE_CHECKING:
-    from recassay.comparison.compare import Comparison
-    from recassay.results.scores import Scores
+from recassay.naming.grammar import suggest
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
@@ -46,7 +43,7 @@ def score(
             f"Metrics; may be repeated, or quote several.  [default: {DEFAULT_METRICS}; of sequences: Sequeval's]",
             CONVENTIONS,
             metavar="METRIC",
-            autocompletion=_completion.metrics,
+            autocompletion=_options.complete_metrics,
         ),
     ] = None,
     train: Annotated[
@@ -121,7 +118,7 @@ def score(
             "Compute metrics as another library does; see recassay list profiles.",
             CONVENTIONS,
             metavar="LIBRARY",
-            autocompletion=_completion.profiles,
+            autocompletion=_options.complete_profiles,
         ),
     ] = None,
     relevant_from: Annotated[
@@ -194,7 +191,7 @@ def score(
             "Compare every system with this one.",
             STATISTICS,
             metavar="SYSTEM",
-            autocompletion=_completion.run_systems,
+            autocompletion=_options.complete_systems,
         ),
     ] = None,
     test: _options.Test = "permutation",
@@ -280,7 +277,6 @@ def score(
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
-    from recassay.cli._pairs import columns_by_run
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
     from recassay.engine.lists.until import Until
@@ -289,8 +285,9 @@ def score(
 
     truth, train = _runs.of_fold(truth, train)
     systems = _systems(runs, engine)
-    _common.refuse_unknown_baseline(baseline, systems)
-    shared, own = columns_by_run(columns or (), systems)
+    if baseline is not None and baseline not in systems:
+        raise UsageError("U108", f"'{baseline}' is not known", where="--baseline", hint=suggest(baseline, systems))
+    shared, own = _runs.columns_by_run(columns or (), systems)
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
     sequences = _runs.sequence_fold_of(truth)
     if output is not None:
@@ -337,7 +334,7 @@ def score(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
             )  # fmt: skip
     where = {**identity_of(truth), **({} if sequences is None else PLACE)}
-    _show(scores, comparison, where, output, table, as_json)
+    _common.show_scores(scores, comparison, where, output, table, as_json)
     _common.fail_on(fail_on, scores.findings)
 
 
@@ -348,57 +345,3 @@ def _systems(runs: list[str], engine: str) -> dict[str, Any]:
     else:
         from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
     return dict(sources_of(runs))
-
-
-def _show(
-    scores: Scores, comparison: Comparison | None, where: dict[str, str], output: Path | None, table: str, as_json: bool
-) -> None:
-    if output is not None:
-        from recassay.report.folder.results import write_results
-
-        write_results(scores, comparison, output, where, command=_common.command_line())
-    if as_json:
-        from recassay.report.folder.results import document
-
-        _common.print_json(document(scores, comparison, where))
-        return
-    from recassay.report.tables import scores as tables  # imports rich, which JSON does not need
-    from recassay.report.tables.verdict import findings_table, verdict_block
-
-    if table == "text":
-        screen, verdict = _common.console(), None
-        if len(scores.systems) > 1:
-            from recassay.report.content.grids import grids_of
-            from recassay.report.folder.results import verdict_of_scores
-
-            verdict = verdict_of_scores(scores, comparison, where)
-            screen.print(verdict_block(verdict, grids_of(scores, comparison)))
-        screen.print(tables.text_table(scores, comparison))
-        if scores.groups:
-            from recassay.report.tables.verdict import groups_text
-
-            for groups in scores.groups:
-                screen.print(groups_text(groups))
-        screen.print(findings_table(scores, verdict))
-    else:
-        write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
-        typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
-    if "within" in scores.settings:
-        _common.say(_sample_note(scores.settings["within"]))
-    if output is not None:
-        _common.say(f"Results are in {output}")
-
-
-def _sample_note(record: Mapping[str, Any]) -> str:
-    """Return a sentence on how many users were scored, if users were sampled until the means were accurate enough.
-
-    ``record`` has: users drawn and in all, the wanted half-width, and the confidence level.
-    """
-    users, total = record["users"], record["of"]
-    if users == total:
-        return f"All {total:,} users were scored: the means are exact."
-    width, level = f"{record['width']:g}", f"{100 * record['level']:g} %"
-    return (
-        f"{users:,} of {total:,} users were sampled: every mean is accurate to ±{width}. The intervals are valid at "
-        f"{level} at any number of users."
-    )

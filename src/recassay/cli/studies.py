@@ -1,4 +1,4 @@
-"""``recassay run``, ``recassay reproduce`` and ``recassay demo``: studies, a paper's claims, and a first study."""
+"""``recassay run`` and ``recassay reproduce``: studies, and the claims of a paper."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from recassay.cli import _common, _options
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from recassay.reproduction.run import Reproduction
     from recassay.study.store.results import Results
 
 
@@ -70,7 +73,7 @@ def run(
         _common.say("Nothing has changed: these are the stored results.")
         _finish(found, as_json, times, fail_on)
         return
-    from recassay.study.plan.early import read_plan
+    from recassay.study.plan.parsing import read_plan
 
     read_plan(study, quick=quick, values=parameters)  # tells mistakes before all else is imported
     _common.announce_compilation(quiet or as_json)
@@ -105,13 +108,10 @@ def _finish(results: Results, as_json: bool, times: bool, fail_on: str | None) -
         raise typer.Exit(1)
 
 
-def _times(results: Results) -> dict[str, Any]:
-    return {"times": list(results.times)} | ({"calls": list(results.calls)} if results.calls else {})
-
-
 def _show(results: Results, as_json: bool, times: bool) -> None:
     if as_json:
-        _common.print_json(results.document() | (_times(results) if times else {}))
+        measured = {"times": list(results.times)} | ({"calls": list(results.calls)} if results.calls else {})
+        _common.print_json(results.document() | (measured if times else {}))
     else:
         from rich.text import Text
 
@@ -184,7 +184,6 @@ def reproduce(
 
     Example: recassay reproduce time-to-split --quick -o time-to-split
     """
-    from recassay.reproduction.page import verdicts_text
     from recassay.reproduction.paper import find_paper
     from recassay.reproduction.run import RESULT
     from recassay.reproduction.run import reproduce as run
@@ -201,11 +200,25 @@ def reproduce(
     _common.announce_compilation(quiet or as_json)
     tell = (lambda _: None) if quiet or as_json else (lambda source: _common.say(f"{file.name}: {source} ..."))
     found = run(file, output, data=data, quick=quick, threads=jobs, report=tell)
+    _common.show(as_json, found.to_dict, lambda: _verdicts(found))
     if as_json:
-        _common.print_json(found.to_dict())
         return
-    _common.console().print(verdicts_text(found))
+    if quick:
+        typer.echo("These numbers are of generated data: they show that everything works, and nothing else.")
     _common.say(f"The results are in {output / RESULT}")
+
+
+def _verdicts(found: Reproduction) -> RenderableType:
+    """Return a table of the verdict on every claim with our number and the paper's."""
+    from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
+
+    rows = []
+    for verdict in found.verdicts:
+        claim = found.file.paper.claims[verdict.name]
+        added = " (added to the paper's claims)" if claim.added else ""
+        rows.append(tuple(map(Cell, (verdict.word, claim.claim + added, verdict.ours, claim.of_paper))))
+    columns = (Column("verdict", "name"), Column("claim", "name"), Column("ours"), Column("paper"))
+    return Terminal(ResultTable(columns, tuple(rows), found.file.paper.title))
 
 
 def _stored(name: str | None, check: bool, as_json: bool) -> None:
@@ -234,27 +247,3 @@ def _stored(name: str | None, check: bool, as_json: bool) -> None:
             typer.echo(f"{row['paper']}: {counted}{why}")
     if any(row["outdated"] for row in rows):
         raise typer.Exit(1)
-
-
-def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files of the demo.")
-    ] = Path("recassay-demo"),
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the generated data.")] = 1,
-    as_json: _options.AsJson = False,
-    quiet: _options.Quiet = False,
-) -> None:
-    """Generate a log, run three recommenders on it, and score and compare them. Needs no data and no network.
-
-    Example: recassay demo -o first
-    """
-    _common.announce_compilation(quiet or as_json)
-    from recassay.demo import run_demo
-    from recassay.report.folder.results import document
-
-    with _common.progress(quiet or as_json) as report:
-        result = run_demo(output, seed=seed, progress=report)
-    if as_json:
-        _common.print_json(document(result.scores, result.comparison))
-    else:
-        result.show(_common.console())

@@ -37,7 +37,7 @@ def warm() -> None:
     Example: NUMBA_CACHE_DIR=/opt/recassay-kernels recassay warm
     """
     import recassay
-    from recassay.demo import run_demo
+    from recassay.cli.demo import run_demo
     from recassay.study.run.study import run_study
 
     with (

@@ -6,13 +6,14 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _pairs
+from recassay.cli import _common, _options
 from recassay.cli._options import OUTPUT, STATISTICS, option
 from recassay.errors import UsageError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 EVENTS, DECISION, TEST = "Events", "Decision", "Simulation"
 METRICS = "ndcg@10 hit@10 mrr@10 precision@10 recall@10 map@10"
+Value = TypeVar("Value")
 SHOW_EVERY = 1.0  # seconds between two live tables
 
 
@@ -49,7 +51,7 @@ def watch(
             f"Metrics; may be repeated, or quote several.  [default: {METRICS}]",
             STATISTICS,
             metavar="METRIC",
-            autocompletion=_completion.metrics,
+            autocompletion=_options.complete_metrics,
         ),
     ] = None,
     window: Annotated[
@@ -85,7 +87,7 @@ def watch(
             '"new=ISGD(factors=20)", mine.py:MyModel() or a file of recassay fit. May be repeated.',
             EVENTS,
             metavar="[NAME=]MODEL",
-            autocompletion=_completion.models,
+            autocompletion=_options.complete_models,
         ),
     ] = None,
     kinds: Annotated[
@@ -227,8 +229,8 @@ def watch(
         " ".join(metric) if metric else METRICS,
         tuple(rule for one in until or () for rule in read_rules(one)),
         window=window, lateness=lateness, idle=idle, segments=segment or (), unit=unit, user_window=user_window,
-        every=every, shares=_pairs.numbers(share, "--share"), alpha=round(1 - level, 12),
-        gains=_pairs.numbers(kinds, "--kinds"), max_items=max_items, limits=_pairs.ranges(limits), control=control,
+        every=every, shares=numbers(share, "--share"), alpha=round(1 - level, 12),
+        gains=numbers(kinds, "--kinds"), max_items=max_items, limits=ranges(limits), control=control,
     )  # fmt: skip
     from recassay.live.watcher import Watcher
 
@@ -341,14 +343,43 @@ def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | No
     found = Watched(watcher)
     if output is not None and found.arms:
         found.write(output, command=_command())
-    if as_json:
-        _common.print_json(found.to_dict())
-    else:
-        from recassay.live.display import live_table
+    from recassay.live.display import live_table
 
-        _common.console().print(live_table(found))
-        if output is not None:
-            _common.say(f"State and results are in {output}")
+    _common.show(as_json, found.to_dict, lambda: live_table(found))
+    if output is not None and not as_json:
+        _common.say(f"State and results are in {output}")
     if any(decision["harm"] for decision in found.decisions):
         raise typer.Exit(1)
     _common.fail_on(fail_on, found.findings)
+
+
+def numbers(text: str | None, name: str) -> dict[str, float]:
+    """Return ``{"a": 1.0, "b": 2.0}`` for the text ``a=1,b=2``; a name without a number has 1.
+
+    Raise U107 for a value that is not a number; ``name`` is the option that the error names.
+    """
+    parts = [part.partition("=") for part in filter(None, (text or "").split(","))]
+    hint = f"{name} {text}", "a number", "write NAME=NUMBER,..."
+    return {key.strip(): _read(lambda value: float(value or 1), value, *hint) for key, _, value in parts}
+
+
+def ranges(text: str | None) -> dict[str, tuple[float, float]]:
+    """Return ``{"novelty@10": (0.0, 20.0)}``, lowest and highest value, for the text ``novelty@10=0:20``.
+
+    Several are separated by commas. Raise U107 for other texts.
+    """
+
+    def limits(value: str) -> tuple[float, float]:
+        low, high = value.split(":")
+        return float(low), float(high)
+
+    parts = [part.rpartition("=") for part in filter(None, (text or "").split(","))]
+    hint = f"--limits {text}", "a pair of limits", "write METRIC=LOW:HIGH"
+    return {key.strip(): _read(limits, value, *hint) for key, _, value in parts}
+
+
+def _read(convert: Callable[[str], Value], value: str, where: str, what: str, hint: str) -> Value:
+    try:
+        return convert(value)
+    except ValueError:
+        raise UsageError("U107", f"{value!r} is not {what}", where=where, hint=hint) from None

@@ -6,7 +6,6 @@ import errno
 import functools
 import inspect
 import numbers
-import operator
 import os
 import sys
 import typing
@@ -92,8 +91,7 @@ def checks_types(function: Callable[Given, Result]) -> Callable[Given, Result]:
         given = [*zip(names, arguments, strict=False), *keywords.items()]
         given = [(name, value) for name, value in given if name in hints()]
         for name, value in given:
-            if kinds := _checkable(hints()[name]):
-                check_argument(function.__name__, name, value, kinds)
+            check_argument(function.__name__, name, value, hints()[name])
         try:
             return function(*arguments, **keywords)
         except RecassayError:
@@ -129,17 +127,6 @@ def _hint_of(function: Callable[..., Any], name: str) -> Any:
         return Any
 
 
-def _checkable(hint: Any) -> tuple[Any, ...]:
-    """Return the kinds of a type or a union of types; none if one of them is not checked.
-
-    An object of options is checked where a word may stand in its place.
-    """
-    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
-    others = [kind for kind in kinds if kind not in KINDS and typing.get_origin(kind) is not Literal]
-    instead = len(others) < len(kinds) and any(typing.get_origin(kind) is Literal for kind in kinds)
-    return () if others and not (instead and all(map(is_dataclass, others))) else kinds
-
-
 def _explains(value: object, hint: Any) -> bool:
     """Return whether a value explains why a function failed: it does not fit, is empty or huge, or hides itself."""
     try:
@@ -172,8 +159,10 @@ def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each k
         return isinstance(value, tuple | list) and len(value) == len(ends) and all(map(fits, value, ends))
     if kind is Callable and isinstance(value, type | BuiltinFunctionType):
         return False  # what failed is no function of its caller's
-    if hint is Any or not isinstance(kind, type) or _is_vague(kind):
+    if hint is Any or not isinstance(kind, type):
         return True
+    if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
+        return True  # Python cannot tell at run time who follows the protocol
     if not isinstance(value, kind) or (origin is not None and isinstance(value, str | bytes)):
         return False
     if not parts or not issubclass(kind, Iterable):
@@ -183,11 +172,6 @@ def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each k
     if isinstance(value, Mapping):
         return all(all(map(fits, pair, parts)) for pair in value.items())
     return all(fits(part, parts[0]) for part in typing.cast("Iterable[Any]", value))
-
-
-def _is_vague(kind: type) -> bool:
-    """Return whether a kind is a protocol of which Python cannot tell at run time who follows it."""
-    return getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False)
 
 
 def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
@@ -222,24 +206,26 @@ def _shown(value: object) -> str:
 
 def check_fields(options: object) -> None:
     """Raise U107 or U102 if a field of an options object is not what its annotation says."""
-    where = type(options).__name__
     for name, hint in typing.get_type_hints(type(options)).items():
-        value = getattr(options, name)
-        if kinds := _checkable(hint):
-            check_argument(where, name, value, kinds)
-        elif not fits(value, hint):
-            raise _unfit(where, name, value, hint)
+        check_argument(type(options).__name__, name, getattr(options, name), hint, all_kinds=True)
 
 
-def check_argument(where: str, name: str, value: object, kinds: tuple[Any, ...]) -> None:
-    """Raise U107 or U102 unless the ``value`` of the parameter ``name`` of a function is of one of the ``kinds``."""
-    if any(fits(value, kind) for kind in kinds):
-        limit, said, hint = LIMITS.get(name, (None, "", ""))
-        if limit is not None and not limit(value):
-            raise UsageError("U102", f"{name} must be {said}, got {_shown(value)}", hint=hint)
-        return
+def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds: bool = False) -> None:
+    """Raise U107 or U102 unless ``value`` is what the annotation ``hint`` says, and within the limits of its name.
+
+    Unless ``all_kinds``, only words, texts, numbers, paths and None are checked, and an object of options where a word
+    may stand in its place.
+    """
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
     words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
-    if words:
+    others = [kind for kind in kinds if kind not in KINDS and typing.get_origin(kind) is not Literal]
+    if others and not all_kinds and not (words and all(map(is_dataclass, others))):
+        return
+    if not fits(value, hint):
+        if not words:
+            raise _unfit(where, name, value, hint)
         what = f"{name}={_shown(value)} is not known"
         raise UsageError("U107", what, where=where, hint=suggest(_shown(value).strip("'"), words))
-    raise _unfit(where, name, value, functools.reduce(operator.or_, kinds))
+    limit, said, advice = LIMITS.get(name, (None, "", ""))
+    if limit is not None and not limit(value):
+        raise UsageError("U102", f"{name} must be {said}, got {_shown(value)}", hint=advice)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import polars as pl
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from recassay.comparison.over_time.windows import FEWEST
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.study.config.reading import Document, read_document
-from recassay.study.config.schema import ConfigSection
+from recassay.study.config.reading import read_document
+from recassay.study.config.schema import ConfigSection, validated
 
 FOLDER = "reproductions"
 Number = int | float
@@ -148,6 +148,11 @@ class PaperClaim(ConfigSection):
         return self.where.startswith("not in the ")
 
     @property
+    def of_paper(self) -> str:
+        """Return the paper's number as text; "–" if it has none."""
+        return "–" if self.paper is None else str(self.paper)
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """Return the smallest and largest value that confirm the claim."""
         if self.within is not None and not isinstance(self.paper, str | None):
@@ -239,18 +244,7 @@ def find_paper(name: str) -> PaperFile:
 def read_paper(path: Path) -> PaperFile:
     """Return the paper in a YAML file; raise U132 for the first key or value that is wrong."""
     document = read_document(path)
-    try:
-        return PaperFile(path.stem, path, Paper.model_validate(document.content))
-    except ValidationError as error:
-        raise _refusal(document, error.errors()[0]) from None
-
-
-def _refusal(document: Document, problem: Any) -> UsageError:
-    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[", "function-")))
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    hint = "" if problem["type"] != "extra_forbidden" else f"remove `{key[-1]}`"
-    what = f"the file of the paper is wrong: {message[:1].lower()}{message[1:]}"
-    return UsageError("U132", what, where=document.where(key), hint=hint or "see docs/howto/reproduce-a-paper.md")
+    return PaperFile(path.stem, path, validated(Paper, document, document.content, "paper"))
 
 
 Word = Literal["confirmed", "partly", "refuted", "other settings", "not checkable"]
@@ -271,6 +265,17 @@ class Case:
     holds: bool | None
     paper: float | None = None
 
+    def __str__(self) -> str:
+        """Return the value as text, with its interval if it has one.
+
+        >>> str(Case("", 0.7143, 0.67, 0.7588, True))
+        '0.714 [0.670, 0.759]'
+        """
+        text = _digits(self.value)
+        if self.low is None or self.high is None:
+            return text
+        return f"{text} [{_digits(self.low)}, {_digits(self.high)}]"
+
 
 @dataclass(frozen=True)
 class ClaimVerdict:
@@ -279,6 +284,16 @@ class ClaimVerdict:
     name: str
     word: Word
     cases: tuple[Case, ...] = ()
+
+    @property
+    def ours(self) -> str:
+        """Return the value that we measured, with its interval, as text; "–" if nothing was measured.
+
+        For a claim about several cases, return how many of them hold.
+        """
+        if len(self.cases) < 2:
+            return str(self.cases[0]) if self.cases else "–"
+        return f"{sum(case.holds is True for case in self.cases)} of {len(self.cases)} cases"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values for JSON."""
@@ -346,3 +361,9 @@ def _case(row: dict[str, Any], claim: PaperClaim) -> Case:
 
 def _number(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
+
+
+def _digits(value: float) -> str:
+    if value == round(value) and abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,9 @@ from recassay.reproduction.paper import ClaimVerdict, Figure, PaperFile, verdict
 from recassay.reproduction.sources import Sources
 from recassay.results.exhibit import Exhibit
 from recassay.study.store.folder import digest_of
+from recassay.study.store.results import versions
 
 VERDICTS, LOCK, TABLES, FIGURES = "verdicts.json", "lock.json", "tables", "figures"
-LIBRARIES = ("numpy", "scipy", "polars")
 PERSONAL = ("user", "user_id", "item", "item_id", "session")  # columns that no kept table may have
 MOST_ROWS = 2_000
 
@@ -92,8 +90,7 @@ def build_lock(
         "quick": quick,
         "claims": claims_digest(file),
         "code": code_version(),
-        "versions": {"recassay": __version__, "python": platform.python_version()}
-        | {library: version(library) for library in LIBRARIES},
+        "versions": versions(),
         "sources": dict(sources),
         "tables": {name: digest_of(table.write_json()) for name, table in tables.items()},
     }

@@ -262,10 +262,11 @@ parse = REGISTRY.parse
 
 def parse_split(text: str) -> SequenceSplit:
     """Return the split of sequences of a text; raise U102 for a rule that makes sequences."""
-    if isinstance(found := parse(text), SequenceSplit):
-        return found
-    what = f"{found} makes sequences and does not split them"
-    raise UsageError("U102", what, where=text, hint=f"--sequences '{found}' --split 'latest_sequences(test=0.2)'")
+    found = parse(text)
+    if not isinstance(found, SequenceSplit):
+        what = f"{found} makes sequences and does not split them"
+        raise UsageError("U102", what, where=text, hint="name it as `sequences`, and split by latest_sequences()")
+    return found
 
 
 def parse_rule(text: str) -> Sequencer:

@@ -3,8 +3,7 @@
 import pytest
 
 import recassay as ra
-from recassay.api.choice import engine_of
-from recassay.backends.base import Remote
+from recassay.backends.base import Remote, engine_of
 
 from ...refusals import refused
 

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from recassay.cli.demo import hold_out
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log
-from recassay.demo import hold_out
 from recassay.errors import UsageError
 from recassay.models import ALS, BPR, PLSA, ItemKNN, UserKNN
 from recassay.models.base.model import NO_ITEM, best_unseen, recommend

@@ -19,8 +19,8 @@ from recassay.comparison.power import Power, users_needed
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.comparison.tables import finite
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
+from recassay.data.io.archive import load_archive
 from recassay.data.io.manifest import manifest_of
-from recassay.data.io.parquet import read_parquet
 from recassay.data.io.write import text_of_file_name
 from recassay.engine.decisions.comparing import PlaceComparisons, compare_places
 from recassay.engine.decisions.contest import SuddenDeath
@@ -228,10 +228,11 @@ def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str,
     for run_folder in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):
         name = run_folder.relative_to(folder / RUNS)
         runs = {text_of_file_name(path.stem): path for path in sorted(run_folder.glob("*.parquet"))}
-        standings = sorted((folder / STANDINGS / name).glob("*.parquet"))
+        standings = sorted((folder / STANDINGS / name).glob("*.npz"))
         own = [run for run in runs.values() if not manifest.is_replaced(run)]  # others are inputs
         manifest.require_intact([*own, *standings[:1]])
         if standings:
             parts = tuple(map(text_of_file_name, name.parts))
-            truth = read_parquet(standings[0], columns=["user_id", "item_id"])
+            _, stored = load_archive(standings[0])
+            truth = stored.frame().select("user_id", "item_id")
             yield parts, ", ".join(parts) or folder.name, runs, truth

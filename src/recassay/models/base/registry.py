@@ -17,7 +17,7 @@ from recassay.naming.grammar import suggest
 from recassay.naming.registry import Registry, load_file
 
 REGISTRY: Registry[type[BuiltIn]] = Registry("model", "recassay.models", BuiltIn, group="recassay.models")
-FORM = re.compile(r"^\s*(?P<file>[^()]+\.py):(?P<call>[A-Za-z_].*)$", re.DOTALL)
+FORM = re.compile(r"^\s*(?P<file>[^()]+\.py):(?P<call>(?P<class>[A-Za-z_]\w*).*)$", re.DOTALL)
 SUFFIX = ".npz"  # of files with fitted models
 
 
@@ -39,17 +39,27 @@ def is_file_model(text: object) -> bool:
     return isinstance(text, str) and FORM.match(text) is not None
 
 
-def from_file(text: str) -> Any:
-    """Return the model that a text names; raise U123 if the file, the class or a parameter cannot be used."""
+def class_in_file(text: str, folder: Path = Path()) -> tuple[Path, Any]:
+    """Return the file and the class that a text such as ``mine.py:MyModel(factors=3)`` names; raise U123 without one.
+
+    A relative path begins in ``folder``.
+    """
     match = FORM.match(text)
     assert match is not None, "check with is_file_model first"
-    path, expression = Path(match["file"].strip()), parse_expression(match["call"])
+    path = folder / match["file"].strip()
     module = load_file(path, where=text)
-    kind = getattr(module, expression.name, None)
-    if kind is None:
+    kind = getattr(module, match["class"], None)
+    if not callable(kind):
         known = [name for name, value in vars(module).items() if isinstance(value, type)]
-        hint = suggest(expression.name, known) if known else "the file defines no class"
-        raise UsageError("U123", f"{path} has no '{expression.name}'", where=text, hint=hint)
+        hint = suggest(match["class"], known) if known else "the file defines no class"
+        raise UsageError("U123", f"{path} has no class '{match['class']}'", where=text, hint=hint)
+    return path, kind
+
+
+def from_file(text: str) -> Any:
+    """Return the model that a text names; raise U123 if the file, the class or a parameter cannot be used."""
+    path, kind = class_in_file(text)
+    expression = parse_expression(FORM.sub(r"\g<call>", text))
     try:
         return kind(**expression.parameters)
     except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,11 +20,11 @@ from recassay.data.io.documents import LONGEST, YamlError, parse_yaml
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.naming.grammar import suggest
 
-PARAMETERS = "parameters"
+PARAMETERS, QUICK = "parameters", "quick"
 NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
 PLACE_NAMES = ("data", "split", "fold", "seed")  # of a place of the study, in the paths of run files
 OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
-UNTOUCHED = {"study", "about", "quick", PARAMETERS}
+UNTOUCHED = {"study", "about", QUICK, PARAMETERS}
 
 Value = int | float | bool | str
 Key = tuple[str | int, ...]
@@ -33,21 +33,44 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a YAML file, and the line number of every key in it."""
+    """The content of a YAML file, and the line number of every key in it.
+
+    With ``quick`` the keys under ``quick`` stand in place of those at the top, also in the places that errors name.
+    """
 
     path: Path
     content: dict[str, Any]
     lines: Mapping[Key, int]
+    quick: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the file, to which paths in it are relative."""
+        return self.path.parent
+
+    @property
+    def replaced(self) -> Mapping[str, Any]:
+        """Return the part of the content that replaces keys at the top: that under ``quick``, if it is wanted."""
+        part = self.content.get(QUICK) if self.quick else None
+        return part if isinstance(part, dict) else {}
+
+    def place(self, key: Key) -> Key:
+        """Return a key as it is in the file: below ``quick`` if replaced, and without the number of a lone value."""
+        part = self.replaced if key[:1] and key[0] in self.replaced else self.content
+        if any(isinstance(one, int) for one in key[1:2]) and not isinstance(part.get(str(key[0])), list):
+            key = (key[0], *key[2:])
+        return key if part is self.content else (QUICK, *key)
 
     def where(self, key: Key) -> str:
         """Return the place of a key for error messages: the file, the line, and the key with dots.
 
         A key without a line of its own gets the line of the nearest enclosing key.
 
-        >>> document = Document(Path("a.yaml"), {}, {("models",): 3, ("models", "als"): 5})
-        >>> document.where(("models", "als")), document.where(("models", 1))
-        ('a.yaml, line 5, models.als', 'a.yaml, line 3, models.1')
+        >>> document = Document(Path("a.yaml"), {"models": {}}, {("models",): 3, ("models", "als"): 5})
+        >>> document.where(("models", "als")), document.where(("models", "pop"))
+        ('a.yaml, line 5, models.als', 'a.yaml, line 3, models.pop')
         """
+        key = self.place(key)
         around = next((key[:size] for size in range(len(key), 0, -1) if key[:size] in self.lines), None)
         line = f", line {self.lines[around]}" if around else ""
         return f"{self.path}{line}, {'.'.join(map(str, key))}" if key else str(self.path)
@@ -65,42 +88,16 @@ class Document:
         return type(error)(error.code, error.what, where=where, hint=OPTION.sub(in_yaml, error.hint))
 
     @contextmanager
-    def locating(self, key: Key) -> Iterator[None]:
+    def locating(self, *key: str | int) -> Iterator[None]:
         """Add the file, line and key of a mistake to an error that is raised within the context."""
         try:
             yield
         except RecassayError as error:
             raise self.locate(key, error) from error
 
-
-@dataclass(frozen=True)
-class Reader:
-    """A parser of the texts in a study file, which adds the line and key of a text to its errors.
-
-    ``replaced`` are the keys that the ``quick`` part of the file replaces.
-    """
-
-    document: Document
-    replaced: frozenset[str]
-
-    def key(self, *key: str | int) -> Key:
-        """Return the key as it is in the file: with ``quick`` in front if the file's ``quick`` part replaces it.
-
-        The number of a data set is left out if ``data`` in the file is a single data set and not a list.
-        """
-        quick = key[0] in self.replaced
-        content = self.document.content.get("quick", {}) if quick else self.document.content
-        if key[0] == "data" and len(key) > 1 and not isinstance(content.get("data"), list):
-            key = ("data", *key[2:])
-        return ("quick", *key) if quick else key
-
-    def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return a copy of ``error`` that also names the file, line and key where the mistake is."""
-        return self.document.locate(self.key(*key), error)
-
-    def locating(self, *key: str | int) -> AbstractContextManager[None]:
-        """Return a context that adds the file, line and key of a mistake to an error that is raised within it."""
-        return self.document.locating(self.key(*key))
+    def error(self, key: Key, what: str, hint: str) -> UsageError:
+        """Return the error U132 for an invalid value at ``key``; ``what`` says what is wrong, ``hint`` what to do."""
+        return UsageError("U132", what, where=self.where(key), hint=hint)
 
     def parse(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
         """Return ``parse(text)``; if it raises, the error also names the file, line and key of the text."""
@@ -111,24 +108,16 @@ class Reader:
         """Return ``parse(text)`` for each text in the list under ``key``.
 
         If it raises, the error also names the file, line and key of the text. Raise U132 if YAML has cut an unquoted
-        text in two at its comma.
+        text such as ``ALS(factors=8, alpha=1)`` in two at its comma.
         """
         whole = (key,) if isinstance(key, str) else key
-        self._refuse_cut(whole, texts)
-        return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
-
-    def _refuse_cut(self, key: Key, texts: list[str]) -> None:
-        """Raise U132 if YAML has cut an unquoted text such as ``ALS(factors=8, alpha=1)`` in two at its comma."""
         for number, text in enumerate(texts):
             if text.count("(") > text.count(")"):
                 end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)
-                whole = ", ".join(texts[number : end + 1]) if end > number else f"{text}...)"
+                joined = ", ".join(texts[number : end + 1]) if end > number else f"{text}...)"
                 what = f"'{text}' lacks its closing bracket, because YAML cuts a list at every comma"
-                raise self.error((*key, number), what, f'quote what has a comma: {key[-1]}: ["{whole}"]')
-
-    def error(self, key: Key, what: str, hint: str) -> UsageError:
-        """Return the error U132 for an invalid value at ``key``; ``what`` says what is wrong, ``hint`` what to do."""
-        return UsageError("U132", what, where=self.document.where(self.key(*key)), hint=hint)
+                raise self.error((*whole, number), what, f'quote what has a comma: {whole[-1]}: ["{joined}"]')
+        return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
 
 
 def _is_closed(texts: list[str]) -> bool:
@@ -136,14 +125,15 @@ def _is_closed(texts: list[str]) -> bool:
     return whole.count("(") == whole.count(")")
 
 
-def read_document(path: str | Path) -> Document:
-    """Return the content of a YAML file with the line of every key.
+def read_document(path: str | Path, *, quick: bool = False) -> Document:
+    """Return the content of a YAML file with the line of every key; ``quick`` takes its small version.
 
     Raise U131 if it does not parse, has a repeated key, or is not a mapping at the top, and I101 if it does not exist.
     """
     path = Path(path)
     try:
-        text = _text_of(path)
+        with path.open("rb") as file:
+            text = file.read(LONGEST + 1).decode("utf-8")  # one more than a study may have
     except FileNotFoundError:
         raise InputError("I101", f"there is no study {path.name}", where=str(path), hint="check the path") from None
     except OSError as error:
@@ -163,14 +153,7 @@ def read_document(path: str | Path) -> Document:
         raise _broken(path, "its top level must be a mapping of keys to values")
     if strange := next((key for key in content if not isinstance(key, str)), None):
         raise _broken(path, f"the key {strange!r} is not text")
-    return Document(path, content, dict(_lines(root, (), path)))
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a study file, cut off beyond the greatest length that a study may have."""
-    with path.open("rb") as file:
-        content = file.read(LONGEST + 1)
-    return content.decode("utf-8")
+    return Document(path, content, dict(_lines(root, (), path)), quick)
 
 
 def _lines(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, int]]:
@@ -225,19 +208,19 @@ def _wrong_value(text: str, why: str) -> UsageError:
     return UsageError("U102", f"'{text}' is not NAME=VALUE: {why}", where="--set", hint=hint)
 
 
-def fill_parameters(
-    document: Document, content: Mapping[str, Any], values: Mapping[str, Value], at: Key
-) -> dict[str, Any]:
+def fill_parameters(document: Document, content: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """Return ``content`` with every ``{name}`` in its texts replaced by the parameter of that name.
 
-    ``values`` override the parameters that the study states; ``at`` is the key in the file under which it states them.
+    ``values`` override the parameters that the study states.
     Raise U102 if ``values`` has a name that is not a parameter of the study, and U132 if a text has one.
     """
     known = dict(content.get(PARAMETERS) or {})
     for name in values:
         if name not in known:
             hint = suggest(name, known) if known else "it has no parameters: write `parameters: {epochs: 20}`"
-            raise UsageError("U102", f"the study has no parameter '{name}'", where=document.where(at), hint=hint)
+            raise UsageError(
+                "U102", f"the study has no parameter '{name}'", where=document.where((PARAMETERS,)), hint=hint
+            )
     known |= values
 
     def replaced(value: Any, key: Key) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.stats.intervals import Uncertainty
-from recassay.study.config.reading import PARAMETERS, Document, Key, Value, fill_parameters
+from recassay.study.config.reading import PARAMETERS, QUICK, Document, Key, Value, fill_parameters
 
-QUICK = "quick"
+Section = TypeVar("Section", bound=BaseModel)
 
 
 def _several(value: Any) -> Any:
@@ -267,71 +267,55 @@ class Study(ConfigSection):
     quick: Annotated[dict[str, Any], Field(description="keys that replace those above with `--quick`")] = {}
 
 
-def read_study(document: Document, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> Study:
+def read_study(document: Document, values: Mapping[str, Value] | None = None) -> Study:
     """Return the study in a document; raise U132 for the first key or value that is wrong.
 
-    With ``quick`` the keys under ``quick`` replace those at the top. ``values`` override the parameters of the study.
+    ``values`` override the parameters of the study.
     """
-    content, quick_part = dict(document.content), document.content.get(QUICK)
-    if quick and not quick_part:
-        raise UsageError(
-            "U132",
-            "the study has no quick part",
-            where=document.where((QUICK,)),
-            hint="remove --quick, or add a `quick:` part with keys that replace others",
-        )
-    if isinstance(quick_part, dict):
-        _known(document, (QUICK,), quick_part, set(Study.model_fields) - {QUICK, "study"})
-        content |= quick_part if quick else {}
-    replacing = set(quick_part) if quick and isinstance(quick_part, dict) else set()
-    at = (QUICK, PARAMETERS) if PARAMETERS in replacing else (PARAMETERS,)
-    if isinstance(content.get(PARAMETERS, {}), dict):
-        content = fill_parameters(document, content, values or {}, at)
-    try:
-        return Study.model_validate(content)
-    except ValidationError as error:
-        problems = sorted(
-            error.errors(), key=lambda one: one["type"] != "extra_forbidden"
-        )  # a misspelt key comes first
-        raise _refusal(document, problems[0], content, replacing) from None
-
-
-def _known(document: Document, key: Key, content: dict[str, Any], known: set[str]) -> None:
-    for name in content:
+    if document.quick and not document.content.get(QUICK):
+        hint = "remove --quick, or add a `quick:` part with keys that replace others"
+        raise document.error((QUICK,), "the study has no quick part", hint)
+    known = set(Study.model_fields) - {QUICK, "study"}
+    quick_part = document.content.get(QUICK)
+    for name in quick_part if isinstance(quick_part, dict) else ():
         if name not in known:
-            raise _unknown(document, (*key, name), known)
+            raise _unknown_key(document, (QUICK, name), known, "study")
+    content = {**document.content, **document.replaced}
+    if isinstance(content.get(PARAMETERS, {}), dict):
+        content = fill_parameters(document, content, values or {})
+    return validated(Study, document, content, "study")
 
 
-def _unknown(document: Document, key: Key, known: set[str]) -> UsageError:
-    return UsageError(
-        "U132",
-        f"a study has no key '{key[-1]}' here",
-        where=document.where(key),
-        hint=suggest(str(key[-1]), known),
-    )
+def validated(section: type[Section], document: Document, content: Mapping[str, Any], noun: str) -> Section:
+    """Return the content of a file as an object; raise U132 for the first key or value that is wrong.
 
-
-def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced: set[str]) -> UsageError:
-    """Return the first problem that pydantic found as an error of the study, with its file, line and key.
-
-    ``content`` is what was validated, and ``replaced`` are the keys that the quick part replaces.
+    A misspelt key comes first. ``noun`` says in errors what the file holds.
     """
-    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[")))
-    if key and not isinstance(content.get(key[0]), list) and key[1:2] == (0,):
-        key = (key[0], *key[2:])  # a single value became a list of one
-    place = (QUICK, *key) if key and key[0] in replaced else key
+    try:
+        return section.model_validate(content)
+    except ValidationError as error:
+        problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[", "function-")))
     if problem["type"] == "extra_forbidden":
-        parts: dict[str, type[ConfigSection]] = {"data": Data, "judge": Judge, "compare": Compare}
-        parts |= {"over_time": OverTimeConfig, "tune": Tune}
-        part = Study if len(key) == 1 else parts[str(key[0])]
-        return _unknown(document, place, set(part.model_fields))
+        raise _unknown_key(document, key, set(_section_at(section, key[:-1]).model_fields), noun)
     if problem["type"] == "missing":
-        return UsageError(
-            "U132", f"the study lacks the key '{key[-1]}'", where=document.where(place[:-1]), hint=f"add `{key[-1]}:`"
-        )
-    given = f": {problem['input']!r}" if not isinstance(problem["input"], dict | list) else ""
-    message = str(problem["msg"])
-    hint = f"{message[:1].lower()}{message[1:]}"
-    return UsageError(
-        "U132", f"{'.'.join(map(str, key))} has the wrong value{given}", where=document.where(place), hint=hint
-    )
+        raise document.error(key[:-1], f"the {noun} lacks the key '{key[-1]}'", f"add `{key[-1]}:`")
+    given = f": {problem['input']!r}" if not isinstance(problem["input"], dict | list | BaseModel) else ""
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    name = ".".join(map(str, document.place(key))).removeprefix(f"{QUICK}.")
+    raise document.error(key, f"{name} has the wrong value{given}", message[:1].lower() + message[1:])
+
+
+def _unknown_key(document: Document, key: Key, known: Collection[str], noun: str) -> UsageError:
+    return document.error(key, f"a {noun} has no key '{key[-1]}' here", suggest(str(key[-1]), known))
+
+
+def _section_at(section: type[BaseModel], key: Key) -> type[BaseModel]:
+    """Return the class of the section that holds ``key``: what its parts lead to from ``section`` on."""
+    for part in key:
+        if part in section.model_fields:
+            kinds = [section.model_fields[str(part)].annotation]
+            while kinds and not (isinstance(kinds[0], type) and issubclass(kinds[0], BaseModel)):
+                kinds = [*kinds[1:], *get_args(kinds[0])]
+            section = next((kind for kind in kinds if isinstance(kind, type)), section)
+    return section

@@ -46,7 +46,7 @@ def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) ->
     20
     """
     if data.generate:
-        return read_interactions(generate_log(data.generate), times=data.times)
+        return read_interactions(_made(data.generate, GENERATORS), times=data.times)
     path = log_file(data, study_folder, data_folder)
     return read_interactions(path, columns=data.columns or None, format=data.format, times=data.times)
 
@@ -56,10 +56,12 @@ def log_file(data: Data, study_folder: Path, data_folder: Path | None = None) ->
     return study_folder / data.path if data.path else find_data_file(data.name, data_folder, data.table)
 
 
-def items_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path | None:
-    """Return the path of the item features of an entry under ``data``; None if it has none or generates them."""
-    if data.items is None or "(" in data.items:
+def items_source(data: Data, study_folder: Path, data_folder: Path | None = None) -> pl.DataFrame | Path | None:
+    """Return the item features of an entry under ``data``: the path of their file, a generated table, or None."""
+    if data.items is None:
         return None
+    if "(" in data.items:
+        return _made(data.items, ITEM_GENERATORS)
     return file_beside(data.items, data, study_folder, data_folder)
 
 
@@ -69,10 +71,8 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
     >>> load_items(Data(generate="log(...)", items="item_features(items=30)"), Path()).n_items
     30
     """
-    if data.items is not None and "(" in data.items:
-        return read_items(_made(data.items, ITEM_GENERATORS))
-    path = items_file(data, study_folder, data_folder)
-    return None if path is None else read_items(path, columns=data.items_columns or None)
+    source = items_source(data, study_folder, data_folder)
+    return None if source is None else read_items(source, columns=data.items_columns or None)
 
 
 def filter_log(
@@ -110,8 +110,7 @@ def load_item_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
     if data.items is None:
         what = f"groups by '{by}' need the table of items, and {data.name or 'the data'} has none"
         raise UsageError("U105", what, hint="add `items: items.csv` to the data")
-    generated = "(" in data.items
-    source = _made(data.items, ITEM_GENERATORS) if generated else items_file(data, study_folder, data_folder)
+    source = items_source(data, study_folder, data_folder)
     return read_memberships(source, by, "items", columns=data.items_columns or None)
 
 
@@ -144,16 +143,9 @@ def source_files(data: Data, study_folder: Path, data_folder: Path | None = None
         log = log_file(data, study_folder, data_folder)
         files = table_files(log)
         found = files if log.is_file() else [*{file.parent: None for file in files}, *files]
-    if (items := items_file(data, study_folder, data_folder)) is not None:
-        found.append(items)
-    if data.users is not None:
-        found.append(file_beside(data.users, data, study_folder, data_folder))
+    items = None if data.items is None or "(" in data.items else data.items
+    found += [file_beside(name, data, study_folder, data_folder) for name in (items, data.users) if name is not None]
     return [path.resolve() for path in found if path.exists()]
-
-
-def generate_log(text: str) -> Interactions:
-    """Return a synthetic log from a text such as ``log(users=600, items=300, events=12000, seed=1)``."""
-    return _made(text, GENERATORS)
 
 
 def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:

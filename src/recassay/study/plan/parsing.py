@@ -1,22 +1,24 @@
-"""A study parsed into its plan, so that mistakes are found before any work begins."""
+"""A study file parsed into its plan and checked, so that mistakes are found before any model is fitted."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Sequence as Several
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recassay import drift, models, protocols, split
+from recassay.columnar.times import require_times
 from recassay.comparison.over_time.curves import ERRORS
+from recassay.data.interactions import Interactions, no_ratings_to_compare
 from recassay.designs import Design
 from recassay.designs import parse_list as parse_designs
 from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
 from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.models.base.registry import FORM
+from recassay.models.base.model import BuiltIn, no_ratings_to_learn
+from recassay.models.rerank.base import Reranker
 from recassay.naming.grammar import suggest
 from recassay.naming.registry import load_file
 from recassay.protocols.base import BaseProtocol, UserProtocol
@@ -24,202 +26,186 @@ from recassay.protocols.prequential import Prequential
 from recassay.protocols.sequence import Sequence
 from recassay.split import filters, sequences
 from recassay.split.base import Cut
-from recassay.split.sequences import SequenceSplit
-from recassay.split.sessions import Sequencer
-from recassay.study.config.reading import Document, Key, Reader
-from recassay.study.config.schema import Data, Study
+from recassay.study.config.reading import Document, Key, Value, read_document
+from recassay.study.config.schema import Data, Study, read_study
 from recassay.study.config.sources import names_table
-from recassay.study.plan.plan import LISTS, SEQUENCES, STREAM, Plan, SequencePlan, StreamPlan, WholeStream
+from recassay.study.plan.plan import LISTS, SEQUENCES, STREAM, AnyPlan, Plan, SequencePlan, StreamPlan, WholeStream
 from recassay.study.plan.run_files import RunFiles
-from recassay.study.plan.systems import parse_model_text, parse_systems
+from recassay.study.plan.systems import System, parse_model, parse_systems, with_own_classes
 from recassay.study.plan.tuning import grid_settings
 
 if TYPE_CHECKING:
     from recassay.experiments.base import Experiment
 
-LIST_KEYS = ("designs", "experiments", "users", "by", "by_item")  # keys that only studies of ranked lists have
-SEQUENCE_KEYS = ("sequences", "similarities", "primitive")  # of data, for studies of sequences
-OWN_KEYS = ("filters", "split", "metrics")  # whose texts may name a class in a Python file; models parse theirs
-OWN_DATA_KEYS = ("filters", "split", "sequences")
-CLASS = re.compile(r"^[A-Za-z_]\w*")
+RANKED, GENERATED, STREAMS = "ranked lists", "generated sequences", "streams"  # kinds of studies
+OF_KIND = {  # keys that only studies of some kinds have
+    **dict.fromkeys(("designs", "experiments", "users", "by", "by_item"), (RANKED,)),
+    "split": (RANKED, GENERATED),
+    **dict.fromkeys(("over_time", "tune"), (STREAMS,)),
+}
+DATA_OF_KIND = {
+    **dict.fromkeys(("sequences", "similarities", "primitive"), (GENERATED,)),
+    "split": (RANKED, GENERATED),
+    "protocol": (STREAMS,),
+}
 
 
-def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan | StreamPlan:
+def read_plan(path: str | Path, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> AnyPlan:
+    """Return the plan of the study in a file (its texts parsed into objects); raise an error for the first mistake.
+
+    The mistakes are those that show in the study file alone. ``quick`` takes the small version of the study, and
+    ``values`` override its parameters.
+    """
+    document = read_document(path, quick=quick)
+    plan = make_plan(document, read_study(document, values))
+    if isinstance(plan, Plan):
+        _check_item_groups(plan)
+        _check_paths(plan)
+    _check_items(plan)
+    for name in plan.data:
+        for each in plan.splits_of(name):
+            require_run_files(plan, name, str(each))
+    return plan
+
+
+def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamPlan:
     """Return the plan of a study, read from ``document``; errors name the line and key of the mistake in the file."""
-    reader = Reader(document, frozenset(document.content.get("quick", {}) if quick else {}))
     for number, file in enumerate(study.plugins):
-        reader.parse(("plugins", number), file, lambda name: load_file(document.path.parent / name))
-    study = with_own_classes(reader, study)
-    protocol, *more = reader.parse_list("protocol", study.protocol, protocols.parse)
-    is_stream, generates = isinstance(protocol, Prequential), isinstance(protocol, Sequence)
-    if more and not is_stream:
+        document.parse(("plugins", number), file, lambda name: load_file(document.folder / name))
+    study = with_own_classes(document, study)
+    protocol, *more = document.parse_list("protocol", study.protocol, protocols.parse)
+    if more and not isinstance(protocol, Prequential):
         what = f"several protocols are for streams, and {protocol} is not one of streams"
-        raise reader.error(("protocol",), what, "name one protocol, and run a study for each other one")
-    data = _datasets(reader, study)
+        raise document.error(("protocol",), what, "name one protocol, and run a study for each other one")
+    _refuse_keys(document, study, protocol)
+    data = _datasets(document, study)
     columns = {name: entry.columns for name, entry in data.items() if entry.columns}
-    systems = parse_systems(reader, study.models, models.sequence.parse_any if generates else models.parse, columns)
+    parse = models.sequence.parse_any if isinstance(protocol, Sequence) else models.parse
+    systems = parse_systems(document, study.models, parse, columns)
     names, baseline = [system.name for system in systems], study.compare.baseline
     if baseline is not None and baseline not in names:
-        where = document.where(reader.key("compare", "baseline"))
+        where = document.where(("compare", "baseline"))
         what = f"the baseline '{baseline}' is not one of the models"
         raise UsageError("U108", what, where=where, hint=suggest(baseline, names))
-    parsed = reader.parse_list("metrics", study.metrics, parse_metrics)
+    for system in systems:
+        if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
+            what = f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model"
+            raise document.error(system.key, what, "protocol: ranking, or name a model")
+    parsed = document.parse_list("metrics", study.metrics, parse_metrics)
     common: dict[str, Any] = {
         "document": document,
         "study": study,
-        "quick": quick,
         "data": data,
-        "filters": tuple(reader.parse_list("filters", study.filters, filters.parse)),
-        "own_filters": {},
+        "filters": tuple(document.parse_list("filters", study.filters, filters.parse)),
+        "own_filters": _of_data(document, data, "filters", filters.parse),
         "own_splits": {},
         "protocol": protocol,
         "systems": systems,
         "experiments": (),
         "metrics": {heading: metric for found in parsed for heading, metric in found.items()},
     }
-    for number, (name, entry) in enumerate(data.items()):
-        own = reader.parse_list(("data", number, "filters"), entry.filters, filters.parse)
-        common["own_filters"][name] = tuple(own)
-        if entry.protocol and not is_stream:
-            what = "only studies of streams have a protocol per data set"
-            raise reader.error(("data", number), what, "remove `protocol:` from the data")
-    for system in systems:
-        if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
-            what = f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model"
-            raise UsageError("U132", what, where=document.where(system.key), hint="protocol: ranking, or name a model")
     if isinstance(protocol, Prequential):
-        return _stream_plan(reader, study, protocol, common)
+        return _stream_plan(document, study, common)
     if not study.split and not all(entry.split for entry in study.data):
-        raise UsageError("U132", "the study lacks the key 'split'", where=document.where(()), hint="add `split:`")
-    for key in sorted({"over_time", "tune"} & study.model_fields_set):
-        what = f"{key} is for streams, and {protocol} is not a protocol of streams"
-        raise reader.error((key,), what, f"remove `{key}:`, or use `protocol: prequential(at=10)`")
+        raise document.error((), "the study lacks the key 'split'", "add `split:`")
     if isinstance(protocol, Sequence):
-        return _sequence_plan(reader, study, protocol, common)
+        return _sequence_plan(document, study, common)
     if not isinstance(protocol, UserProtocol):
-        raise reader.error(("protocol",), f"studies do not support the protocol {protocol}", "ranking(...)")
-    _refuse_data_keys(reader, study, protocol, SEQUENCE_KEYS)
-    designs = reader.parse_list("designs", study.designs, _design)
+        raise document.error(("protocol",), f"studies do not support the protocol {protocol}", "ranking(...)")
+    designs = document.parse_list("designs", study.designs, _design)
     return Plan(
         **common
-        | _splits(reader, study, data, split.parse)
+        | _splits(document, study, data, split.parse)
         | {
             "designs": tuple(dict.fromkeys(design for several in designs for design in several)),
-            "experiments": _experiments(reader, study),
+            "experiments": _experiments(document, study),
         }
     )
 
 
-def _datasets(reader: Reader, study: Study) -> dict[str, Data]:
+def _refuse_keys(document: Document, study: Study, protocol: BaseProtocol) -> None:
+    """Raise U132 for a key that only studies of another kind have."""
+    kind = STREAMS if isinstance(protocol, Prequential) else GENERATED if isinstance(protocol, Sequence) else RANKED
+    sections: list[tuple[Key, Study | Data, Mapping[str, tuple[str, ...]]]] = [((), study, OF_KIND)]
+    sections += [(("data", number), entry, DATA_OF_KIND) for number, entry in enumerate(study.data)]
+    for place, section, of_kind in sections:
+        for key, kinds in of_kind.items():
+            if key in section.model_fields_set and getattr(section, key) and kind not in kinds:
+                what = f"`{key}` is for {' and '.join(kinds)}, and {protocol} is for {kind}"
+                raise document.error((*place, key), what, f"remove `{key}:`, or use another protocol")
+
+
+def _datasets(document: Document, study: Study) -> dict[str, Data]:
+    """Return the entries under ``data`` by name; raise U132 for two of one name, or without exactly one source."""
     found: dict[str, Data] = {}
     for number, data in enumerate(study.data):
-        if sum(map(bool, (data.path, data.generate, data.table))) > 1 or not (
-            data.path or data.generate or data.table or data.name
-        ):
+        sources = sum(map(bool, (data.path, data.generate, data.table)))
+        if sources > 1 or not (sources or data.name):
             what = "a data set needs exactly one of name (or table), path and generate"
-            raise reader.error(("data", number), what, "path: ratings.csv")
+            raise document.error(("data", number), what, "path: ratings.csv")
         place = data.path or data.table
         name = data.name or (Path(place).name.partition(".")[0] if place else "generated")
         if name in found:
             what = f"two data sets have the name '{name}'"
-            raise reader.error(("data", number), what, "give one of them another `name:`")
+            raise document.error(("data", number), what, "give one of them another `name:`")
         found[name] = data
     return found
 
 
-def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
-    own = {
-        name: tuple(reader.parse_list(("data", number, "split"), entry.split, parse))
+def _of_data(document: Document, data: Mapping[str, Data], key: str, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """Return by data set the objects that its texts under ``key`` name."""
+    return {
+        name: tuple(document.parse_list(("data", number, key), getattr(entry, key), parse))
         for number, (name, entry) in enumerate(data.items())
-        if entry.split
     }
-    return {"splits": tuple(reader.parse_list("split", study.split, parse)), "own_splits": own}
+
+
+def _splits(document: Document, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
+    """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
+    own = {name: splits for name, splits in _of_data(document, data, "split", parse).items() if splits}
+    return {"splits": tuple(document.parse_list("split", study.split, parse)), "own_splits": own}
 
 
 def _design(text: str) -> list[str | Design]:
     return [LISTS] if text == LISTS else [*parse_designs(text)]
 
 
-def _experiments(reader: Reader, study: Study) -> tuple[Experiment, ...]:
+def _experiments(document: Document, study: Study) -> tuple[Experiment, ...]:
     if not study.experiments:
         return ()
     from recassay.experiments import parse  # few studies have experiments
 
-    return tuple(dict.fromkeys(reader.parse_list("experiments", study.experiments, parse)))
+    return tuple(dict.fromkeys(document.parse_list("experiments", study.experiments, parse)))
 
 
-def _refuse_data_keys(reader: Reader, study: Study, protocol: BaseProtocol, keys: Iterable[str]) -> None:
-    """Raise U132 if an entry under ``data`` has one of ``keys``, which only studies of sequences have."""
-    for number, data in enumerate(study.data):
-        for key in keys:
-            if getattr(data, key):
-                what = f"{key} is for generated sequences, and {protocol} needs ranked lists or streams"
-                raise reader.error(("data", number), what, f"remove `{key}:`, or use `protocol: sequence(k=5)`")
-
-
-def _refuse_list_keys(reader: Reader, study: Study, protocol: BaseProtocol, purpose: str) -> None:
-    """Raise U132 if a study of another kind has a key of ranked lists; ``purpose`` ends the error's sentence."""
-    for key in LIST_KEYS:
-        if key in study.model_fields_set:
-            what = f"`{key}` is for ranked lists, and {protocol} {purpose}"
-            raise reader.error((key,), what, f"remove `{key}:`")
-
-
-# --- sequences ------------------------------------------------------------------------------------------------------
-
-
-def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dict[str, Any]) -> SequencePlan:
-    _refuse_list_keys(reader, study, protocol, "is for sequences")
-    sequencers, primitives = dict[str, Sequencer](), dict[str, Any]()
+def _sequence_plan(document: Document, study: Study, common: dict[str, Any]) -> SequencePlan:
+    sequencers, primitives = dict[str, Any](), dict[str, Any]()
     for number, (name, data) in enumerate(common["data"].items()):
         if not data.sequences:
             hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
-            raise reader.error(("data", number), "the rule that makes sequences of the log is missing", hint)
-        sequencers[name] = reader.parse(("data", number, "sequences"), data.sequences, sequences.parse_rule)
+            raise document.error(("data", number), "the rule that makes sequences of the log is missing", hint)
+        sequencers[name] = document.parse(("data", number, "sequences"), data.sequences, sequences.parse_rule)
         if data.primitive and not names_table(data.primitive):
-            key: Key = ("data", number, "primitive")
-            primitives[name] = parse_model_text(reader, key, data.primitive, models.sequence.parse_any)
-    parts = common | _splits(reader, study, common["data"], _sequence_split)
+            with document.locating("data", number, "primitive"):
+                primitives[name], _ = parse_model(document.folder, data.primitive, models.sequence.parse_any)
+    parts = common | _splits(document, study, common["data"], sequences.parse_split)
     return SequencePlan(**parts, designs=(SEQUENCES,), sequencers=sequencers, primitives=primitives)
-
-
-def _sequence_split(text: str) -> SequenceSplit:
-    found = sequences.parse(text)
-    if not isinstance(found, SequenceSplit):
-        hint = "move it to the data as `sequences:`, and write latest_sequences(test=0.2) here"
-        raise UsageError("U132", f"{found} makes sequences and does not split them", where=text, hint=hint)
-    return found
 
 
 # --- streams --------------------------------------------------------------------------------------------------------
 
 
-def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: dict[str, Any]) -> StreamPlan:
-    _refuse_list_keys(reader, study, protocol, "is for streams")
-    no_split = f"{protocol} needs no split: every event is first test, then training"
-    if study.split:
-        hint = "remove `split:`; prequential(warmup=10000) does not score the first events"
-        raise reader.error(("split",), no_split, hint)
-    _refuse_data_keys(reader, study, protocol, SEQUENCE_KEYS[1:])
+def _stream_plan(document: Document, study: Study, common: dict[str, Any]) -> StreamPlan:
     each = {}
     has_items = any(data.items for data in common["data"].values())
     for number, (name, data) in enumerate(common["data"].items()):
-        if data.sequences:
-            what = f"{protocol} is for streams, which do not use sequences"
-            raise reader.error(("data", number), what, "remove `sequences:`")
-        if data.split:
-            raise reader.error(("data", number, "split"), no_split, "remove `split:`")
         own: Key = ("data", number, "protocol") if data.protocol else ("protocol",)
-        each[name] = _stream_protocols(reader, own, data.protocol or study.protocol)
+        each[name] = _stream_protocols(document, own, data.protocol or study.protocol)
         for one in each[name]:
-            with reader.locating("metrics"):
+            with document.locating("metrics"):
                 _check_stream_metrics(common["metrics"], one, has_items)
-    detectors = [
-        reader.parse(("over_time", "detectors", number), text, drift.parse)
-        for number, text in enumerate(study.over_time.detectors)
-    ]
-    curves = _curves(reader, study, common["metrics"], each)
+    detectors = document.parse_list(("over_time", "detectors"), study.over_time.detectors, drift.parse)
+    curves = _curves(document, study, common["metrics"], each)
     several = {name: tuple(WholeStream(str(one)) for one in own) for name, own in each.items() if len(own) > 1}
     return StreamPlan(
         **common | {"own_splits": several},
@@ -229,26 +215,26 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         over_time=curves[0],
         curves=curves,
         detectors=tuple(detectors),
-        settings=grid_settings(reader, study.tune, common["systems"]),
+        settings=grid_settings(document, study.tune, common["systems"]),
     )
 
 
-def _stream_protocols(reader: Reader, key: Key, texts: list[str]) -> tuple[Prequential, ...]:
+def _stream_protocols(document: Document, key: Key, texts: list[str]) -> tuple[Prequential, ...]:
     """Return the protocols that ``texts`` describe, all for one data set, which is a stream.
 
     ``key`` is their place in the study file. Raise U132 for a protocol that a study cannot play, or a repeated one.
     """
     found: dict[Prequential, None] = {}
-    for one in reader.parse_list(key, texts, protocols.parse):
+    for one in document.parse_list(key, texts, protocols.parse):
         if not isinstance(one, Prequential):
             what = f"{one} is not for streams, unlike the protocol of the study"
-            raise reader.error(key, what, "prequential(at=10)")
+            raise document.error(key, what, "prequential(at=10)")
         if one.folds != "none":
             what = f"a study plays every system once, and {one} plays several copies"
             hint = "remove folds; ra.play plays copies, and ra.overall.over_folds shows their curves"
-            raise reader.error(key, what, hint)
+            raise document.error(key, what, hint)
         if one in found:
-            raise reader.error(key, f"the protocol {one} is named twice", "leave one out")
+            raise document.error(key, f"the protocol {one} is named twice", "leave one out")
         found[one] = None
     return tuple(found)
 
@@ -274,7 +260,9 @@ def _check_stream_metrics(metrics: Mapping[str, Metric], protocol: Prequential, 
     StreamMetrics.of(events, protocol, lists_only=False, items=items)
 
 
-def _curves(reader: Reader, study: Study, metrics: Mapping[str, Metric], datasets: Iterable[str]) -> tuple[str, ...]:
+def _curves(
+    document: Document, study: Study, metrics: Mapping[str, Metric], datasets: Iterable[str]
+) -> tuple[str, ...]:
     """Return the metrics of events with curves, the main one first.
 
     Raise U132 for an unknown metric or data set of a window, and for tuning by a metric without values for events.
@@ -282,70 +270,101 @@ def _curves(reader: Reader, study: Study, metrics: Mapping[str, Metric], dataset
     """
     events = [heading for heading, metric in metrics.items() if not isinstance(metric, CatalogueMetric)]
     named, tuned = study.over_time.metrics, study.tune.metric if study.tune else None
-    for key, metric in (*(("over_time", one) for one in named), ("tune", tuned)):
-        if metric not in (None, *metrics):
-            what = f"there is no metric '{metric}' in the study"
-            raise reader.error((key, "metric"), what, suggest(str(metric), metrics))
+    windows = study.over_time.window if isinstance(study.over_time.window, dict) else {}
+    for key, noun, name, known in (
+        *((("over_time", "metric"), "metric", one, metrics) for one in named),
+        *((("tune", "metric"), "metric", one, metrics) for one in (tuned,) if one is not None),
+        *(
+            (("over_time", "window"), "data set", one, [*datasets])
+            for one in (windows if isinstance(windows, dict) else ())
+        ),
+    ):
+        if name not in known:
+            raise document.error(key, f"there is no {noun} '{name}' in the study", suggest(name, known))
     if tuned is not None and tuned not in events:
         what = f"{tuned} has no value for an event, so that no parameters can be chosen by it"
-        raise reader.error(("tune", "metric"), what, events[0])
-    windows, known = study.over_time.window, list(datasets)
-    for name in windows if isinstance(windows, dict) else ():
-        if name not in known:
-            what = f"there is no data set '{name}' in the study"
-            raise reader.error(("over_time", "window"), what, suggest(name, known))
+        raise document.error(("tune", "metric"), what, events[0])
     return tuple(one for one in named if one in events) or tuple(events[:1])
 
 
-# --- classes in Python files ----------------------------------------------------------------------------------------
+# --- checks of a plan -----------------------------------------------------------------------------------------------
 
 
-def with_own_classes(reader: Reader, study: Study) -> Study:
-    """Return the study with each text such as ``mine.py:MySplit(n=2)`` replaced by the name that its class has.
+def require_run_files(plan: AnyPlan, name: str, split: str, folds: Several[int] | None = None) -> None:
+    """Raise I109 or U132 if a system reads its lists from run files, and one is missing or serves several folds.
 
-    The Python files are added to the plugins of the study, so everything that holds for plugins holds for them. Raise
-    U123 if a file or class cannot be used; the error names the line of the text.
+    Checked are the files for the split ``split`` of data set ``name``, every seed, and the ``folds`` with these
+    numbers; while the numbers are unknown (None), a file of any fold will do.
     """
-    files: dict[str, None] = dict.fromkeys(study.plugins)
-    parse = partial(_registered_name, reader.document.path.parent, files)
-
-    def registered(section: Study | Data, keys: Iterable[str], *place: str | int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key in keys:
-            texts = getattr(section, key)
-            if isinstance(texts, str):
-                found[key] = reader.parse((*place, key), texts, parse)
-            elif texts:
-                found[key] = [reader.parse((*place, key, number), text, parse) for number, text in enumerate(texts)]
-        return found
-
-    changed = registered(study, OWN_KEYS)
-    data = [
-        entry.model_copy(update=registered(entry, OWN_DATA_KEYS, "data", number))
-        for number, entry in enumerate(study.data)
-    ]
-    return study.model_copy(update={**changed, "data": data, "plugins": list(files)})
+    for system, runs in _systems_with_runs(plan):
+        with plan.document.locating(*system.key):
+            runs.require(system.name, name, split, plan.study.seeds, folds)
 
 
-def _registered_name(folder: Path, files: dict[str, None], text: str) -> str:
-    """Return a text such as ``mine.py:MySplit(n=2)`` with the name of its class in place of file and class.
+def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
+    return [(system, system.model) for system in plan.systems if isinstance(system.model, RunFiles)]
 
-    The file is added to ``files`` (the keys of a dict). Other texts are returned unchanged.
+
+def _check_paths(plan: Plan) -> None:
+    """Raise U132 if a system would use the same run file for several data sets, or for several splits of one."""
+    several = {"data": len(plan.data), "split": max(len(plan.splits_of(name)) for name in plan.data)}
+    things = {"data": "data sets", "split": "splits"}
+    for system, runs in _systems_with_runs(plan):
+        for name, number in several.items():
+            if number > 1 and name not in runs.names:
+                what = f"{system.name} has one run file for {number} {things[name]}: {runs}"
+                raise plan.document.error(system.key, what, f"write a file for each, and {{{name}}} in the path")
+
+
+def _check_item_groups(plan: Plan) -> None:
+    """Raise an error if the study wants means by group of items and cannot have them.
+
+    U132: its designs have no ranked lists; U215: none of its metrics has a value for a group of items.
     """
-    match = FORM.match(text)
-    if match is None:
-        return text
-    file, call = match["file"].strip(), match["call"]
-    module = load_file(folder / file, where=text)
-    found = CLASS.match(call)
-    assert found is not None, "the form begins with a name"
-    kind = getattr(module, found[0], None)
-    if not isinstance(kind, type):
-        known = [name for name, value in vars(module).items() if isinstance(value, type)]
-        hint = suggest(found[0], known) if known else "the file defines no class"
-        raise UsageError("U123", f"{file} has no class '{found[0]}'", where=text, hint=hint)
-    if not vars(kind).get("name"):
-        what = f"{found[0]} in {file} has no name of its own, by which tables and files could call it"
-        raise UsageError("U123", what, where=text, hint='give the class an attribute such as name = "my_metric"')
-    files[file] = None
-    return str(kind.name) + call[found.end() :]  # type: ignore[attr-defined]  # checked above
+    if not plan.study.by_item:
+        return
+    if LISTS not in plan.designs:
+        what = "groups of items are of ranked lists, and the designs do not have these"
+        raise plan.document.error(("by_item",), what, f"add `{LISTS}` to the designs, or remove `by_item:`")
+    from recassay.engine.lists.groups import metrics_of_item_groups
+
+    with plan.document.locating("by_item"):
+        metrics_of_item_groups(plan.metrics, plan.study.by_item[0])
+
+
+def _check_items(plan: AnyPlan) -> None:
+    """Raise an error if a metric or a re-ranker needs the features of items and cannot have them.
+
+    U105: no data set has them, or one has no other metric; on streams the other metric must have a value for each
+    event. U201: a re-ranker needs them, and some data set has none.
+    """
+    lacking = [name for name, data in plan.data.items() if data.items is None]
+    if not lacking or isinstance(plan, SequencePlan):
+        return
+    hint = "name their file next to the data, `items: FILE`"
+    metrics = plan.of_events if isinstance(plan, StreamPlan) else plan.metrics
+    needing = [heading for heading, metric in metrics.items() if "items" in metric.needed]
+    if needing and (len(lacking) == len(plan.data) or len(needing) == len(metrics)):
+        what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
+        raise plan.locate_metric(needing[0], UsageError("U105", what, hint=f"{hint}, or remove the metric"))
+    for system in plan.systems:
+        model = system.model
+        while isinstance(model, Reranker):
+            if model.needs_items:
+                what = f"{model.name} needs the features of items, and {lacking[0]} has none"
+                raise plan.document.locate(system.key, UsageError("U201", what, hint=hint))
+            model = model.of
+
+
+def check_log(plan: AnyPlan, name: str, log: Interactions) -> None:
+    """Raise an error, with its line, if the log of data set ``name`` lacks times or ratings that the study needs."""
+    for number, each in enumerate(plan.splits_of(name)):
+        with plan.locating_split(name, number):
+            require_times(log, each.needs, each)
+    if log.ratings is not None:
+        return
+    if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
+        raise plan.document.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, log.origin))
+    for system in plan.systems:
+        if isinstance(system.model, BuiltIn) and system.model.reads_ratings:
+            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, log.origin))

@@ -27,7 +27,7 @@ from recassay.split.base import Cut, Split
 from recassay.split.filters import Filter
 from recassay.split.sequences import SequenceSplit
 from recassay.split.sessions import Sequencer
-from recassay.study.config.reading import Document, Reader
+from recassay.study.config.reading import Document
 from recassay.study.config.schema import Data, Study
 from recassay.study.plan.systems import System
 
@@ -48,7 +48,6 @@ class AnyPlan:
 
     document: Document
     study: Study
-    quick: bool
     data: Mapping[str, Data]
     filters: tuple[Filter, ...]
     own_filters: Mapping[str, tuple[Filter, ...]]  # by data set
@@ -63,20 +62,11 @@ class AnyPlan:
     @property
     def folder(self) -> Path:
         """Return the folder of the study file, to which paths in it are relative."""
-        return self.document.path.parent
-
-    def filters_of(self, name: str) -> tuple[Filter, ...]:
-        """Return the filters of data set ``name``: its own, and then those of the study."""
-        return (*self.own_filters[name], *self.filters)
+        return self.document.folder
 
     def splits_of(self, name: str) -> tuple[Any, ...]:
         """Return the splits of data set ``name``: its own, or else those of the study."""
         return self.own_splits.get(name, self.splits)
-
-    @property
-    def all_splits(self) -> tuple[Any, ...]:
-        """Return the splits of all data sets, each once even if several data sets have it."""
-        return tuple({str(split): split for name in self.data for split in self.splits_of(name)}.values())
 
     def protocol_of(self, dataset: str, split: str) -> BaseProtocol:
         """Return the protocol by which systems answer on a split of a data set."""
@@ -86,21 +76,16 @@ class AnyPlan:
         """Return a context that adds to errors the line of split ``number`` of data set ``name`` in the study file."""
         if name in self.own_splits:
             return self.locating_data(name, "split", number)
-        return self.reader.locating("split", number)
+        return self.document.locating("split", number)
 
     def locating_data(self, name: str, *more: str | int) -> AbstractContextManager[None]:
         """Return a context that adds to errors the line of data set ``name``, or of key ``more`` in its entry."""
-        return self.reader.locating("data", list(self.data).index(name), *more)
+        return self.document.locating("data", list(self.data).index(name), *more)
 
     def locate_metric(self, heading: str, error: RecassayError) -> RecassayError:
         """Return an error about the metric with this heading, with its line in the study file."""
         number = next((at for at, text in enumerate(self.study.metrics) if heading in parse_metrics(text)), 0)
-        return self.reader.locate(("metrics", number), error)
-
-    @property
-    def reader(self) -> Reader:
-        """Return the parser of the study file, which adds lines and keys to errors."""
-        return Reader(self.document, frozenset(self.document.content.get("quick", {}) if self.quick else {}))
+        return self.document.locate(("metrics", number), error)
 
     def with_metrics(self, headings: Iterable[str]) -> Self:
         """Return the plan with only the metrics that have these headings."""

@@ -22,11 +22,13 @@ from recassay.data.read import read_run, read_with_shared_names
 from recassay.data.run import Run
 from recassay.errors import InputError, UsageError
 from recassay.models.base.registry import is_file_model
+from recassay.naming.system_names import run_name, without_gz
 from recassay.study.config.reading import PLACE_NAMES
 from recassay.study.store.folder import StudyCell
 
 PLACE = re.compile(r"\{(" + "|".join(PLACE_NAMES) + r")\}")
 TOKEN = re.compile(rf"(\{{(?:{'|'.join(PLACE_NAMES)})\}}|\*)")  # a place or a *: re.split returns it between texts
+GROUPS = {"*": "([^/]*)", "{": "[^/]+"}  # what a * and a {name} of a path match
 EDGES = "-_. "  # around the names of places in a file name
 
 Columns = Mapping[str, str]
@@ -43,7 +45,7 @@ def names_run_files(text: str) -> bool:
     if is_file_model(text) or text.endswith(".py"):
         return False
     before = text.partition("(")[0]
-    return "/" in before or "*" in before or _suffix(text) in table_suffixes()
+    return "/" in before or "*" in before or without_gz(Path(text)).suffix.lower() in table_suffixes()
 
 
 @dataclass(frozen=True)
@@ -179,11 +181,11 @@ def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
     if "*" not in text:
         return {name or _label(text): text}
     found = dict[str, str]()
-    fits = re.compile(_expression(text))
+    fits = re.compile("".join(GROUPS.get(part[:1], re.escape(part)) for part in TOKEN.split(text)))
     for path in sorted(glob.glob(_pattern(text), root_dir=folder)):
         if match := fits.fullmatch(Path(path).as_posix()):
-            stars = [value for key, value in match.groupdict().items() if key.startswith("star")]
-            label = "-".join(([name] if name else []) + [_without_suffixes(star) for star in stars])
+            stars = match.groups()
+            label = "-".join(([name] if name else []) + [run_name(Path(star), table_suffixes()) for star in stars])
             whole = "".join(map("".join, itertools.zip_longest(text.split("*"), stars, fillvalue="")))
             if found.setdefault(label, whole) != whole:
                 what = f"two systems have the name {label!r}"
@@ -196,38 +198,9 @@ def _pattern(text: str) -> str:
     return "".join("*" if TOKEN.fullmatch(part) else glob.escape(part) for part in TOKEN.split(text))
 
 
-def _expression(text: str) -> str:
-    """Return a regular expression that matches the files of a path; every ``*`` and ``{name}`` is a named group.
-
-    A name such as ``{fold}`` that occurs twice must match the same text in both places.
-    """
-    parts, seen = list[str](), set[str]()
-    for number, part in enumerate(TOKEN.split(text)):
-        name = part.strip("{}")
-        if not TOKEN.fullmatch(part):
-            parts.append(re.escape(part))
-        elif part == "*":
-            parts.append(f"(?P<star{number}>[^/]*)")
-        else:
-            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
-            seen.add(name)
-    return "".join(parts)
-
-
 def _label(text: str) -> str:
     """Return the name of a system for a path: its file without suffixes and ``{...}``, or else the nearest folder."""
     for part in reversed(Path(text).parts):
-        if label := PLACE.sub("", _without_suffixes(part)).strip(EDGES):
+        if label := PLACE.sub("", run_name(Path(part), table_suffixes())).strip(EDGES):
             return label
     return ""
-
-
-def _suffix(text: str) -> str:
-    return Path(text.removesuffix(".gz")).suffix.lower()
-
-
-def _without_suffixes(name: str) -> str:
-    bare = name.removesuffix(".gz")
-    while Path(bare).suffix.lower() in table_suffixes():
-        bare = bare[: -len(Path(bare).suffix)]
-    return bare

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.base.capabilities import WrapsModel
+from recassay.models.base.registry import FORM, class_in_file
 from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Named
 from recassay.naming.system_names import ADDRESS, system_name
-from recassay.study.config.reading import Key, Reader
-from recassay.study.plan.run_files import Columns, RunFiles, expand, names_run_files
+from recassay.study.config.reading import Document, Key
+from recassay.study.config.schema import Data, Study
+from recassay.study.plan.run_files import Columns, RunFiles, digest_of_files, expand, names_run_files
 from recassay.study.store.folder import StudyCell
 
-FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
+OWN_KEYS = ("filters", "split", "metrics")  # whose texts may name a class in a Python file; models parse theirs
+OWN_DATA_KEYS = ("filters", "split", "sequences")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ def _seeded(model: Any, seed: int) -> Any:
 
 
 def parse_systems(
-    reader: Reader,
+    document: Document,
     models: list[str] | dict[str, str],
     parse: Callable[[str], Any],
     columns: Mapping[str, Columns] | None = None,
@@ -71,44 +73,28 @@ def parse_systems(
 
     ``models`` are the texts, by name or without names. ``columns`` are the column names of run files, by data set.
     """
-    named = models if isinstance(models, dict) else dict.fromkeys(models, "")
+    folder, named = document.folder, models if isinstance(models, dict) else dict.fromkeys(models, "")
     classes = Counter(text.partition("(")[0] for text in named)
     found: dict[str, System] = {}  # by name in lower case
-    for number, (name, given) in enumerate(named.items()):
-        key: Key = ("models", name) if given else ("models", number)
-        several = classes[name.partition("(")[0]] > 1
-        with reader.locating(*key):
-            systems = _systems_of(
-                reader.document.path.parent, given or name, name if given else None, parse, columns or {}, several
-            )
+    for number, (label, given) in enumerate(named.items()):
+        key: Key = ("models", label) if given else ("models", number)
+        text, name = given or label, label if given else None
+        with document.locating(*key):
+            if names_run_files(text):
+                paths = expand(text, folder, name)
+                if not paths:
+                    raise InputError("I101", f"no file matches {text}", where=str(folder), hint="check the pattern")
+                systems = [System(one, path, RunFiles(folder, path, columns or {}), key) for one, path in paths.items()]
+            else:
+                model, source = parse_model(folder, text, parse)
+                several = classes[label.partition("(")[0]] > 1
+                systems = [System(name or _label(model, text, several), text, model, key, source)]
         for system in systems:
             if other := _name_problem(system.name, found):
-                raise reader.error(key, *other)
-            found[system.name.lower()] = dataclasses.replace(system, key=reader.key(*key))
+                raise document.error(key, *other)
+            found[system.name.lower()] = system
     by_name = {system.name: system for system in found.values()}
-    return tuple(_wrapped(reader, system, by_name, parse) for system in found.values())
-
-
-def _systems_of(
-    folder: Path,
-    text: str,
-    name: str | None,
-    parse: Callable[[str], Any],
-    columns: Mapping[str, Columns],
-    several: bool,
-) -> list[System]:
-    """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches.
-
-    ``folder`` is that of the study, ``name`` the name of the entry (None: it has none), and ``columns`` are the column
-    names of run files, by data set. ``several`` says whether other systems are of the same class.
-    """
-    if not names_run_files(text):
-        model, source = _parsed(text, folder, parse)
-        return [System(name or _label(model, text, several), text, model, source=source)]
-    paths = expand(text, folder, name)
-    if not paths:
-        raise InputError("I101", f"no file matches {text}", where=str(folder), hint="check the pattern")
-    return [System(label, path, RunFiles(folder, path, columns)) for label, path in paths.items()]
+    return tuple(_wrapped(document, system, by_name, parse) for system in found.values())
 
 
 def _name_problem(name: str, known: Mapping[str, System]) -> tuple[str, str] | None:
@@ -121,46 +107,34 @@ def _name_problem(name: str, known: Mapping[str, System]) -> tuple[str, str] | N
     return None
 
 
-def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str], Any]) -> Any:
-    """Return the model that a text under ``key`` names, for models that are not systems of the study.
-
-    A Python file in the text is relative to the study file.
-    """
-    with reader.locating(*key):
-        return _parsed(text, reader.document.path.parent, parse)[0]
-
-
 def _wrapped(
-    reader: Reader, system: System, systems: Mapping[str, System], parse: Callable[[str], Any], *above: str
+    document: Document, system: System, systems: Mapping[str, System], parse: Callable[[str], Any], *above: str
 ) -> System:
     """Return a system with the model that it re-ranks: in ``MMR(of='mf')``, the model of the system ``mf``.
 
     A text that names no system is parsed as a model. ``above`` are the re-rankers of this system.
     """
-
-    def wrong(what: str, hint: str) -> UsageError:
-        return UsageError("U132", what, where=reader.document.where(system.key), hint=hint)
-
     outer: Any = system.model
     of = getattr(outer, "of", None)
     if not isinstance(of, str) or not isinstance(system.model, WrapsModel):
         return system
     if system.name in above:
-        chain = " of ".join((*above, system.name))
-        raise wrong(f"the models wrap each other in a circle: {chain}", "wrap a model that is not a re-ranker")
+        what = f"the models wrap each other in a circle: {' of '.join((*above, system.name))}"
+        raise document.error(system.key, what, "wrap a model that is not a re-ranker")
     if of in systems:
-        base = _wrapped(reader, systems[of], systems, parse, *above, system.name)
+        base = _wrapped(document, systems[of], systems, parse, *above, system.name)
     else:
         try:
-            model, source = _parsed(of, reader.document.path.parent, parse)
+            model, source = parse_model(document.folder, of, parse)
         except RecassayError:
             what = f"{system.name} wraps '{of}', which is neither a system of the study nor the text of a model"
             others = [name for name in systems if name != system.name]
-            raise wrong(what, suggest(of, others) if others else "of='ALS(factors=64)'") from None
+            hint = suggest(of, others) if others else "of='ALS(factors=64)'"
+            raise document.error(system.key, what, hint) from None
         base = System(of, of, model, source=source)
     if isinstance(base.model, RunFiles):
-        hint = "re-rank the file itself: recassay rerank"
-        raise wrong(f"{system.name} wraps '{of}', which is a run file and not a model", hint)
+        what = f"{system.name} wraps '{of}', which is a run file and not a model"
+        raise document.error(system.key, what, "re-rank the file itself: recassay rerank")
     return dataclasses.replace(
         system, model=dataclasses.replace(outer, of=base.model), source=system.source + base.source
     )
@@ -177,11 +151,51 @@ def _label(model: Any, text: str, several: bool) -> str:
     return system_name(model, parse_expression(written).parameters if several and isinstance(model, Named) else ())
 
 
-def _parsed(text: str, folder: Path, parse: Callable[[str], Any]) -> tuple[Any, str]:
+def parse_model(folder: Path, text: str, parse: Callable[[str], Any]) -> tuple[Any, str]:
     """Return the model that a text names, and a digest of its Python file in ``folder`` ("" without a file)."""
-    match = FILE_MODEL.match(text)
+    match = FORM.match(text)
     if not match:
         return parse(text), ""
     file = folder / match["file"].strip()
-    digest = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
-    return parse(f"{file}{text[match.end('file') :]}"), digest
+    digest = digest_of_files([file]) if file.is_file() else ""
+    return parse(f"{file}:{match['call']}"), digest
+
+
+def with_own_classes(document: Document, study: Study) -> Study:
+    """Return the study with each text such as ``mine.py:MySplit(n=2)`` replaced by the name that its class has.
+
+    The Python files are added to the plugins of the study, so everything that holds for plugins holds for them. Raise
+    U123 if a file or class cannot be used; the error names the line of the text.
+    """
+    files: dict[str, None] = dict.fromkeys(study.plugins)
+
+    def registered(text: str) -> str:
+        match = FORM.match(text)
+        if match is None:
+            return text
+        _, kind = class_in_file(text, document.folder)
+        if not vars(kind).get("name"):
+            what = (
+                f"{match['class']} in {match['file']} has no name of its own, by which tables and files could call it"
+            )
+            raise UsageError("U123", what, where=text, hint='give the class an attribute such as name = "my_metric"')
+        files[match["file"].strip()] = None
+        return str(kind.name) + match["call"].removeprefix(match["class"])
+
+    def changed(section: Study | Data, keys: Iterable[str], *place: str | int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key in keys:
+            texts = getattr(section, key)
+            if isinstance(texts, str):
+                found[key] = document.parse((*place, key), texts, registered)
+            elif texts:
+                found[key] = [
+                    document.parse((*place, key, number), text, registered) for number, text in enumerate(texts)
+                ]
+        return found
+
+    data = [
+        entry.model_copy(update=changed(entry, OWN_DATA_KEYS, "data", number))
+        for number, entry in enumerate(study.data)
+    ]
+    return study.model_copy(update={**changed(study, OWN_KEYS), "data": data, "plugins": list(files)})

@@ -13,7 +13,7 @@ import polars as pl
 
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import is_error
-from recassay.study.config.reading import Reader
+from recassay.study.config.reading import Document
 from recassay.study.config.schema import Tune
 from recassay.study.plan.plan import StreamFold
 from recassay.study.plan.systems import System
@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]  # a row per setting that was tried
 TUNED = "tuned"  # the kind of stored values
 
 
-def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
+def grid_settings(document: Document, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
     """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
 
     Raise U132 for a system or a parameter in the grid that does not exist.
@@ -33,15 +33,15 @@ def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]
     found = {}
     for name, grid in (tune.grid if tune else {}).items():
         if name not in named:
-            raise reader.error(("tune", "grid", name), f"there is no system '{name}'", f"one of {', '.join(named)}")
+            raise document.error(("tune", "grid", name), f"there is no system '{name}'", f"one of {', '.join(named)}")
         model = named[name].model
         fields = {field.name for field in dataclasses.fields(model)} if dataclasses.is_dataclass(model) else set()
         for parameter in grid:
             if parameter not in fields:
                 known = f"one of {', '.join(sorted(fields))}"
                 hint = known if fields else "remove it from the grid: its parameters are unknown"
-                raise reader.error(("tune", "grid", name, parameter), f"{name} has no parameter '{parameter}'", hint)
-        with reader.locating("tune", "grid", name):
+                raise document.error(("tune", "grid", name, parameter), f"{name} has no parameter '{parameter}'", hint)
+        with document.locating("tune", "grid", name):
             every = [model, *(dataclasses.replace(model, **point) for point in grid_points(grid))]
         found[name] = tuple({str(candidate): candidate for candidate in every}.values())
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,7 @@ def dry_run(
         run.report("dry run on a small part", done, len(places))
         fold = run.folds(name, log, split)[0]
         cell = StudyCell(name, str(split), fold.number, plan.study.seeds[0])
-        bad_systems, bad_metrics = _failures(run, systems, cell, split, run.small(cell, fold))
+        bad_systems, bad_metrics = _failures(run, systems, cell, run.small(cell, fold))
         failed += [(cell, *one) for one in (bad_systems | bad_metrics).items()]
         run.drop_metrics(bad_metrics)
         works = works or len(bad_systems) < len(plan.systems)
@@ -54,7 +54,7 @@ def dry_run(
     return failed
 
 
-def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, part: Any) -> tuple[Errors, Errors]:
+def _failures(run: Run, systems: Sequence[System], cell: StudyCell, part: Any) -> tuple[Errors, Errors]:
     """Return ({system: error}, {metric: error}) of what fails on a small part of a fold.
 
     Raise an error about the request or the data of a metric, such as missing item features: it is a mistake in the
@@ -75,7 +75,7 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, 
                 if getattr(error, "code", None) == UNTRUSTED:
                     raise
                 answering[system.name] = error
-        failed = answering | _unscorable_together(run, cell, split, part, answers)
+        failed = answering | (_unscorable(run, cell, part, answers) if answers else {})
         return {system.name: failed[system.name] for system in systems if system.name in failed}
 
     failed, bad = _systems_or_metrics(run, errors_of, len(systems))
@@ -87,10 +87,12 @@ def _failures(run: Run, systems: Sequence[System], cell: StudyCell, split: Any, 
     keys = {system.name: system.key for system in systems}
     for name, error in failed.items():
         known = error if isinstance(error, RecassayError) else _as_failure(name, size, error)
-        failed[name] = _caused(run.plan.document.locate(keys[name], known) if name in answering else known, error)
+        failed[name] = run.plan.document.locate(keys[name], known) if name in answering else known
+        if failed[name] is not error:
+            failed[name].__cause__ = error  # its traceback shows where the code failed
     for heading, error in bad.items():
-        known = _as_failure(heading, "a small part of the data", error)
-        bad[heading] = _caused(run.plan.locate_metric(heading, known), error)
+        bad[heading] = run.plan.locate_metric(heading, _as_failure(heading, "a small part of the data", error))
+        bad[heading].__cause__ = error
     return failed, bad
 
 
@@ -100,21 +102,14 @@ def _as_failure(name: str, size: str, error: Exception) -> RecassayError:
     return UsageError(FAILED, what, hint="the traceback shows where; fix the code, or remove it from the study")
 
 
-def _caused(error: Exception, cause: Exception) -> Exception:
-    """Return an error with its cause, whose traceback shows where the code failed."""
-    if error is not cause:
-        error.__cause__ = cause
-    return error
-
-
-def leave_out(run: Run, cell: StudyCell, split: Any, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:
+def leave_out(run: Run, cell: StudyCell, fold: Any, answers: dict[str, Any], *, one_of: int = 1) -> bool:
     """Record and leave out the metrics that fail for all systems, or else the systems that cannot be scored.
 
     These systems are removed from ``answers``, results by system. Return whether anything was left out. ``one_of`` is
     the number of systems that ``answers`` will have in the end: while it has fewer, metrics that fail are kept, since
     the system may be to blame.
     """
-    errors, metrics = _systems_or_metrics(run, lambda run: _unscorable(run, cell, split, fold, answers), len(answers))
+    errors, metrics = _systems_or_metrics(run, lambda run: _unscorable(run, cell, fold, answers), len(answers))
     if metrics and len(answers) < one_of:
         return False
     run.drop_metrics(metrics)
@@ -129,68 +124,40 @@ def _systems_or_metrics(run: Run, errors_of: Callable[[Run], Errors], systems: i
 
     ``errors_of`` returns the errors of the systems in a run, which has some of the metrics.
     """
-    errors = errors_of(run)
+    errors, metrics = errors_of(run), Errors()
     if len(errors) < systems or not errors:
-        return errors, {}
-
-    def attempt(heading: str) -> None:
+        return errors, metrics
+    for heading in run.plan.metrics:
         alone = errors_of(run.with_metrics([heading]))
         if len(alone) == systems:
-            raise next(iter(alone.values()))
-
-    metrics = failing_metrics(run.plan.metrics, attempt)
-    return ({}, metrics) if metrics else (errors, {})
+            metrics[heading] = next(iter(alone.values()))
+    return ({}, metrics) if 0 < len(metrics) < len(run.plan.metrics) else (errors, {})
 
 
-def failing_metrics(headings: Iterable[str], attempt: Callable[[str], None]) -> Errors:
-    """Return ``{heading: error}`` of the metrics that fail although another one works; empty if all fail.
-
-    ``attempt`` computes one metric, or raises its error.
-
-    >>> def attempt(heading):
-    ...     if heading == "mine":
-    ...         raise ZeroDivisionError
-    >>> failing_metrics(["mine", "mrr"], attempt)
-    {'mine': ZeroDivisionError()}
-    >>> failing_metrics(["mine"], attempt)
-    {}
-    """
-    headings, failed = tuple(headings), Errors()
-    for heading in headings:
-        try:
-            attempt(heading)
-        except Exception as error:
-            failed[heading] = error
-    return failed if len(failed) < len(headings) else {}
-
-
-def _unscorable_together(run: Run, cell: StudyCell, split: Any, fold: Any, answers: dict[str, Any]) -> Errors:
-    """Return the errors of the systems that cannot be scored; raise an error that only all others together have."""
-    errors: Errors = {}
-    while rest := {name: answer for name, answer in answers.items() if name not in errors}:
-        try:
-            run.judge(cell, split, fold, rest, dry_run=True)
-        except Exception:
-            if errors or not (errors := _unscorable(run, cell, split, fold, answers)):
-                raise
-        else:
-            break
-    return errors
-
-
-def _unscorable(run: Run, cell: StudyCell, split: Any, fold: Any, answers: Mapping[str, Any]) -> Errors:
+def _unscorable(run: Run, cell: StudyCell, fold: Any, answers: Mapping[str, Any]) -> Errors:
     """Return the errors of the systems whose lists, sequences or outcomes (``answers``) cannot be scored alone.
 
-    Raise an error about too few candidates, which no system can change.
+    Raise an error about too few candidates, which no system can change, or one that only all others together have.
     """
     failed: Errors = {}
-    for name, answer in answers.items():
-        try:
-            run.judge(cell, split, fold, {name: answer}, dry_run=True)
-        except Exception as error:
-            if getattr(error, "code", None) == TOO_FEW_CANDIDATES:
-                raise
-            failed[name] = error
+
+    def judge(several: Mapping[str, Any]) -> None:
+        run.judge(cell, fold, several, dry_run=True)
+
+    try:
+        judge(answers)
+    except Exception:
+        for name, answer in answers.items():
+            try:
+                judge({name: answer})
+            except Exception as error:
+                if getattr(error, "code", None) == TOO_FEW_CANDIDATES:
+                    raise
+                failed[name] = error
+        if not failed:
+            raise
+        if rest := {name: answer for name, answer in answers.items() if name not in failed}:
+            judge(rest)
     return failed
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recassay.checks.studies import fold_findings
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.io import write_parquet
+from recassay.data.io.archive import save_archive
+from recassay.data.io.write import file_name
 from recassay.data.memberships import Memberships
+from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.engine.lists.groups import user_groups
 from recassay.engine.options import GroupOptions
@@ -23,22 +26,19 @@ from recassay.engine.ranks.standings import standings_of_lists
 from recassay.engine.ranks.task import RankingTask
 from recassay.errors import UsageError
 from recassay.metrics.base import UnitMetric
-from recassay.models.base.capabilities import Listener, fitted_on_fold
+from recassay.models.base.capabilities import Listener
 from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
-from recassay.results.finding import Finding
 from recassay.split.base import Split
 from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
-from recassay.study.plan.early import require_run_files
+from recassay.study.plan.parsing import require_run_files
 from recassay.study.plan.plan import LISTS, Plan
 from recassay.study.plan.run_files import RunFile
 from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import small_fold
-from recassay.study.run.judging import absent_metrics, compare_systems, compute_again, judge_fold, judge_item_groups
 from recassay.study.run.loop import Judged, StudyRun
-from recassay.study.run.study_scores import StudyScores
-from recassay.study.store.answers import load_run, run_files, store_run
-from recassay.study.store.folder import SCORED, StudyCell, model_key
+from recassay.study.run.study_scores import Parts, StudyScores, compare_systems, judge_fold, judge_item_groups
+from recassay.study.store.folder import MADE_FROM, SCORED, STANDINGS, StudyCell, model_key, refuse_replaced
 
 JUDGED, FEW_JUDGED = 50, 20  # users who get lists in the dry run: on the first data and split of a study, and on others
 
@@ -94,10 +94,6 @@ class ListRun(StudyRun[Fold, Run]):
             folds = tuple(fold.of_known_users() for fold in folds)
         return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
 
-    def findings(self, fold: Fold) -> tuple[Finding, ...]:
-        """Return findings about training events that are later than test events, and metrics that lack their data."""
-        return *fold_findings(fold), *absent_metrics(self.plan, fold)
-
     def small(self, cell: StudyCell, fold: Fold) -> Fold:
         """Return a small part of a fold with the test events of its first users.
 
@@ -118,10 +114,6 @@ class ListRun(StudyRun[Fold, Run]):
             hint="lower relevant_from, or look at the ratings: recassay stats LOG",
         )
 
-    def fit(self, model: Any, fold: Fold, **training: Any) -> Any:
-        """Return the model fitted on the training part of a fold."""
-        return fitted_on_fold(model, fold, **training)
-
     def protocol_text(self, fold: Fold, seed: int) -> str:
         """Return the protocol as text, the same for every seed."""
         return str(self.plan.protocol)
@@ -135,48 +127,57 @@ class ListRun(StudyRun[Fold, Run]):
         task = self.task(fold, self.plan.protocol)
         return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
 
+    def answer_files(self, cell: StudyCell, system: str) -> tuple[Path, Path]:
+        """Return the paths of the ranked lists of a system on a cell, and of its standings."""
+        home = self.store.place(STANDINGS, self.store.of_cell(cell), f"{file_name(system)}.npz")
+        return self.store.run_place(cell, system), home
+
     def store_answer(self, cell: StudyCell, name: str, answer: Run, fold: Fold, key: str) -> None:
-        """Write the ranked lists and standings of a system on a cell, together with ``key``."""
-        store_run(self.store, cell, answer, key)
+        """Write the ranked lists and standings of a system on a cell, the lists last: they make the others valid."""
+        lists, standings = self.answer_files(cell, name)
+        save_archive(standings, (key, answer.standings), compressed=True)
+        write_parquet(answer.frame(), lists, {MADE_FROM: key})
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
         """Return the ranked lists of a system that are stored for a cell, with standings.
 
         Standings are counts of candidates above each relevant item; if another program wrote the lists, they are
-        computed from these.
+        computed from these. Raise U111 if such lists are in the way of lists to compute.
         """
-        run = load_run(self.store, cell, name, key)
-        if run is None or run.standings is not None:
-            return run
-        task = self.task(fold, self.plan.protocol)
-        return replace(run, standings=standings_of_lists(task, run, threads=self.threads))
+        lists, place = self.answer_files(cell, name)
+        made_from, standings = self.store.archived(place) or ("", None)
+        is_replaced = self.store.is_replaced(lists, functools.partial(read_run, name=name))
+        if is_replaced and made_from != key:
+            refuse_replaced(lists)
+        if made_from != key or not (is_replaced or self.store.is_made_from(key, lists)):
+            return None
+        run = read_run(lists, name)
+        if is_replaced:
+            standings = standings_of_lists(self.task(fold, self.plan.protocol), run, threads=self.threads)
+        return replace(run, standings=standings)
 
-    def judge(
-        self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
-    ) -> Judged:
+    def judge(self, cell: StudyCell, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False) -> Judged:
         """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
 
-        def remember(system: str, parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
-            files = run_files(self.store, cell, system)
+        def remember(system: str, parts: Parts, compute: Callable[[], Any]) -> Any:
+            if dry_run or parts is None:
+                return compute()
+            files = self.answer_files(cell, system)
             if files[0] in self.store.replaced:
                 return compute()
             return self.store.remember(SCORED, (system, self.store.checksums(*files), *parts), compute)
 
+        split = next(one for one in self.plan.splits_of(cell.dataset) if str(one) == cell.split)
+        plan = self.plan.for_data(cell.dataset)
         found, findings = judge_fold(
-            self.plan,
-            split,
-            fold,
-            answers,
-            dry_run=dry_run,
-            threads=self.threads,
-            remember=compute_again if dry_run else remember,
+            plan, split, fold, answers, dry_run=dry_run, threads=self.threads, remember=remember
         )
         if dry_run:
             for scored in found.values():
                 compare_systems(self.plan, scored.scores, threads=self.threads)
         elif self.plan.study.by_item and LISTS in found:
             memberships = [self.groups(cell.dataset, "items", by) for by in self.plan.study.by_item]
-            groups = judge_item_groups(self.plan, fold, answers, memberships, self.threads)
+            groups = judge_item_groups(plan, fold, answers, memberships, self.threads)
             found[LISTS] = replace(found[LISTS], item_groups=groups)
         return found, findings
 
@@ -194,10 +195,10 @@ class ListRun(StudyRun[Fold, Run]):
         for groups_of_items in scored.item_groups:
             self.record.note_groups(cell, design, groups_of_items.scores(scores, how, rules))
 
-    def make_exhibits(
-        self, cell: StudyCell, split: Split, fold: Fold, systems: Sequence[System], answers: dict[str, Run]
-    ) -> None:
-        """Run every experiment of the study on the systems of a fold, and write its exhibits (tables to draw).
+    def exhibits(
+        self, cell: StudyCell, fold: Fold, systems: Sequence[System], answers: dict[str, Run]
+    ) -> Iterator[Exhibit]:
+        """Yield the exhibits of every experiment of the study on the systems of a fold.
 
         A failure is recorded like that of a system.
         """
@@ -222,9 +223,8 @@ class ListRun(StudyRun[Fold, Run]):
                 found = self.store.remember("exhibits", parts, functools.partial(_run_experiment, experiment, trial))
             except Exception as error:
                 self.fail(cell, str(experiment), error)
-                continue
-            for exhibit in found:
-                self.record.write_exhibit(cell, exhibit)
+            else:
+                yield from found
 
 
 def _run_experiment(experiment: Any, trial: Callable[[], Any]) -> tuple[Exhibit, ...]:

@@ -5,40 +5,39 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from recassay.checks import diagnose
+from recassay.checks.studies import fold_findings
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold
-from recassay.models.base.capabilities import CanFit, Listener
+from recassay.models.base.capabilities import CanFit, Listener, Training, fitted_on_fold
+from recassay.models.sequence.base import fitted_on_sequences
+from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.study.config.sources import filter_log, load_log
-from recassay.study.plan.early import check_log
+from recassay.study.plan.parsing import check_log
 from recassay.study.plan.plan import AnyPlan, StreamFold
 from recassay.study.plan.run_files import RunFile, RunFiles
 from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import leave_out
-from recassay.study.run.judging import compare_systems
 from recassay.study.run.record import Record
-from recassay.study.run.study_scores import StudyScores
+from recassay.study.run.study_scores import StudyScores, compare_systems
 from recassay.study.store.folder import (
     ANSWER,
     FIT,
     JUDGE,
-    TIMES,
-    Stopwatch,
     StudyCell,
     StudyFolder,
     digest_of,
     model_key,
 )  # fmt: skip
 from recassay.study.store.results import Row
-from recassay.threads import available
 
 ReportProgress = Callable[[str, int, int], None]  # stage, done, of
 UNTRUSTED = "U236"  # a pickle of another process: only the user can decide, and nothing is wrong with the model
@@ -70,11 +69,6 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Return the folder of stored results of the study."""
         return self.record.store
 
-    @property
-    def clock(self) -> Stopwatch:
-        """Return the store of how long each step (such as fitting a system on a fold) took."""
-        return Stopwatch(self.record.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
-
     # --- what differs between kinds of studies ------------------------------------------------------------------------
 
     @abstractmethod
@@ -84,10 +78,6 @@ class StudyRun(ABC, Generic[AFold, Answer]):
     @abstractmethod
     def small(self, cell: StudyCell, fold: AFold) -> AFold:
         """Return a small part of a fold, on which the study is tried first."""
-
-    @abstractmethod
-    def fit(self, model: Any, fold: AFold, **training: Any) -> Any:
-        """Return the model fitted on a fold; ``training`` are fields of :class:`Training`."""
 
     @abstractmethod
     def protocol_text(self, fold: AFold, seed: int) -> str:
@@ -112,23 +102,17 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """Return what a system answered on a cell, or None if nothing is stored under this ``key``."""
 
     @abstractmethod
-    def judge(
-        self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
-    ) -> Judged:
+    def judge(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False) -> Judged:
         """Return the scores of all systems on a fold by design, and the findings; ``answers`` are by system.
 
         A dry run computes no intervals, and also compares the systems.
         """
 
     @abstractmethod
-    def make_exhibits(
-        self, cell: StudyCell, split: Any, fold: AFold, systems: Several[System], answers: dict[str, Answer]
-    ) -> None:
-        """Write the exhibits (tables to draw) of a fold; called once for each split, with its first fold and seed."""
-
-    def findings(self, fold: AFold) -> tuple[Finding, ...]:
-        """Return findings about a fold itself, such as training events that are later than test events."""
-        return ()
+    def exhibits(
+        self, cell: StudyCell, fold: AFold, systems: Several[System], answers: dict[str, Answer]
+    ) -> Iterator[Exhibit]:
+        """Yield the exhibits (tables to draw) of a split, from its first fold and seed."""
 
     def tuned(self, system: System, fold: AFold) -> System:
         """Return a system with the best of its settings for a fold; by default as it is."""
@@ -155,7 +139,8 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         self.report(f"reading {name}", 0, 1)
         with self.plan.locating_data(name):
             log = load_log(data, folder, self.data)
-            if found := filter_log(log, self.plan.filters_of(name), data, folder, self.data):
+            steps = (*self.plan.own_filters[name], *self.plan.filters)
+            if found := filter_log(log, steps, data, folder, self.data):
                 self.filtered[name] = (len(log), found.removed)
                 log = found.log
         check_log(self.plan, name, log)  # a filter may count events as ratings
@@ -172,7 +157,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         for number, fold in enumerate(folds):
             place = StudyCell(name, str(split), fold.number, 0)
             self.record.note_fold(place, fold)
-            self.record.note_findings((*self.findings(fold), *self._removed(name, fold)), place)
+            self.record.note_findings(self._findings(name, fold), place)
             systems = self._systems(replace(place, seed=seeds[0]), fold)
             for seed in seeds:
                 cell = replace(place, seed=seed)
@@ -180,28 +165,36 @@ class StudyRun(ABC, Generic[AFold, Answer]):
                 for system in systems:
                     self._add_answer(answers, cell, system, fold)
                     if not number and [*answers] == [system.name] and self.record.computed[system.name]:
-                        leave_out(self, cell, split, fold, answers, one_of=len(systems))  # before others take hours
+                        leave_out(self, cell, fold, answers, one_of=len(systems))  # before others take hours
                     self.report(f"{name}, {split}", next(steps), of)
                 if answers:
-                    first = first or (cell, split, fold, systems, answers)
-                    for design, scored in self._judged(cell, split, fold, answers).items():
+                    first = first or (cell, fold, systems, answers)
+                    for design, scored in self._judged(cell, fold, answers).items():
                         by_design[seed, design].append(scored)
                         self.record.note_scores(cell, design, scored)
         if first is not None:
-            self.make_exhibits(*first)
+            self.report(f"{name}, {split}: exhibits", 0, 1)
+            for exhibit in self.exhibits(*first):
+                self.record.write_exhibit(first[0], exhibit)
+            self.report(f"{name}, {split}: exhibits", 1, 1)
         for (seed, design), parts in by_design.items():
             cell = StudyCell(name, str(split), 0, seed)
             pooled = self.record.pool_folds(cell, design, parts, self.threads) if len(parts) == len(folds) else None
             if pooled is not None:
                 self.compare(cell, design, pooled)
 
-    def _removed(self, name: str, fold: AFold) -> tuple[Finding, ...]:
-        """Return a finding if filters or the split removed many rows; sequences of one event are not counted."""
+    def _findings(self, name: str, fold: AFold) -> tuple[Finding, ...]:
+        """Return findings about a fold of data set ``name``: training events later than test events, absent metrics.
+
+        Another one says if filters or the split removed many rows; sequences of one event are not counted.
+        """
+        scored, found = self.plan.for_data(name).metrics, fold_findings(fold) if isinstance(fold, Fold) else ()
+        absent = diagnose("absent metrics", metrics=[heading for heading in self.plan.metrics if heading not in scored])
         by_step = {"filters": self.filtered[name]} if name in self.filtered else {}
         if isinstance(fold, Fold):
             kept = sum(len(part) for part in (fold.train, fold.test, fold.validation) if part is not None)
             by_step["the split"] = kept + sum(fold.removed.values()), fold.removed
-        return diagnose("removed rows", steps=by_step)
+        return *found, *absent, *diagnose("removed rows", steps=by_step)
 
     def _systems(self, cell: StudyCell, fold: AFold) -> tuple[System, ...]:
         """Return the systems for a fold, tuned, without those that failed in the dry run."""
@@ -212,20 +205,20 @@ class StudyRun(ABC, Generic[AFold, Answer]):
             if (cell.dataset, cell.split, system.name) not in left_out
         )
 
-    def _judged(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
+    def _judged(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
         """Return the scores by design of what systems answered on a fold; record findings, and how long it took.
 
         Metrics and systems that cannot be scored are recorded as failed and left out.
         """
         key, judged = digest_of(JUDGE, str(cell)), None
-        with self.clock.timed(key):
+        with self.store.timed(key, self.threads):
             while answers and judged is None:
                 try:
-                    judged = self.judge(cell, split, fold, answers)
+                    judged = self.judge(cell, fold, answers)
                 except Exception:
-                    if not leave_out(self, cell, split, fold, answers):
+                    if not leave_out(self, cell, fold, answers):
                         raise
-        self.record.note_time(cell, None, JUDGE, self.clock.times(key))
+        self.record.note_time(cell, None, JUDGE, self.store.times(key))
         scores, findings = judged or ({}, ())
         self.record.note_findings(findings, cell)
         return scores
@@ -246,7 +239,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
                 fitted = self.fitted(name, system.at(cell).model, fold, keys[FIT])
                 self.prepare(fold)
                 checkpoint = self.store.checkpoint(keys[ANSWER])
-                with self.clock.timed(keys[ANSWER], resumed=checkpoint.is_file()) as note:
+                with self.store.timed(keys[ANSWER], self.threads, resumed=checkpoint.is_file()) as note:
                     made = self.answer(fitted, fold, name, cell.seed, checkpoint, self._listener(name, note))
             except Exception as error:
                 self.fail(cell, name, error)
@@ -268,7 +261,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
     def note_times(self, cell: StudyCell, system: str, keys: Mapping[str, str]) -> None:
         """Record how long each step of a system took; ``keys`` are the keys of its results by step, such as ``fit``."""
         for what, key in keys.items():
-            self.record.note_time(cell, system, what, self.clock.times(key))
+            self.record.note_time(cell, system, what, self.store.times(key))
 
     def _listener(self, name: str, note: Callable[[], None]) -> Listener:
         """Return a function that reports the progress of system ``name`` and calls ``note`` to store its time."""
@@ -286,15 +279,25 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         """
         if isinstance(model, RunFile):
             return model.read(name)
-        if not isinstance(model, CanFit):
+        if not isinstance(model, CanFit) or isinstance(fold, StreamFold):
             return model
         fitted = self.store.fitted(key, fold.train)
         if fitted is None:
             checkpoint = self.store.checkpoint(key)
-            with self.clock.timed(key, resumed=checkpoint.is_file()) as note:
+            with self.store.timed(key, self.threads, resumed=checkpoint.is_file()) as note:
                 fitted = self.fit(model, fold, checkpoint=checkpoint, listener=self._listener(name, note))
             self.store.store_fitted(key, fitted, fold.train)
         return fitted
+
+    def fit(self, model: Any, fold: AFold, **training: Any) -> Any:
+        """Return the model fitted on the training part of a fold; ``training`` are fields of :class:`Training`.
+
+        On sequences a model of lists is fitted on a log in which every sequence is a user. A model of streams is
+        returned unchanged, because it learns during the stream.
+        """
+        if isinstance(fold, SequenceFold):
+            return fitted_on_sequences(model, fold.train, training=Training(**training))
+        return fitted_on_fold(model, fold, **training) if isinstance(fold, Fold) else model
 
     def try_answer(self, cell: StudyCell, system: System, part: AFold) -> Answer:
         """Return what a system answers on a small part of a fold, after one epoch of training; nothing is stored."""

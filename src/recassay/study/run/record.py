@@ -79,14 +79,15 @@ class Values:
         if not self.parts:
             manifest_of(path.parent).remove(path)
             return
-        tables = [scan_parquet(part) for part in self.parts]
-        for column in ("user", "unit", "time"):
-            kinds = [table.collect_schema().get(column) for table in tables]
-            if len({*kinds} - {None}) > 1:
-                as_text = pl.col(column).cast(pl.String)
-                tables = [one.with_columns(as_text) if kind else one for one, kind in zip(tables, kinds, strict=True)]
+        tables = [(table := scan_parquet(part), table.collect_schema()) for part in self.parts]
+        ids = ("user", "unit", "time")
+        mixed = [name for name in ids if len({schema[name] for _, schema in tables if name in schema}) > 1]
+        as_text = (
+            table.with_columns(pl.col(name).cast(pl.String) for name in mixed if name in schema)
+            for table, schema in tables
+        )
         with atomic(path) as temporary:
-            pl.concat(tables, how="diagonal").sink_parquet(
+            pl.concat(as_text, how="diagonal").sink_parquet(
                 exact(temporary), row_group_size=ROWS_PER_GROUP, maintain_order=True
             )
         shutil.rmtree(self.folder)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.data.generated import Generated
+from recassay.columnar.vocabulary import Vocabulary, rows_in_table
+from recassay.data.generated import NOTHING, Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import write_parquet
 from recassay.data.io.parquet import read_parquet
@@ -32,8 +33,7 @@ from recassay.engine.sequences.generate import generate
 from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import DIVERSITY, Timed, not_timed, scored
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
-from recassay.models.base.capabilities import Listener, Training
-from recassay.models.sequence.base import fitted_on_sequences
+from recassay.models.base.capabilities import Listener
 from recassay.protocols.sequence import Sequence
 from recassay.results.exhibit import Exhibit
 from recassay.split.sequences import SequenceSplit
@@ -41,10 +41,8 @@ from recassay.stats.intervals import Uncertainty
 from recassay.study.config.sources import file_beside, load_items
 from recassay.study.plan.plan import SEQUENCES, SequencePlan
 from recassay.study.plan.systems import System
-from recassay.study.run.judging import NO_INTERVALS, compare_systems
 from recassay.study.run.loop import Judged, StudyRun
-from recassay.study.run.study_scores import StudyScores
-from recassay.study.store.answers import generated_frame, generated_of
+from recassay.study.run.study_scores import NO_INTERVALS, StudyScores, compare_systems
 from recassay.study.store.folder import JUDGE, MADE_FROM, StudyCell, digest_of
 from recassay.study.store.results import WITH_DIVERSITY
 
@@ -96,10 +94,6 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         train, test = (part.take(few[: len(part)]) for part in (fold.train, fold.test))
         return dataclasses.replace(fold, train=train, test=test)
 
-    def fit(self, model: Any, fold: SequenceFold, **training: Any) -> Any:
-        """Return the model fitted on sequences, or on a log in which every sequence is a user."""
-        return fitted_on_sequences(model, fold.train, training=Training(**training))
-
     def protocol_text(self, fold: SequenceFold, seed: int) -> str:
         """Return the protocol for a seed as text; different seeds have different random draws."""
         return str(self._protocol(seed))
@@ -124,26 +118,15 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         path = self.store.stored_table(cell, name, key)
         return None if path is None else generated_of(name, read_parquet(path), fold.test.item_vocabulary)
 
-    def judge(
-        self,
-        cell: StudyCell,
-        split: SequenceSplit,
-        fold: SequenceFold,
-        answers: dict[str, Runs],
-        *,
-        dry_run: bool = False,
-    ) -> Judged:
+    def judge(self, cell: StudyCell, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False) -> Judged:
         """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
 
         The only key of the scores is ``SEQUENCES``. Unless it is a dry run, also record how long it took to score each
         system: without the metrics of diversity, and with them.
         """
 
-        def key(system: str, what: str) -> str:
-            return digest_of(what, str(cell), system)
-
         def timed(system: str, what: str) -> AbstractContextManager[object]:
-            return self.clock.timed(key(system, what))
+            return self.store.timed(digest_of(what, str(cell), system), self.threads)
 
         if dry_run:
             scores = self._scores(fold, answers, NO_INTERVALS, not_timed)
@@ -151,7 +134,7 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
             return {SEQUENCES: scores}, ()
         scores = self._scores(fold, answers, self.plan.study.judge.uncertainty, timed)
         for name in answers:
-            without, diversity = (self.clock.times(key(name, what)) for what in (JUDGE, DIVERSITY))
+            without, diversity = (self.store.times(digest_of(what, str(cell), name)) for what in (JUDGE, DIVERSITY))
             self.record.note_time(cell, name, JUDGE, without)
             if diversity:
                 seconds = diversity["seconds"] + without.get("seconds", 0.0)
@@ -170,21 +153,10 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         numbered = dataclasses.replace(scores, units=scores.units + int(fold.how[FIRST_SEQUENCE]))
         return StudyScores(numbered, users=fold.test.user_vocabulary.decode(fold.test.users))
 
-    def make_exhibits(
-        self,
-        cell: StudyCell,
-        split: SequenceSplit,
-        fold: SequenceFold,
-        systems: Several[System],
-        answers: dict[str, Runs],
-    ) -> None:
-        """Write charts of item frequencies, of all metrics side by side, and of scores by position in a sequence."""
-        self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
-        for exhibit in self._exhibits(fold, answers):
-            self.record.write_exhibit(cell, exhibit)
-        self.report(f"{cell.dataset}, {cell.split}: exhibits", 1, 1)
-
-    def _exhibits(self, fold: SequenceFold, answers: dict[str, Runs]) -> Iterator[Exhibit]:
+    def exhibits(
+        self, cell: StudyCell, fold: SequenceFold, systems: Several[System], answers: dict[str, Runs]
+    ) -> Iterator[Exhibit]:
+        """Yield charts of item frequencies, of all metrics side by side, and of scores by position in a sequence."""
         how, metrics = self.plan.study.judge.uncertainty, self.plan.metrics
         yield sequence_sizes(fold)
         yield item_frequency(fold, answers)
@@ -205,3 +177,47 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
                 threads=self.threads,
                 given=self.given(fold.how[DATA]).used_by(by_place),
             )
+
+
+def generated_frame(runs: Several[Generated], vocabulary: Vocabulary, first: int = 0) -> pl.DataFrame:
+    """Return a table of generated sequences, a row per test sequence and seed, with item ids in place of codes.
+
+    ``runs`` are the sequences of one system, one per seed, and ``vocabulary`` has the ids of the items. The columns are
+    seed, sequence (numbered from ``first``), items (a list of k), chances (their k probabilities), and surprise.
+    Positions after the end of a short list are null, and so are probabilities that a system does not have.
+
+    >>> made = Generated("mine", np.array([[1, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)
+    >>> frame = generated_frame([made], Vocabulary(pl.Series(["a", "b"])))
+    >>> [list(value) if hasattr(value, "__len__") else value for value in frame.row(0)]
+    [7, 0, ['b', None], [0.5, None], 2.0]
+    >>> generated_of("mine", frame, Vocabulary(pl.Series(["a", "b"])))[0].items.tolist()
+    [[1, -1]]
+    """
+    assert vocabulary.ids is not None, "ids of sequences are dense"
+    parts = []
+    for made in runs:
+        items = vocabulary.ids.gather(pl.Series(made.items.ravel()).replace(NOTHING, None))
+        columns = {
+            "seed": np.full(len(made), made.seed),
+            "sequence": np.arange(first, first + len(made)),
+            "items": items.reshape(made.items.shape),
+            "chances": pl.Series(made.chances.ravel()).fill_nan(None).reshape(made.items.shape),
+            "surprise": pl.Series(made.surprise).fill_nan(None),
+        }
+        parts.append(pl.DataFrame(columns))
+    return pl.concat(parts)
+
+
+def generated_of(name: str, frame: pl.DataFrame, vocabulary: Vocabulary) -> tuple[Generated, ...]:
+    """Return the generated sequences in a table of :func:`generated_frame`, one :class:`Generated` per seed."""
+    assert vocabulary.ids is not None, "ids of sequences are dense"
+    found = []
+    for part in frame.partition_by("seed", maintain_order=True):
+        items = part["items"].explode()
+        codes = np.full(items.len(), NOTHING, np.int32)
+        codes[items.is_not_null().to_numpy()] = rows_in_table(items.drop_nulls(), vocabulary.ids)
+        shape = part.height, codes.size // part.height
+        chances = np.array(part["chances"].explode().to_numpy()).reshape(shape)
+        surprise = np.array(part["surprise"].to_numpy())
+        found.append(Generated(name, codes.reshape(shape), chances, surprise, int(part["seed"][0])))
+    return tuple(found)

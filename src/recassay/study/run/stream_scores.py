@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,7 @@ from recassay.results.finding import Finding
 from recassay.results.outcomes import EVENT, TIME, USER, CatalogueValues, Outcomes
 from recassay.results.scores import Summary, Values
 from recassay.study.plan.plan import StreamPlan
-from recassay.study.run.judging import NO_INTERVALS
-from recassay.study.run.study_scores import StudyScores
+from recassay.study.run.study_scores import NO_INTERVALS, StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.results import Row
 
@@ -117,33 +116,26 @@ def with_catalogue(stream: Stream, plan: StreamPlan, dataset: str) -> Outcomes:
 # --- one against another --------------------------------------------------------------------------------------------
 
 
-@dataclass
-class DeclaredComparisons:
-    """The comparisons of systems on all streams; those of one metric and seed are corrected together."""
+def declared_rows(
+    by_cell: Mapping[StudyCell, Mapping[str, Outcomes]], plan: StreamPlan
+) -> Iterator[tuple[StudyCell, list[Row]]]:
+    """Yield (cell, rows) for each stream and each metric that can be compared: the final test of each pair of systems.
 
-    families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
-
-    def add(self, cell: StudyCell, played: Mapping[str, Outcomes], plan: StreamPlan) -> None:
-        """Add the comparisons of systems on one stream under every metric that can be compared over time.
-
-        ``played`` are the outcomes by system. Nothing is added for fewer than two systems or a missing baseline.
-        """
-        for metric in plan.of_events:
-            if is_comparable(played, metric, plan):
-                self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan, cell.dataset)
-
-    def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
-        """Yield (cell, rows) for each stream and metric: the final test of each pair of systems.
-
-        P-values are adjusted for all pairs and streams. The rows also have bounds of the difference that hold at every
-        event together.
-        """
-        correction, level = plan.study.compare.correction, plan.study.over_time.alpha
-        for family in self.families.values():
-            table = declared({str(number): each for number, each in enumerate(family.values())}, correction=correction)
-            for number, cell in enumerate(family):
-                own = table.filter(stream=str(number)).drop("stream")
-                yield cell, [_comparison_row(row, correction, level) for row in own.to_dicts()]
+    ``by_cell`` has the outcomes on each stream by system. P-values are adjusted for all pairs and streams of one metric
+    and seed. The rows also have bounds of the difference that hold at every event together.
+    """
+    families: dict[tuple[str, int], dict[StudyCell, OverTime]] = defaultdict(dict)
+    for cell, played in by_cell.items():
+        own = plan.for_data(cell.dataset)
+        for metric in own.of_events:
+            if is_comparable(played, metric, own):
+                families[metric, cell.seed][cell] = compare_streams(played, metric, own, cell.dataset)
+    correction, level = plan.study.compare.correction, plan.study.over_time.alpha
+    for family in families.values():
+        table = declared({str(number): each for number, each in enumerate(family.values())}, correction=correction)
+        for number, cell in enumerate(family):
+            rows = table.filter(stream=str(number)).drop("stream")
+            yield cell, [_comparison_row(row, correction, level) for row in rows.to_dicts()]
 
 
 def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:

@@ -2,68 +2,76 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from recassay.checks.streams import drifts
+from recassay.comparison.over_time.compare import compare_over_time, declared
+from recassay.comparison.over_time.curves import exhibit, made_of, over_time
 from recassay.data.interactions import Interactions
+from recassay.drift import alarms
 from recassay.engine.lists.score_sets import read_scores
 from recassay.engine.streams.checkpoint import Checkpoint
+from recassay.engine.streams.result import mean
 from recassay.engine.streams.run import play_stream
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential
-from recassay.results.finding import Finding
-from recassay.results.outcomes import Outcomes, Timing
+from recassay.results.exhibit import Exhibit
+from recassay.results.outcomes import EVENT, Outcomes, Timing
 from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamFold, StreamPlan, WholeStream
 from recassay.study.plan.systems import System
 from recassay.study.plan.tuning import settings_exhibit, tune_on_stream
-from recassay.study.run.judging import absent_metrics, compare_systems
 from recassay.study.run.loop import Judged, StudyRun
-from recassay.study.run.stream_exhibits import protocol_exhibits, stream_exhibits
 from recassay.study.run.stream_scores import (
-    DeclaredComparisons,
+    NOT_SCORED,
     catalogue_window,
+    compare_streams,
+    declared_rows,
+    is_bounded,
+    is_comparable,
     score_streams,
     stream_findings,
     stream_outcomes,
     with_catalogue,
 )  # fmt: skip
-from recassay.study.run.study_scores import StudyScores
+from recassay.study.run.study_scores import StudyScores, compare_systems
 from recassay.study.store.folder import MADE_FROM, StudyCell
 
 DRY_RUN_EVENTS = 1_000
 DRY_RUN_SPAN = 100  # events; the longest batch, delay or refit interval of a dry run
+COLUMNS = ["system", "a", "b", "n", "dropped", "mean_a", "mean_b", "difference", "low", "high", "p", "p_adjusted"]
+
+Played = Mapping[str, Outcomes]  # by system
 
 
 @dataclass
 class StreamRun(StudyRun[StreamFold, Outcomes]):
     """One run of a study of streams.
 
-    ``declared`` has the comparisons of systems on all streams, and ``by_protocol`` the outcomes on streams that are
-    played by several protocols: by data set and seed, then by cell and system.
+    ``played`` has the outcomes on each stream by system, for what all streams decide together.
     """
 
     plan: StreamPlan
-    declared: DeclaredComparisons = field(default_factory=DeclaredComparisons)
-    by_protocol: dict[tuple[str, int], dict[StudyCell, Mapping[str, Outcomes]]] = field(default_factory=dict)
+    played: dict[StudyCell, Mapping[str, Outcomes]] = field(default_factory=dict)
 
     def folds(self, name: str, log: Interactions, split: WholeStream) -> list[StreamFold]:
         """Return one fold, the whole log; with tuning, the events used for it count as a warm-up and are not scored."""
         protocol, tune = self.plan.protocol_of(name, str(split)), self.plan.study.tune
         tuned_on = int(len(log) * tune.share) if tune else 0
-        with self.plan.document.locating(("tune", "share")):
-            with_warmup = dataclasses.replace(protocol, warmup=max(protocol.warmup, tuned_on))
+        with self.plan.document.locating("tune", "share"):
+            with_warmup = replace(protocol, warmup=max(protocol.warmup, tuned_on))
         with self.plan.locating_data(name):
             items = load_items(self.plan.data[name], self.plan.folder, self.data)
         return [StreamFold(log, with_warmup, name, tuned_on, items=items, split=str(split))]
-
-    def findings(self, fold: StreamFold) -> tuple[Finding, ...]:
-        """Return a finding about metrics that lack their data."""
-        return absent_metrics(self.plan, fold)
 
     def small(self, cell: StudyCell, fold: StreamFold) -> StreamFold:
         """Return the first events of a stream."""
@@ -79,14 +87,6 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         system, tried = tune_on_stream(system, models, part, self.plan.tuned_by, self.store, self.report)
         self.tried += tried
         return system
-
-    def fitted(self, name: str, model: Any, fold: StreamFold, key: str) -> Any:
-        """Return the model unchanged, because it learns during the stream."""
-        return model
-
-    def fit(self, model: Any, fold: StreamFold, **training: Any) -> Any:
-        """Return the model unchanged, because it learns during the stream."""
-        return model
 
     def protocol_text(self, fold: StreamFold, seed: int) -> str:
         """Return the protocol and the metrics as text, the same for every seed."""
@@ -123,9 +123,9 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
 
         Times of queries and updates go to a separate file.
         """
-        dataclasses.replace(answer, timing=None).write(self.store.run_place(cell, name), {MADE_FROM: key})
+        replace(answer, timing=None).write(self.store.run_place(cell, name), {MADE_FROM: key})
         if answer.timing is not None:
-            self.clock.store(_calls(key), answer.timing.to_dict())
+            self.store.store_times(_calls(key), answer.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
@@ -137,17 +137,11 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         """Record how long each step of a system took, and its queries and updates."""
         super().note_times(cell, system, keys)
         for key in keys.values():
-            if noted := self.clock.times(_calls(key)):
+            if noted := self.store.times(_calls(key)):
                 self.record.calls.append({"system": system, **vars(cell), **Timing.from_dict(noted).to_dict()})
 
     def judge(
-        self,
-        cell: StudyCell,
-        split: WholeStream,
-        fold: StreamFold,
-        answers: dict[str, Outcomes],
-        *,
-        dry_run: bool = False,
+        self, cell: StudyCell, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
     ) -> Judged:
         """Return the scores at every scored event, and findings about drift and unscored events.
 
@@ -158,47 +152,40 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         return {STREAM: scored}, () if dry_run else stream_findings(answers, plan)
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Compare the systems on a stream under each metric, and keep the comparisons for :meth:`conclude`.
+        """Record the best system by each metric, and keep the outcomes of a stream for :meth:`conclude`.
 
-        There the p-values of all streams are corrected together. Also record the best system by each metric; whether
-        its lead is significant is tested by user, as in ``recassay compare``, because events of one user are not
-        independent.
+        Whether the lead of a system is significant is tested by user, as in ``recassay compare``, because events of one
+        user are not independent.
         """
-        plan, played = self.plan.for_data(cell.dataset), stream_outcomes(scored)
-        self.declared.add(cell, played, plan)
-        if len(self.plan.protocols[cell.dataset]) > 1:
-            self.by_protocol.setdefault((cell.dataset, cell.seed), {})[cell] = played
+        self.played[cell] = stream_outcomes(scored)
         for _, scores in read_scores(scored.frame(**self.record.identity(cell), design=design)):  # one place
-            pooled = dataclasses.replace(scores, rows=scored.scores.rows)
-            self.record.note_leads(cell, design, pooled, compare_systems(plan, pooled, threads=self.threads))
+            pooled = replace(scores, rows=scored.scores.rows)
+            comparison = compare_systems(self.plan.for_data(cell.dataset), pooled, threads=self.threads)
+            self.record.note_leads(cell, design, pooled, comparison)
 
     def conclude(self) -> None:
-        """Record the final tests of all streams; p is corrected over all streams and pairs of one metric and seed."""
-        for cell, rows in self.declared.rows(self.plan):
+        """Record the final tests of all streams, and charts of those that are played by several protocols."""
+        for cell, rows in declared_rows(self.played, self.plan):
             self.record.note_comparisons(cell, STREAM, rows)
-        for (dataset, _), by_cell in self.by_protocol.items():
-            for exhibit in protocol_exhibits(by_cell, self.plan, dataset):
-                self.record.write_exhibit(next(iter(by_cell)), exhibit)
+        several: dict[tuple[str, int], dict[StudyCell, Mapping[str, Outcomes]]] = defaultdict(dict)
+        for cell, played in self.played.items():
+            if len(self.plan.protocols[cell.dataset]) > 1:
+                several[cell.dataset, cell.seed][cell] = played
+        for (dataset, _), by_cell in several.items():
+            for one in protocol_exhibits(by_cell, self.plan, dataset):
+                self.record.write_exhibit(next(iter(by_cell)), one)
 
-    def make_exhibits(
-        self,
-        cell: StudyCell,
-        split: WholeStream,
-        fold: StreamFold,
-        systems: Sequence[System],
-        answers: dict[str, Outcomes],
-    ) -> None:
-        """Write charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
-        self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
-        for exhibit in stream_exhibits(answers, self.plan.for_data(cell.dataset), cell.dataset):
-            self.record.write_exhibit(cell, exhibit)
+    def exhibits(
+        self, cell: StudyCell, fold: StreamFold, systems: Sequence[System], answers: dict[str, Outcomes]
+    ) -> Iterator[Exhibit]:
+        """Yield charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
+        yield from stream_exhibits(answers, self.plan.for_data(cell.dataset), cell.dataset)
         if self.tried:
             about = (
                 f"{self.plan.tuned_by} on the first {fold.tuned_on:,} events, which only choose settings and are not "
                 "scored: every system learns them before its first scored event. Setting 0 is the model of the study. "
             )
-            self.record.write_exhibit(cell, settings_exhibit(self.tried, self.plan.tuned_by, about))
-        self.report(f"{cell.dataset}, {cell.split}: exhibits", 1, 1)
+            yield settings_exhibit(self.tried, self.plan.tuned_by, about)
 
 
 def dry_run_protocol(protocol: Prequential, events: int) -> Prequential:
@@ -208,9 +195,188 @@ def dry_run_protocol(protocol: Prequential, events: int) -> Prequential:
         name: min(getattr(protocol, name), DRY_RUN_SPAN) for name, span in protocol.regime.items() if not span.of_time
     }
     until = None if protocol.learn_until is None else max(warmup, min(protocol.learn_until, events // 2))
-    return dataclasses.replace(protocol, warmup=warmup, learn_until=until, score_every=1.0, **spans)
+    return replace(protocol, warmup=warmup, learn_until=until, score_every=1.0, **spans)
 
 
 def _calls(key: str) -> str:
     """Return the key under which the times of queries and updates are stored that belong to the result with ``key``."""
     return f"{key}-calls"
+
+
+# --- exhibits -------------------------------------------------------------------------------------------------------
+
+
+def stream_exhibits(played: Played, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
+    """Yield charts of a stream: curves and differences of systems over time, drift alarms, and counts of scored events.
+
+    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The charts of the first metric
+    have plain names, such as ``over-time``; those of further metrics end in the metric.
+    """
+    scored = {name: outcomes for name, outcomes in played.items() if len(outcomes)}
+    for metric in plan.curves if scored else ():
+        name = "" if metric == plan.over_time else f"-{_slug(metric)}"
+        yield from (replace(one, name=one.name + name) for one in _over_time(scored, metric, plan, dataset))
+    for metric in plan.of_catalogue if scored else ():
+        yield _catalogue(scored, metric)
+    yield _counted(played)
+
+
+def _over_time(scored: Played, metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
+    """Yield the charts of one metric: curves, tests and bounds of the differences of systems, and drift alarms.
+
+    ``scored`` are the outcomes by system, each with scored events. Drift alarms come with the main metric only.
+    """
+    how = plan.study.over_time
+    curves = [
+        over_time(outcomes, metric, window=how.window_of(dataset), how=how.how, by=how.by, fading=how.fading)
+        for outcomes in scored.values()
+    ]
+    yield exhibit(curves)
+    if is_comparable(scored, metric, plan):
+        compared = compare_streams(scored, metric, plan, dataset)
+        yield from compared.exhibits()[1:]  # the first one repeats the curves
+    if metric != plan.over_time:
+        return
+    column = made_of(next(iter(scored.values())), metric).column
+    raised = {name: drifts(alarms(outcomes, column, plan.detectors)) for name, outcomes in scored.items()}
+    marked = [curve.marked(alarm.mark for alarm in raised[curve.system]) for curve in curves]
+    if any(curve.marks for curve in marked):
+        figure = exhibit(marked, "alarms")
+        yield replace(figure, title=f"Alarms of drift in {metric}", series=None, facet="system")
+
+
+def _catalogue(scored: Played, heading: str) -> Exhibit:
+    """Return a chart over time of a metric of many lists, such as coverage."""
+    curves = {name: outcomes.catalogue[heading] for name, outcomes in scored.items()}
+    table = pl.concat(
+        pl.DataFrame({EVENT: np.array(one.at, np.int64), heading: np.array(one.values, np.float64)}).with_columns(
+            system=pl.lit(name)
+        )
+        for name, one in curves.items()
+    )
+    sizes = " or ".join(f"{size:,}" for size in sorted({one.window for one in curves.values()}))
+    caption = (
+        f"{heading} of the lists of the last {sizes} scored events. The catalogue is all items of events up to then, "
+        "and all items in lists of the window. It describes many lists together and has no value for an event, so that "
+        "no test compares systems by it, and its means have no intervals."
+    )
+    return Exhibit(f"over-time-{_slug(heading)}", f"{heading} over time", caption, table, EVENT, heading, "system")
+
+
+def _counted(played: Played) -> Exhibit:
+    """Return a bar chart of how many events were scored, and how many were not, by reason.
+
+    There is one series of bars if the numbers are the same for all systems, else one per system.
+    """
+    rows: list[dict[str, Any]] = [
+        {"what": what.replace("_", " "), "events": outcomes.counts.get(what, 0), "system": name}
+        for name, outcomes in played.items()
+        for what in NOT_SCORED
+    ]
+    table = pl.DataFrame(rows)
+    table = table.filter(pl.col("events").max().over("what") > 0)
+    same = table.unique(["what", "events"], maintain_order=True)
+    alike = same.height == same["what"].n_unique()
+    unseen = ", ".join(f"{outcomes.counts.get('unseen', 0):,} of {name}" for name, outcomes in played.items())
+    return Exhibit(
+        "events",
+        "Scored and unscored events",
+        "An event is not scored if its user is new (first), if the user had the item before (repeats), if it belongs "
+        "to the warm-up, if it is one of those that the protocol gives to the model (given), if it was not sampled, or "
+        "if no rating was predicted. The item of some scored events was new, and "
+        f"could be hit only if it was a candidate: {unseen}.",
+        same.drop("system") if alike else table,
+        "what",
+        "events",
+        None if alike else "system",
+        kind="bar",
+    )
+
+
+# --- one system under several protocols of one stream ---------------------------------------------------------------
+
+
+def protocol_exhibits(by_cell: Mapping[StudyCell, Played], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
+    """Yield charts for each metric: each system under each pair of protocols, on the events scored under both.
+
+    ``by_cell`` has the outcomes of the systems on stream ``dataset`` with one seed; the split of a cell names the
+    protocol. Protocols under which another item may be right at the same event are not paired; a chart of means says
+    so.
+    """
+    groups: dict[tuple[object, ...], dict[str, Played]] = defaultdict(dict)
+    for cell, outcomes in by_cell.items():
+        protocol = plan.protocol_of(dataset, cell.split)
+        target = protocol.predict, protocol.match, protocol.reach if protocol.match != "exact" else None
+        groups[target][str(protocol)] = outcomes  # outcomes are paired if the same items are right at an event
+    seed = next(iter(by_cell)).seed
+    suffix = f"-{seed}" if len(plan.study.seeds) > 1 else ""
+    for metric in plan.for_data(dataset).of_events:
+        if len(groups) > 1:
+            every = {text: played for group in groups.values() for text, played in group.items()}
+            yield _unpaired(every, metric, suffix)
+        for number, group in enumerate(groups.values()):
+            compared = {
+                system: compare_over_time(
+                    under, metric=metric, alpha=plan.study.over_time.alpha, largest=plan.study.over_time.largest
+                )
+                for system, under in _by_system(group).items()
+                if is_bounded(under, metric, plan)
+            }
+            if compared:
+                table = declared(compared, correction=plan.study.compare.correction)
+                yield _paired(table, metric, suffix + (f"-{number + 1}" if number else ""))
+
+
+def _by_system(by_protocol: Mapping[str, Played]) -> dict[str, dict[str, Outcomes]]:
+    """Return the outcomes by system and protocol, of systems that have scored events under two or more protocols.
+
+    All have the same number of events: it may differ if the last events were not scored under some protocol.
+    """
+    events = max(one.events for outcomes in by_protocol.values() for one in outcomes.values())
+    found: dict[str, dict[str, Outcomes]] = defaultdict(dict)
+    for text, outcomes in by_protocol.items():
+        for system, one in outcomes.items():
+            if len(one):
+                found[system][text] = replace(one, events=events)
+    return {system: under for system, under in found.items() if len(under) > 1}
+
+
+def _paired(table: pl.DataFrame, metric: str, suffix: str) -> Exhibit:
+    return Exhibit(
+        f"protocols-{_slug(metric)}{suffix}",
+        f"{metric} of each system under the protocols",
+        "Each system under protocol a less the same system under protocol b, on the n events scored under both: the "
+        "item to find is the same there. Events scored under only one of them (dropped) are left out. p is adjusted "
+        "over all systems and pairs of this table.",
+        table.rename({"stream": "system"})
+        .select(*COLUMNS, "test", "significant")
+        .with_columns(pair=pl.format("{} less {}", "a", "b")),
+        "system",
+        "difference",
+        "pair",
+        kind="bar",
+    )
+
+
+def _unpaired(by_protocol: Mapping[str, Played], metric: str, suffix: str) -> Exhibit:
+    """Return the means of the systems under protocols that cannot all be paired."""
+    rows = [
+        {"system": system, "protocol": text, "mean": mean(one, metric), "n": len(one)}
+        for text, outcomes in by_protocol.items()
+        for system, one in outcomes.items()
+    ]
+    return Exhibit(
+        f"protocol-means-{_slug(metric)}{suffix}",
+        f"{metric} under the protocols",
+        "Not all of these protocols are compared by a test: under some of them other items are right at the same event "
+        "(predict, match or reach differ), so that a difference between their means is not one between systems.",
+        pl.DataFrame(rows),
+        "system",
+        "mean",
+        "protocol",
+        kind="bar",
+    )
+
+
+def _slug(metric: str) -> str:
+    return re.sub(r"\W+", "-", metric).strip("-")

@@ -1,4 +1,4 @@
-"""Scores of the systems of a study, on one fold or over all folds.
+"""Scores of the systems of a study: on one fold under every design, over all folds, and compared with each other.
 
 Over folds, every pair of user and fold has the weight that it has in its fold. A user's value is the weighted mean of
 the user's values, and the weight is the sum of their weights. So the mean over users is the mean over all pairs. The
@@ -8,9 +8,10 @@ interval resamples users with all their folds, because values of one user in dif
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,17 +19,38 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.engine.finish import finish
+from recassay.checks.base import load as checks
+from recassay.comparison.compare import Comparison, SignificanceOptions, compare
+from recassay.data.fold import Fold
+from recassay.data.memberships import Memberships
+from recassay.data.read import read_training
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.designs import Design
+from recassay.engine.finish import assemble, finish
 from recassay.engine.lists.groups import ItemGroups
-from recassay.metrics.base import Metric
+from recassay.engine.lists.job import Job
+from recassay.engine.lists.score import ScoreInputs, score_job
+from recassay.engine.lists.score_joins import TRUTH
+from recassay.engine.options import ConventionOptions, DesignOptions, Execution
+from recassay.engine.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.metrics.base import Metric, truth_statistics_for
+from recassay.metrics.credit import NoFormula
 from recassay.results.design_scores import DesignScore
-from recassay.results.scores import CATALOGUE_ITEMS, PLACES, Marks, Scores, Summary, Values
+from recassay.results.finding import Finding
+from recassay.results.scores import CATALOGUE_ITEMS, PLACES, POPULATION, Marks, Scores, Summary, Values
+from recassay.split.base import Split
 from recassay.stats.group_means import defined_weights, pooled_values
 from recassay.stats.intervals import Uncertainty, mean_of
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan
 
 Key = tuple[str, str]  # system, metric
 COUNTS = ("missing", "short", "duplicate", "undefined")
 DESIGN_COLUMNS = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets", "unlisted")
+UNIFORM = "uniform_items"
+Parts = tuple[object, ...] | None  # what the result of a system depends on; None: it is not stored
+Remember = Callable[[str, Parts, Callable[[], Any]], Any]  # of a system, with its parts and computation
+NO_INTERVALS = Uncertainty(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,4 +219,149 @@ def _pooled_row(row: Summary, folds: Sequence[DesignScore], weights: Sequence[fl
         rho=mean("rho"),
         t=1 / inverse if inverse else float("nan"),
         **{name: sum(getattr(fold, name) for fold in folds) for name in ("sets", "short", "unlisted", "undefined")},
+    )
+
+
+# --- one fold, and comparisons --------------------------------------------------------------------------------------
+
+
+def judge_fold(
+    plan: Plan,
+    split: Split,
+    fold: Fold,
+    runs: Mapping[str, Run],
+    *,
+    dry_run: bool = False,
+    threads: int | None = None,
+    remember: Remember,
+) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
+    """Return (scores of all systems on one fold by design, findings about all designs together).
+
+    ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``remember(system, parts,
+    compute)`` returns the result of one system: a stored one that depends on the same ``parts``, or ``compute()``. The
+    parts of a result that cannot be stored are None.
+    """
+    findings, how = tuple[Finding, ...](), plan.study.judge
+    uncertainty = NO_INTERVALS if dry_run else how.uncertainty
+    designs = designs_for(plan, split)
+    closed = tuple(design for design in designs if isinstance(design, Design))
+    found: dict[str, StudyScores] = {}
+    if LISTS in designs:
+        found[LISTS] = StudyScores(_score_lists(plan, fold, runs, uncertainty, threads, remember))
+    if closed:
+        metrics = metrics_by_design(plan)
+        options = DesignOptions(how.users, how.short, variance=not dry_run)
+        texts = _texts(metrics)
+        parts = None if texts is None else ("design", texts, dataclasses.astuple(options))
+        request = JudgeRequest(
+            closed,
+            metrics,
+            options,
+            uncertainty,
+            Execution(threads=threads),
+            lambda name, design, compute: remember(name, parts and (*parts, str(design)), compute),
+        )
+        scores = judge_in_memory(runs, request)
+        findings = scores.findings
+        for design in map(str, closed):
+            rows = {(row.system, row.metric): row for row in scores.rows if row.design == design}
+            found[design] = StudyScores(scores.scores(design), rows)
+    return {str(design): found[str(design)] for design in designs if str(design) in found}, findings
+
+
+def _score_lists(
+    plan: Plan, fold: Fold, runs: Mapping[str, Run], uncertainty: Uncertainty, threads: int | None, remember: Remember
+) -> Scores:
+    job, truth = _job(plan, fold, threads)
+    texts, features = _texts(job.metrics), None if fold.items is None else fold.items.fingerprint
+    parts = None if texts is None else ("lists", texts, fold.fingerprint, str(plan.protocol), features)
+    judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
+    scores = assemble(job, judged, truth.queries, uncertainty, None)
+    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
+    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
+
+
+def judge_item_groups(
+    plan: Plan, fold: Fold, runs: Mapping[str, Run], memberships: Iterable[Memberships], threads: int | None
+) -> tuple[ItemGroups, ...]:
+    """Return the values of all systems on one fold by group of relevant items.
+
+    Each of ``memberships`` says which items are in which group, by one column of the table of items; there is a result
+    for each.
+    """
+    job, truth = _job(plan, fold, threads)
+    found = [ItemGroups.of(job, truth, one) for one in memberships]
+    for groups in found:
+        for name, run in runs.items():
+            groups.judge(name, run)
+    return tuple(found)
+
+
+def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
+    """Return the job that scores ranked lists on a fold as ``ra.score`` does, and the truth of the fold."""
+    truth = plan.protocol.truth(fold)
+    job = score_job(
+        ScoreInputs(None, truth, fold.train, fold.items),
+        list(plan.metrics),
+        conventions=ConventionOptions(),
+        execution=Execution(threads=threads),
+        users=plan.study.users,
+    ).with_train(read_training(fold.train))
+    return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
+
+
+def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
+    """Return the metrics as texts, by heading; they are part of what a stored result depends on.
+
+    Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
+    """
+    modules = [type(metric).__module__ for metric in metrics.values()]
+    modules += [check.ask.__module__ for check in checks().values()]
+    if any(not module.startswith("recassay.") for module in modules):
+        return None
+    return {heading: str(metric) for heading, metric in metrics.items()}
+
+
+def metrics_by_design(plan: Plan) -> dict[str, Metric]:
+    """Return the metrics that can be computed from ranks among chosen candidates (a design), by heading.
+
+    If there is no such metric, or the study has no ranked lists, all are returned, so that a metric that cannot be
+    computed raises an error.
+    """
+    by_ranks = {name: one for name, one in plan.metrics.items() if not isinstance(one.rank_formula(), NoFormula)}
+    return by_ranks if by_ranks and LISTS in plan.designs else dict(plan.metrics)
+
+
+def designs_for(plan: Plan, split: Split) -> tuple[str | Design, ...]:
+    """Return the designs (which items are ranked) that fit a split; one that fits no split stays, for its error.
+
+    With a split that draws as many test ratings of each candidate item, other items are certain misses, so designs that
+    rank all items (AI) do not fit. Designs such as U1R and UAR, which assume uniform test items, fit only this split.
+    """
+    return tuple(
+        design
+        for design in plan.designs
+        if _fits(design, split) or not any(_fits(design, other) for name in plan.data for other in plan.splits_of(name))
+    )
+
+
+def _fits(design: str | Design, split: Split) -> bool:
+    if isinstance(design, str):
+        return True
+    return design.base != "AI" if split.name == UNIFORM else not design.uniform_items
+
+
+def compare_systems(plan: AnyPlan, scores: Scores, *, threads: int | None = None) -> Comparison | None:
+    """Return the comparison that the study asks for; None for fewer than two systems.
+
+    All pairs are compared if the baseline failed and so has no scores.
+    """
+    how, judge = plan.study.compare, plan.study.judge
+    if len(scores.systems) < 2 or not scores.unit_metrics:
+        return None
+    return compare(
+        scores,
+        SignificanceOptions(how.test, how.correction, level=judge.level, seed=judge.seed),
+        baseline=how.baseline if how.baseline in scores.systems else None,
+        threads=threads,
     )

@@ -32,6 +32,7 @@ from recassay.naming.system_names import ADDRESS
 from recassay.report.content.csv_text import csv_text
 from recassay.results.exhibit import Exhibit
 from recassay.stats.memo import Memo, remembering
+from recassay.threads import available
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, COMPUTED = "cache/fitted", "cache/training", "cache/computed"
@@ -90,13 +91,9 @@ class StudyFolder:
         """Return the path, relative to a folder of results, of a split of a data set: ``DATASET/SPLIT``."""
         return Path(file_name(dataset, self.names), file_name(split))
 
-    def of_fold(self, cell: StudyCell) -> Path:
-        """Return the path, relative to a folder of results, of a fold: ``DATASET/SPLIT/fold-N``."""
-        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
-
     def of_cell(self, cell: StudyCell) -> Path:
         """Return the path, relative to a folder of results, of a fold with a seed: ``DATASET/SPLIT/fold-N/seed-N``."""
-        return self.of_fold(cell) / f"seed-{cell.seed}"
+        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}" / f"seed-{cell.seed}"
 
     def place(self, *parts: str | Path) -> Path:
         """Return the path of a file of the study from its parts below the folder; create the folder that it is in.
@@ -181,16 +178,22 @@ class StudyFolder:
         ``kind`` is the folder of such values. A value that no archive can hold is computed each time.
         """
         path = self.place(COMPUTED, kind, f"{digest_of(*VERSIONS, *parts)}.npz")
-        if self.are_intact(path):
-            with suppress(Exception):  # of another version, or of a class that has moved
-                found: Value = archive.load_archive(path)
-                self.taken[kind] += 1
-                return found
+        found: Value | None = self.archived(path)
+        if found is not None:
+            self.taken[kind] += 1
+            return found
         value = compute()
         self.computed[kind] += 1
         with suppress(archive.NotStorableError):  # such as a finding of a check in a plugin
             archive.save_archive(path, value)
         return value
+
+    def archived(self, path: Path) -> Any:
+        """Return the value in an archive; None if there is none, or if it cannot be read."""
+        if self.are_intact(path):
+            with suppress(Exception):  # of another version, or of a class that has moved
+                return archive.load_archive(path)
+        return None
 
     def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
         """Return the fitted model stored under a key, with its training ``log`` put back; None if none can be loaded.
@@ -220,6 +223,35 @@ class StudyFolder:
         if not self.are_intact(path):
             path.unlink(missing_ok=True)  # the work begins again
         return path
+
+    def times(self, key: str) -> Mapping[str, Any]:
+        """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
+        path = self.folder / TIMES / f"{key}.json"
+        found: Mapping[str, Any] = {}
+        return json.loads(path.read_text(encoding="utf-8")) if self.manifest.is_intact(path) else found
+
+    def store_times(self, key: str, times: Mapping[str, Any]) -> None:
+        """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
+        path = self.folder / TIMES / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(times, path)
+
+    @contextmanager
+    def timed(self, key: str, threads: int | None, *, resumed: bool = False) -> Iterator[Callable[[], None]]:
+        """Store the seconds that the block takes, unless it raises; yield a function that stores the time so far.
+
+        ``key`` is the key of the step's result. If ``resumed``, the stored time of an earlier, interrupted part is
+        added.
+        """
+        before = float(self.times(key).get("seconds", 0)) if resumed else 0.0
+        begin = perf_counter()
+
+        def note() -> None:
+            seconds = round(before + perf_counter() - begin, PLACES)
+            self.store_times(key, {"seconds": seconds, "threads": threads or available()})
+
+        yield note
+        note()
 
     @contextmanager
     def statistics(self) -> Iterator[Memo]:
@@ -272,55 +304,3 @@ def model_key(text: str, source: str, model: object, fold: str) -> str:
     NumPy.
     """
     return digest_of(*VERSIONS, text, source, ADDRESS.sub("", str(model)), fold)
-
-
-@dataclass(frozen=True)
-class Stopwatch:
-    """A store of how many seconds each step of a study took, by the key of the step's result.
-
-    ``threads`` is the number of threads to note with each time.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     clock = Stopwatch(Path(folder), threads=2)
-    ...     with clock.timed("key"):
-    ...         made = sum(range(100))
-    ...     noted = clock.times("key")
-    >>> sorted(noted), noted["threads"], noted["seconds"] < 60
-    (['seconds', 'threads'], 2, True)
-    """
-
-    folder: Path
-    threads: int
-    can_read: Callable[[Path], bool] = Path.is_file  # whether a stored time is there, and not damaged
-
-    def times(self, key: str) -> Mapping[str, Any]:
-        """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
-        path = self._place(key)
-        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if self.can_read(path) else {}
-        return found
-
-    @contextmanager
-    def timed(self, key: str, *, resumed: bool = False) -> Iterator[Callable[[], None]]:
-        """Store the seconds that the block takes, unless it raises; yield a function that stores the time so far.
-
-        ``key`` is the key of the step's result. If ``resumed``, the stored time of an earlier, interrupted part is
-        added.
-        """
-        before = float(self.times(key).get("seconds", 0)) if resumed else 0.0
-        begin = perf_counter()
-
-        def note() -> None:
-            seconds = round(before + perf_counter() - begin, PLACES)
-            self.store(key, {"seconds": seconds, "threads": self.threads})
-
-        yield note
-        note()
-
-    def store(self, key: str, times: Mapping[str, Any]) -> None:
-        """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
-        self._place(key).parent.mkdir(parents=True, exist_ok=True)
-        write_json(times, self._place(key))
-
-    def _place(self, key: str) -> Path:
-        return self.folder / f"{key}.json"

@@ -25,7 +25,7 @@ from recassay.data.io import write_text
 from recassay.data.io.manifest import Manifest
 from recassay.report.content.verdict import verdict_document
 from recassay.results.exhibit import Exhibit
-from recassay.results.finding import Finding
+from recassay.results.finding import severe
 from recassay.threads import StageProgress
 
 TIMES = "times.json"  # apart from results, which are the same on every run
@@ -35,7 +35,9 @@ CALLS = {"recommend": "query", "update": "update"}
 LIBRARIES = ("numpy", "scipy", "numba", "polars")
 
 Row = dict[str, Any]
-Stamp = tuple[list[int] | None, str]  # size and time of the last change in nanoseconds; digest of the content
+Stamp = list[
+    Any
+]  # size, time of the last change in nanoseconds, digest of the content; without a file the digest alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +86,7 @@ class Results:
 
     def at_least(self, severity: str) -> bool:
         """Return whether any finding has this severity or a higher one."""
-        found = [Finding(row["code"], row["severity"], row["title"], row["detail"]) for row in self.findings]
-        return any(finding.at_least(severity) for finding in found)  # type: ignore[arg-type]
+        return any(severe(row["severity"], severity) for row in self.findings)
 
     def document(self) -> dict[str, Any]:
         """Return the results without times as plain values, ready for JSON."""
@@ -212,7 +213,7 @@ def versions() -> dict[str, str]:
 
 def stamps(paths: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamp of each file by path: size, time of last change in nanoseconds, and a digest of its content."""
-    return {str(path): (_size_and_time(path), _digest(path)) for path in paths}
+    return {str(path): [*_size_and_time(path), _digest(path)] for path in paths}
 
 
 def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stamp]) -> None:
@@ -223,11 +224,6 @@ def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stam
     """
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     write_text(json.dumps({"arguments": arguments, "read": read}, ensure_ascii=False), out / STATE)
-
-
-def forget_state(out: Path) -> None:
-    """Remove the record that a run in this folder has finished, so that an interrupted run never counts as such."""
-    (out / STATE).unlink(missing_ok=True)
 
 
 def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
@@ -250,17 +246,16 @@ def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
 
 def _is_same(path: Path, known: Stamp) -> bool:
     """Return whether a file has the recorded size and time, or at least the recorded size and digest."""
-    (before, digest), now = known, _size_and_time(path)
-    if now == before:
-        return True
-    return bool(now and before and now[0] == before[0] and digest and digest == _digest(path))
+    *before, digest = known
+    now = _size_and_time(path)
+    return now == before or (now[:1] == before[:1] and digest == (_digest(path) or None))
 
 
-def _size_and_time(path: Path) -> list[int] | None:
+def _size_and_time(path: Path) -> list[int]:
     try:
         about = path.stat()
     except OSError:
-        return None
+        return []
     return [about.st_size, about.st_mtime_ns]
 
 

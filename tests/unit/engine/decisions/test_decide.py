@@ -13,6 +13,7 @@ from recassay.checks.base import load
 from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
+from recassay.data.io.archive import load_archive
 from recassay.data.io.manifest import recording
 from recassay.engine.decisions.comparing import compare_places
 from recassay.engine.decisions.decide import decide, sudden_deaths
@@ -127,8 +128,8 @@ def test_sudden_death_pools_the_runs_of_all_folds(results):
     assert contest.competitors == ("plsa", "popular", "random")
     folds = []
     for cell in sorted((results / "runs").rglob("seed-0")):
-        standings = results / "standings" / cell.relative_to(results / "runs") / "random.parquet"
-        truth = pl.read_parquet(standings, columns=["user_id", "item_id"])
+        standings = results / "standings" / cell.relative_to(results / "runs") / "random.npz"
+        truth = load_archive(standings)[1].frame().select("user_id", "item_id")
         folds.append(ra.sudden_death({one.stem: one for one in sorted(cell.glob("*.parquet"))}, truth, (5, 3)))
     for system in contest.competitors:
         won = [np.nansum(fold.values(system)) for fold in folds]

@@ -9,9 +9,9 @@ from recassay.study.plan.parsing import make_plan
 from recassay.study.store.folder import StudyCell
 
 
-def planned(path, **options):
-    document = read_document(path)
-    return make_plan(document, read_study(document, **options), **options)
+def planned(path, *, quick=False, values=None):
+    document = read_document(path, quick=quick)
+    return make_plan(document, read_study(document, values))
 
 
 def refusal(path, kind=UsageError, **options):
@@ -67,9 +67,8 @@ class TestParameters:
 
     def test_parameters_are_replaced_in_texts(self, study):
         path = study(replace=[self.MODELS], add=self.ADD)
-        document = read_document(path)
         for quick, values, factors in ((False, {}, 4), (True, {}, 2), (True, {"factors": 7}, 7)):
-            plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)
+            plan = planned(path, quick=quick, values=values)
             assert str(plan.systems[2].model) == f"PureSVD(factors={factors})"
             assert plan.study.parameters == {"factors": factors}
 
@@ -199,7 +198,7 @@ class Misses(Accuracy):
 
 def test_a_plugin_beside_the_study_brings_a_metric(study, tmp_path):
     from recassay.metrics.registry import METRICS
-    from recassay.study.plan.lock import build_lock
+    from recassay.study.run.study import build_lock
 
     (tmp_path / "mine.py").write_text(PLUGIN.format(name="misses_of_a_plugin"))
     path = study(replace=[("recall@5", "misses_of_a_plugin@5")], add="plugins: mine.py\n")

@@ -9,8 +9,8 @@ from recassay.metrics.registry import METRICS
 from recassay.split import REGISTRY, filters
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import read_study
-from recassay.study.plan.lock import build_lock
 from recassay.study.plan.parsing import make_plan
+from recassay.study.run.study import build_lock
 
 MINE = '''
 from collections.abc import Iterator

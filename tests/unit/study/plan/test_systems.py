@@ -2,7 +2,7 @@
 
 import pytest
 
-from recassay.study.plan.early import read_plan
+from recassay.study.plan.parsing import read_plan
 
 STUDY = """\
 study: small

@@ -18,7 +18,7 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.sequence import NGram, Uniform, Unigram
 from recassay.report.tables.scores import times_table
 from recassay.results.scores import restored
-from recassay.study.store.answers import generated_frame, generated_of
+from recassay.study.run.sequences import generated_frame, generated_of
 
 from ..config.test_schema import planned
 from ..conftest import files
@@ -226,7 +226,7 @@ def test_file_models_and_models_of_logs_can_generate_sequences(write, tmp_path):
         (("sessions(gap=4000000)", "random_sequences"), "does not make them"),
         (("split: sequence_folds(k=2)", "split: sessions(gap=5)"), "does not split them"),
         (("protocol: sequence(k=3, seeds=2)", "designs: TI-AR-AN\nprotocol: sequence(k=3)"), "`designs` is for ranked"),
-        (("protocol: sequence(k=3, seeds=2)", "protocol: ranking"), "there is no model 'Uniform'"),
+        (("protocol: sequence(k=3, seeds=2)", "protocol: ranking"), "`sequences` is for generated"),
         (("chance: Uniform", "chance: Unifrom"), "there is no model of sequences"),
     ],
 )
@@ -336,5 +336,5 @@ def test_features_similarities_and_a_primitive_of_a_study_are_those_of_the_funct
 def test_what_metrics_of_sequences_read_is_refused_in_other_studies(study):
     text = STUDY.replace("split: sequence_folds(k=2)\nprotocol: sequence(k=3, seeds=2)", "split: random(test=0.2)")
     text = text.replace("sequences: sessions(gap=4000000)", "primitive: MostPopular").replace("Uniform", "Random")
-    with pytest.raises(UsageError, match="primitive is for generated sequences"):
+    with pytest.raises(UsageError, match="`primitive` is for generated sequences"):
         planned(study(text.replace('chain: "NGram(order=2)"', "chain: Markov").replace("Unigram", "Popular")))

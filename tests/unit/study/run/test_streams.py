@@ -313,11 +313,11 @@ judge: {resamples: 200}
     [
         (
             "protocol: prequential(at=5)",
-            "protocol: prequential(at=5)\nsplit: random(test=0.2)",
+            "protocol: prequential(at=5)\nsplit: last(n=1)",
             "U132",
-            "needs no split",
+            "`split` is for ranked",
         ),
-        ("protocol: prequential(at=5)", "protocol: ranking", "U132", "split"),
+        ("protocol: prequential(at=5)", "protocol: ranking", "U132", "`over_time` is for streams"),
         ("over_time: {window: 200}", "over_time: {windows: 200}", "U132", "windows"),
         ("over_time: {window: 200}", "over_time: {metric: ndcg@5}", "U132", "ndcg@5"),
         ("over_time: {window: 200}", "over_time: {metric: [mrr@5, ndcg@5]}", "U132", "ndcg@5"),

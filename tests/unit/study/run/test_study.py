@@ -16,6 +16,7 @@ import yaml
 import recassay as ra
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
+from recassay.data.io.archive import save_archive
 from recassay.data.io.manifest import recording
 from recassay.data.synthetic import log
 from recassay.engine.decisions.decide import sudden_deaths
@@ -25,7 +26,6 @@ from recassay.report.folder.results import read_results
 from recassay.study.config.sources import find_data_file
 from recassay.study.run import lists as running
 from recassay.study.run.dry_run import small_fold
-from recassay.study.store import answers
 from recassay.study.store import folder as folders
 
 from ....refusals import refused
@@ -74,7 +74,7 @@ def test_the_folder_of_a_study(study, tmp_path):
         assert f"folds/generated/k_folds(k=2)/fold-{fold}.json" in written
         for system in ("popular", "random", "svd"):
             assert f"runs/generated/k_folds(k=2)/fold-{fold}/seed-0/{system}.parquet" in written
-            assert f"standings/generated/k_folds(k=2)/fold-{fold}/seed-0/{system}.parquet" in written
+            assert f"standings/generated/k_folds(k=2)/fold-{fold}/seed-0/{system}.npz" in written
     summary = json.loads((out / "summary.json").read_text())
     assert summary["rows"] == [json.loads(json.dumps(row)) for row in results.rows]
     assert {row["fold"] for row in summary["rows"]} == {0, 1, "all"}
@@ -258,7 +258,7 @@ def test_damaged_files_are_computed_again(study, tmp_path):
     before = files(out)
     for path in [*out.rglob("cache/fitted/*.model")]:
         path.write_bytes(b"PK\x03\x04")
-    (out / "standings/generated/k_folds(k=2)/fold-1/asked.parquet").unlink()
+    (out / "standings/generated/k_folds(k=2)/fold-1/seed-0/svd.npz").unlink()
     (out / "runs/generated/k_folds(k=2)/fold-0/seed-0/svd.parquet").unlink()
     ra.run_study(study(), out)
     assert files(out) == before
@@ -278,7 +278,7 @@ def test_files_of_removed_systems_are_deleted(study, tmp_path):
     ("change", "message"),
     [
         (("small", "other"), "its study was small and is other"),
-        (("k=2", "k=3"), "k=3"),
+        (("k=2", "k=3"), "of k_folds: k was 2 and is 3"),
         (("events=900", "events=901"), "data"),
     ],
     ids=["name", "split", "data"],
@@ -392,13 +392,9 @@ def test_findings_are_reported_once_for_all_folds(study, tmp_path):
 def test_standings_survive_storage(tmp_path):
     fold = ra.split.random(test=0.3)(log(users=50, items=40, events=600))[0]
     run = ra.play(Random(), fold, ra.protocols.ranking(bins=4), name="r")
-    store, cell = folders.StudyFolder(tmp_path), folders.StudyCell("d", "s", 0, 0)
     with recording(tmp_path):
-        answers.store_run(store, cell, run, "key")
-    assert answers.load_run(store, cell, "r", "another key") is None
-    again = answers.load_run(store, cell, "r", "key")
-    assert again.frame().equals(run.frame())
-    same(run.standings, again.standings)
+        save_archive(tmp_path / "standings", run.standings, compressed=True)
+    same(run.standings, folders.StudyFolder(tmp_path).archived(tmp_path / "standings"))
 
 
 def same(one, other):

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.data.io.manifest import recording
 from recassay.data.synthetic import log
 from recassay.models.baselines import Popular
-from recassay.study.store.folder import Stopwatch
+from recassay.study.store.folder import StudyFolder
 from recassay.study.store.results import times_exhibit
 
 from ..conftest import files
@@ -69,10 +70,10 @@ def test_stored_results_keep_their_first_time(study, tmp_path, monkeypatch, tick
 def test_the_time_of_a_resumed_fit_includes_the_earlier_part(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("recassay.study.store.folder.perf_counter", lambda: now[0])
-    clock = Stopwatch(tmp_path, threads=1)
+    clock = StudyFolder(tmp_path)
 
     def train(until, *, resumed):
-        with clock.timed("key", resumed=resumed) as note:
+        with recording(tmp_path), clock.timed("key", 1, resumed=resumed) as note:
             for _epoch in range(3):
                 now[0] += 10
                 note()
