@@ -36,7 +36,6 @@ def warm() -> None:
 
     Example: NUMBA_CACHE_DIR=/opt/recassay-kernels recassay warm
     """
-    import recassay
     from recassay.cli.demo import run_demo
     from recassay.study.run.study import run_study
 
@@ -50,5 +49,5 @@ def warm() -> None:
         for file, text in STUDIES.items():
             (folder / file).write_text(text, encoding="utf-8")
             run_study(folder / file, folder / file.removesuffix(".yaml"))
-    kept = os.environ.get("NUMBA_CACHE_DIR") or Path(recassay.__file__).parent
+    kept = os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1]
     _common.say(f"Compiled kernels are kept in {kept}")
