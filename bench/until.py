@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from recassay.engine.lists.until import SampleBounds, proportional_shares
 from recassay.rng import derive
-from recassay.stats.sample_bounds import SampleBounds, proportional_shares
 from tools import is_quick, write_section
 
 USERS, FIRST, GROWTH, ALPHA, NORMAL = 100_000, 1_000, 1.25, 0.05, 1.959964

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recassay.engine.lists.until import SampleBounds, proportional_shares
 from recassay.rng import derive
-from recassay.stats.sample_bounds import SampleBounds, proportional_shares
 
 Floats = np.ndarray
 
