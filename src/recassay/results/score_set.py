@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -136,7 +136,11 @@ class ScoreSet(Displayable):
         for metric in metrics:
             if metric not in self.metrics:
                 raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
-        return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
+        kept = {
+            place: _with_metrics(scores, tuple(metric for metric in metrics if metric in scores.metrics))
+            for place, scores in self
+        }
+        return dataclasses.replace(self, sheets=kept)
 
     def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
         """Return groups of scores that differ only in the coordinates ``axes``, such as dataset or seed.
@@ -149,9 +153,6 @@ class ScoreSet(Displayable):
         for place, scores in self:
             found.setdefault(place.without(*axes), {})[place] = scores
         return found
-
-    def _each(self, change: Callable[[Scores], Scores]) -> ScoreSet:
-        return dataclasses.replace(self, sheets={place: change(scores) for place, scores in self})
 
 
 def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -> ScoreSet:

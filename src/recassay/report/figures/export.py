@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -34,9 +34,10 @@ def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[
     written = []
     for number, exhibit in enumerate(exhibits, start=1):
         name = f"{number:03d}-{safe_name(exhibit.name)}"
-        for suffix, picture in _numbered(exhibit):
-            written.append(folder / f"{name}{suffix}.{kind}")
-            write(standalone(picture), written[-1])
+        drawn = panels(exhibit)
+        for at, panel in enumerate(drawn, start=1):
+            written.append(folder / f"{name}{f'-{at}' if len(drawn) > 1 else ''}.{kind}")
+            write(standalone(panel.svg), written[-1])
         if not exhibit.table.is_empty():
             write_text(csv_text(exhibit.table), folder / f"{name}.csv")
     return written
@@ -49,12 +50,6 @@ def safe_name(name: str) -> str:
     'ndcg(gain=_exp2_)@10_of_a_b'
     """
     return re.sub(r"[^\w.@()=,+-]+", "_", name, flags=re.ASCII)[:100]
-
-
-def _numbered(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
-    drawn = panels(exhibit)
-    for number, panel in enumerate(drawn, start=1):
-        yield f"-{number}" if len(drawn) > 1 else "", panel.svg
 
 
 @cache

@@ -88,8 +88,8 @@ def read_results(folder: str | Path) -> ResultFolder:
         raise InputError("I316", f"there is no {SUMMARY}", where=str(home), hint=_hint(home))
     manifest_of(home).require_intact(files_read(home))
     summary = _document(home / SUMMARY)
-    rows = tuple(restored(row) for row in _rows(summary, "rows", home))
-    comparisons = _rows(summary, "comparisons", home)
+    rows = tuple(restored(row) for row in _rows(summary, "rows", home / SUMMARY))
+    comparisons = _rows(summary, "comparisons", home / SUMMARY)
     if any(REQUIRED - row.keys() for row in rows):
         raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
     lock = _document(home / LOCK, lambda text: parse_yaml(text)[0]) if (home / LOCK).is_file() else {}
@@ -99,7 +99,7 @@ def read_results(folder: str | Path) -> ResultFolder:
         rows,
         comparisons,
         _findings(home, summary),
-        _rows(summary, "failures", home),
+        _rows(summary, "failures", home / SUMMARY),
         _exhibits(manifest_of(home).listed(EXHIBITS, ".json")),
         lock,
         summary.get("settings") or {},
@@ -123,7 +123,7 @@ def files_read(home: Path) -> list[Path]:
 
 def _judged(summary: Mapping[str, Any], home: Path) -> tuple[Verdict | None, tuple[tuple[str, GroupScores], ...]]:
     """Return the verdict, None if there is none, and the means by group, each with its data set and so on as text."""
-    rows = _rows(summary, "groups", home)
+    rows = _rows(summary, "groups", home / SUMMARY)
     try:
         verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
         return verdict, tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in rows)
@@ -135,14 +135,13 @@ def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
     """Return the findings in ``findings.jsonl``, or those in the summary if there is no such file."""
     path = home / FINDINGS
     if not path.is_file():
-        return _rows(summary, "findings", home)
-    try:
-        rows = tuple(parse_json(line, str(path)) for line in path.read_text(encoding="utf-8").split("\n") if line)
-    except ValueError as error:
-        raise _malformed(path, str(error)) from None
-    if not all(isinstance(row, dict) for row in rows):
-        raise _malformed(path, "a line is not an object")
-    return rows
+        return _rows(summary, "findings", home / SUMMARY)
+
+    def of_lines(text: str) -> dict[str, Any]:
+        """Return the findings in a text of a JSON object per line."""
+        return {"findings": [parse_json(line, str(path)) for line in text.split("\n") if line]}
+
+    return _rows(_document(path, of_lines), "findings", path)
 
 
 def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
@@ -158,10 +157,10 @@ def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
     return tuple(exhibits)
 
 
-def _rows(summary: Mapping[str, Any], part: str, home: Path) -> tuple[Row, ...]:
-    rows = summary.get(part, [])
+def _rows(content: Mapping[str, Any], part: str, path: Path) -> tuple[Row, ...]:
+    rows = content.get(part, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise _malformed(home / SUMMARY, f"'{part}' is not a list of objects")
+        raise _malformed(path, f"'{part}' is not a list of objects")
     return tuple(rows)
 
 

@@ -14,8 +14,7 @@ from recassay.comparison.pairs import judges
 from recassay.comparison.verdict import Lead, Verdict
 from recassay.errors import printable
 from recassay.report.content import wording
-from recassay.report.content.families import counted, family_sentences
-from recassay.report.content.findings import where_of
+from recassay.report.content.findings import counted, family_sentences, where_of
 from recassay.report.content.grids import Grid, ResultGrids, Row, design_of, heading, notes, real
 from recassay.report.content.verdict import MAX_NAMED, listed, verdict_text
 from recassay.report.tables.verdict import groups_counts, groups_method, groups_title

@@ -13,8 +13,7 @@ from recassay.checks.base import format_count
 from recassay.comparison.verdict import Verdict
 from recassay.errors import printable
 from recassay.report.content import wording
-from recassay.report.content.families import family_sentences
-from recassay.report.content.findings import FindingGroup, finding_groups, verdict_without, where_of
+from recassay.report.content.findings import FindingGroup, family_sentences, finding_groups, verdict_without, where_of
 from recassay.report.content.grids import ResultGrids
 from recassay.report.content.verdict import verdict_text
 from recassay.report.tables.model import (

@@ -3,7 +3,7 @@
 import pytest
 
 from recassay.comparison.verdict import verdict_of
-from recassay.report.content.families import family_of, family_sentences
+from recassay.report.content.findings import family_of, family_sentences
 from recassay.report.content.grids import result_grids
 
 from ..verdicts import verdict_from_rows
