@@ -31,6 +31,7 @@ import polars as pl
 import data
 from tools import machine, write_section
 
+LISTS = ("nested", "structs", "texts")  # holders with a row per user
 FILES = Path(__file__).resolve().parent / "data"
 METRICS = "ndcg@10 map mrr recall@10 precision@10 hit@10"
 TREC_MEASURES = {"ndcg_cut.10": "ndcg@10", "map": "map", "recip_rank": "mrr", "recall.10": "recall@10",
@@ -58,7 +59,8 @@ class Row:
     length: int
     order: str = "shuffled"  # by_rank, by_user (scores of a user in any order) or shuffled
     ids: str = "integers"  # integers, text or uuid
-    # parquet, csv, gz, parts, polars, pandas, duckdb, dicts, lists or tuples; the frames also of categories
+    # parquet, csv, gz, parts; nested, structs or texts with a row per user; polars, pandas, duckdb, dicts, lists or
+    # tuples; the frames also of categories
     holder: str = "parquet"
     others: tuple[str, ...] = ("polars",)
     aim: float | None = None  # of recassay's seconds to those of the first of the others
@@ -82,6 +84,9 @@ ROWS = (
     Row("CSV shuffled", 100_000, 100, holder="csv", others=("read_csv", "polars"), aim=1.8),
     Row("gzip CSV shuffled", 20_000, 100, holder="gz", others=("read_csv", "polars")),
     Row("1,000 part files, shuffled", 100_000, 100, holder="parts"),
+    Row("Parquet with a list and scores a user", 100_000, 100, holder="nested"),
+    Row("Parquet with a list of structs a user, text ids", 100_000, 100, ids="text", holder="structs"),
+    Row("CSV with a text of items a user", 20_000, 100, holder="texts"),
     *(
         Row(f"{name}, text ids", 6_000, 100, ids="text", holder=holder, others=("pytrec_eval",), aim=0.7, interval=None)
         for name, holder in (("dict of dicts", "dicts"), ("dict of lists", "lists"), ("list of tuples", "tuples"))
@@ -173,7 +178,21 @@ def as_dicts(run: Any) -> dict[str, dict[str, float]]:
 
 
 def _lazy(table: Any) -> pl.LazyFrame:
-    """Return a table of any holder as Polars' own users would open it."""
+    """Return a table of any holder as Polars' own users would open it, and take lists apart."""
+    rows = _opened(table)
+    names = rows.collect_schema().names()
+    if "items" in names:
+        return rows.explode("items", "scores").rename({"items": "item_id", "scores": "score"})
+    if "recommendations" in names:
+        rows = rows.explode("recommendations").unnest("recommendations")
+        return rows.rename({"item": "item_id", "rating": "score"})
+    if "prediction" in names:
+        rows = rows.with_columns(item_id=pl.col("prediction").str.split(" ")).explode("item_id")
+        return rows.select("user_id", pl.col("item_id").cast(pl.Int64), score=-pl.int_range(pl.len()))
+    return rows
+
+
+def _opened(table: Any) -> pl.LazyFrame:
     if isinstance(table, Path):
         files = table / "*.parquet" if table.is_dir() else table
         return pl.scan_parquet(files) if table.is_dir() or table.suffix == ".parquet" else pl.read_csv(table).lazy()
@@ -205,15 +224,17 @@ def frames(row: Row) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def files(row: Row) -> tuple[Path, Path]:
     """Return the files of a row, made if they are not there."""
-    suffix = {"parquet": ".parquet", "csv": ".csv", "gz": ".csv.gz", "parts": ""}[row.holder]
-    stem = f"{row.users}x{row.length}-{row.order}-{row.ids}"
+    suffix = {"csv": ".csv", "gz": ".csv.gz", "parts": "", "texts": ".csv"}.get(row.holder, ".parquet")
+    form = f"-{row.holder}" if row.holder in LISTS else ""
+    stem = f"{row.users}x{row.length}-{row.order}-{row.ids}{form}"
     paths = [FILES / f"inputs-{kind}-{stem}{suffix}" for kind in ("run", "truth")]
     if not all(path.exists() for path in paths):
-        for path, frame in zip(paths, frames(row), strict=True):
+        run, truth = frames(row)
+        for path, frame in zip(paths, (_lists(run, row.holder), truth), strict=True):
             unfinished = path.with_name("unfinished")
-            if row.holder == "parquet":
+            if suffix == ".parquet":
                 frame.write_parquet(unfinished)
-            elif row.holder == "csv":
+            elif suffix == ".csv":
                 frame.write_csv(unfinished)
             elif row.holder == "gz":
                 unfinished.write_bytes(gzip.compress(frame.write_csv().encode(), 1))
@@ -227,9 +248,21 @@ def files(row: Row) -> tuple[Path, Path]:
     return paths[0], paths[1]
 
 
+def _lists(run: pl.DataFrame, holder: str) -> pl.DataFrame:
+    """Return a run as its holder has it: two lists per user, a list of structs, a text of items, or a row per item."""
+    if holder not in LISTS:
+        return run
+    users = run.sort("score", descending=True).group_by("user_id", maintain_order=True)
+    if holder == "structs":
+        return users.agg(recommendations=pl.struct(item="item_id", rating="score"))
+    if holder == "nested":
+        return users.agg(items="item_id", scores="score")
+    return users.agg(prediction=pl.col("item_id").cast(pl.String).str.join(" "))
+
+
 def held(row: Row) -> tuple[Any, Any]:
     """Return the run and the truth of a row as its holder gives them."""
-    if row.holder in ("parquet", "csv", "gz", "parts"):
+    if row.holder in ("parquet", "csv", "gz", "parts", *LISTS):
         return files(row)
     run, truth = frames(row)
     if row.holder.endswith("categories"):
@@ -276,7 +309,7 @@ def _peak() -> int:
 def prepare(row: Row) -> None:
     """Write the files that the processes of a row read, before they start."""
     data.make(FILES, row.users, row.length)
-    if row.holder in ("parquet", "csv", "gz", "parts"):
+    if row.holder in ("parquet", "csv", "gz", "parts", *LISTS):
         files(row)
 
 

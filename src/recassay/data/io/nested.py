@@ -23,12 +23,13 @@ WORDS = (
 LISTS = frozenset(map(normalised_name, WORDS.split()))
 
 
-def unnested(table: Table, role: Role, chosen: Mapping[str, str]) -> Table:
+def unnested(table: Table, role: Role, chosen: Mapping[str, str], *, in_parts: bool = False) -> Table:
     """Return a table with a row per item if a row of ``table`` holds a user's whole list; else return ``table``.
 
     Lists in one row are taken apart together, so that a second list has the scores of the first. A struct gives a
     column for each of its fields. Without ranks and scores, the rank of an item of a run is its place in the list.
-    ``chosen`` are the user's names of columns by canonical name.
+    ``chosen`` are the user's names of columns by canonical name. Rows are made at once, or ``in_parts`` when they are
+    read.
     """
     if not {USER, ITEM} <= set(role.required):
         return table
@@ -55,7 +56,8 @@ def unnested(table: Table, role: Role, chosen: Mapping[str, str]) -> Table:
     if text:
         scan = scan.collect().with_columns(infer_type(scan.select(name).collect().to_series())).lazy()
     scan = scan.rename({name: ITEM}) if not fields and name not in chosen.values() and ITEM not in schema else scan
-    flat = table_of_scan(scan, scan.collect_schema().names(), table.where)
+    rows = scan if in_parts else scan.collect().lazy()
+    flat = table_of_scan(rows, rows.collect_schema().names(), table.where)
 
     def pack(wanted: Wanted, path: Path) -> None:
         scan.select(wanted.values()).sink_parquet(path)

@@ -152,7 +152,7 @@ class _ReadOptions:
 def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
     role = options.role
     with reading(str(path)):
-        table = unnested(open_path(read_head(path), role, options.format), role, options.chosen)
+        table = unnested(open_path(read_head(path), role, options.format), role, options.chosen, in_parts=True)
         found, remarks = _resolved(table, options)
         scan = table.scan
         if table.pack is not None:
