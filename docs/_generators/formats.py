@@ -28,6 +28,12 @@ them) shows the order. Text that can be read in two ways is refused ([I386](erro
 numbers are read too, and are no times: [what times a log has](../explanation/conventions.md#what-times-a-log-has) says how
 they are told apart, and what each can be used for.
 
+A run, a truth or a log may have **a row per user** with all items of the user: a column of lists of ids (`items`,
+`recommendations`, `prediction`, `ranking`, ...), with a second list of scores or without; a list of structs, as Spark's
+ALS and LensKit write it; or a text such as `17 42 8`, `17, 42, 8` or `[17, 42, 8]`. Without scores the place in the list
+is the rank. Lines of a user and the user's items (`user_lines`) are recognised in a run or a truth if lines differ in
+length, or have more values than a row has; else name the format.
+
 The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row.
 Texts such as "Action, Comedy" are split at `,` or `;` if they are plainly lists: most parts are in several different
 texts, in several places. If no column holds lists, text columns whose values recur are taken; numbers and titles are
