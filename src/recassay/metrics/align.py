@@ -198,11 +198,6 @@ class AlignedBlock:
         return self.first is not self.last
 
     @property
-    def any_missing(self) -> bool:
-        """Return whether some query has no list."""
-        return not bool(self.found.all())
-
-    @property
     def truth(self) -> Truth:
         """Return the whole truth; the rows of this block are :attr:`truth_rows`."""
         return self.alignment.truth

@@ -315,7 +315,7 @@ class Accuracy(UnitMetric):
             if self.no_relevant == "zero":
                 without[lists.relevant(self.relevant_from) == 0] = 0.0
             values = np.where(judgeable, values, without)
-        if self.missing == "skip" and lists.any_missing:
+        if self.missing == "skip":
             values = np.where(lists.found, values, np.nan)
         return values
 

@@ -27,26 +27,6 @@ Words = NDArray[np.uint64]
 Table = NDArray[np.float64]
 
 
-@njit(nogil=True, cache=True)
-def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: Int32, out: Bool) -> None:
-    """Write to ``out[i]`` whether ``item[i]`` is in the profile of ``user[i]``.
-
-    ``profile_offsets[u]:profile_offsets[u + 1]`` are the ``profile_items`` of user u, ascending.
-    """
-    for row in range(item.size):
-        out[row] = False
-        if user[row] < 0 or item[row] < 0:
-            continue
-        low, high = profile_offsets[user[row]], profile_offsets[user[row] + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if profile_items[middle] < item[row]:
-                low = middle + 1
-            else:
-                high = middle
-        out[row] = low < profile_offsets[user[row] + 1] and profile_items[low] == item[row]
-
-
 @njit(nogil=True, inline="always")
 def _apart(
     masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, one: int, other: int
@@ -66,31 +46,6 @@ def _apart(
 
 
 @njit(nogil=True, cache=True)
-def pair_distance(
-    offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
-    cosine: bool, skip: bool, out: Float,
-) -> None:  # fmt: skip
-    """Write to ``out[q]`` the mean distance over the unordered pairs of items of list q; NaN without a pair.
-
-    ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the item at each place (-1: unknown). Distances
-    are from ``table``, or, if it is empty, from the features of items (``cosine`` or Jaccard): those of item r are
-    ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``, and ``masks[r]``, unless ``masks`` is empty, the same
-    as bits. With ``skip``, items without features are ignored.
-    """
-    for query in range(offsets.size - 1):
-        total, pairs = 0.0, 0
-        for place in range(offsets[query], offsets[query + 1]):
-            if skip and is_empty_set(feature_offsets, rows[place]):
-                continue
-            for above in range(offsets[query], place):
-                if skip and is_empty_set(feature_offsets, rows[above]):
-                    continue
-                pairs += 1
-                total += _apart(masks, feature_offsets, feature_codes, table, cosine, rows[above], rows[place])
-        out[query] = total / pairs if pairs else np.nan
-
-
-@njit(nogil=True, cache=True)
 def expected_distance(
     offsets: Int64, rows: Int32, gain: Float, discount: Float,
     masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, skip: bool, out: Float,
@@ -98,30 +53,35 @@ def expected_distance(
     """Write to ``out[q]`` sum_p d(p) g_p D_p / sum_p d(p); D_p is a mean distance of the item at place p to others.
 
     d is ``discount`` and g is ``gain``. In D_p another place r has the weight g_r d(max(1, r - p)), so places above p
-    and the next one below are not discounted. ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the
-    item at each place. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
-    Jaccard): those of item i are ``feature_codes[feature_offsets[i]:feature_offsets[i + 1]]``, and ``masks[i]``, unless
-    ``masks`` is empty, the same as bits. With ``skip``, items without features are left out of all sums.
+    and the next one below are not discounted. If d and g are 1 everywhere, it is the mean over pairs.
+    ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the item at each place. Distances are from
+    ``table``, or, if it is empty, from the features of items (``cosine`` or Jaccard): those of item i are
+    ``feature_codes[feature_offsets[i]:feature_offsets[i + 1]]``, and ``masks[i]``, unless ``masks`` is empty, the same
+    as bits. With ``skip``, items without features are left out of all sums.
     """
+    near, away = np.empty(discount.size), np.empty(discount.size)  # sums of weights, and of weights x distances
     for query in range(offsets.size - 1):
-        top, stop = offsets[query], offsets[query + 1]
-        total, weight, counted = 0.0, 0.0, 0
-        for place in range(top, stop):
-            if skip and is_empty_set(feature_offsets, rows[place]):
+        top, total, weight, counted = offsets[query], 0.0, 0.0, 0
+        for place in range(offsets[query + 1] - top):
+            near[place] = away[place] = 0.0
+            if skip and is_empty_set(feature_offsets, rows[top + place]):
                 continue
             counted += 1
-            weight += discount[place - top]
-            if gain[place] == 0:
-                continue
-            near, away = 0.0, 0.0
-            for other in range(top, stop):
-                if other == place or (skip and is_empty_set(feature_offsets, rows[other])):
+            weight += discount[place]
+            for above in range(place):
+                if skip and is_empty_set(feature_offsets, rows[top + above]):
                     continue
-                own = discount[max(0, other - place - 1)] * gain[other]
-                near += own
-                away += own * _apart(masks, feature_offsets, feature_codes, table, cosine, rows[place], rows[other])
-            if near > 0:
-                total += discount[place - top] * gain[place] * away / near
+                apart = _apart(
+                    masks, feature_offsets, feature_codes, table, cosine, rows[top + above], rows[top + place]
+                )
+                near[place] += discount[0] * gain[top + above]
+                away[place] += discount[0] * gain[top + above] * apart
+                own = discount[place - above - 1] * gain[top + place]
+                near[above] += own
+                away[above] += own * apart
+        for place in range(offsets[query + 1] - top):
+            if near[place] > 0:
+                total += discount[place] * gain[top + place] * away[place] / near[place]
         out[query] = total / weight if counted > 1 else np.nan
 
 

@@ -94,6 +94,23 @@ class Diversity(ListMetric):
     def bind(self, lookup: ContextLookup) -> object:
         return distance_source(self.distance, lookup)
 
+    def expected(self, lists: AlignedBlock, gain: Values | None, discount: Discount) -> Values:
+        """Return the expected distance of two items of each list, for a reader who goes down the list.
+
+        ``gain`` weighs each place of all lists, one list after the other (None: equally).
+        """
+        distances: DistanceSource = lists.bound(self)
+        offsets, _ = lists.places(self.k)
+        rows = item_codes(lists, self.k, distances.rows)
+        gain = np.ones(rows.size) if gain is None else gain
+        discounts = place_discounts(int(np.diff(offsets).max(initial=0)), discount)
+        out = np.empty(lists.size)
+        _kernels.expected_distance(
+            readonly(offsets), readonly(rows), readonly(gain), readonly(discounts), *distances.arrays,
+            self.bare == "skip", out,
+        )  # fmt: skip
+        return out
+
 
 @dataclass(frozen=True, repr=False)
 class ILD(Diversity):
@@ -132,12 +149,7 @@ class ILD(Diversity):
         return self.bounds if self.printed else (0.0, 1.0)
 
     def judge(self, lists: AlignedBlock) -> Values:
-        distances: DistanceSource = lists.bound(self)
-        offsets, _ = lists.places(self.k)
-        rows = item_codes(lists, self.k, distances.rows)
-        out = np.empty(lists.size)
-        _kernels.pair_distance(readonly(offsets), readonly(rows), *distances.arrays, self.bare == "skip", out)
-        return 2 * out if self.printed else out
+        return (2 if self.printed else 1) * self.expected(lists, None, "none")
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,21 +177,11 @@ class EILD(Diversity):
     relevant_from: float = 1.0
 
     def judge(self, lists: AlignedBlock) -> Values:
-        distances: DistanceSource = lists.bound(self)
-        offsets, _ = lists.places(self.k)
-        rows = item_codes(lists, self.k, distances.rows)
-        gain = np.ones(rows.size)
-        if self.relevance_aware:
-            gain = relevant_places(lists, self.k, self.relevant_from).astype(np.float64)
-        discount = place_discounts(int(np.diff(offsets).max(initial=0)), self.rank_discount)
-        out = np.empty(lists.size)
-        _kernels.expected_distance(
-            readonly(offsets), readonly(rows), readonly(gain), readonly(discount), *distances.arrays,
-            self.bare == "skip", out,
-        )  # fmt: skip
-        if self.relevance_aware:
-            out[lists.relevant(self.relevant_from) == 0] = np.nan
-        return out
+        if not self.relevance_aware:
+            return self.expected(lists, None, self.rank_discount)
+        gain = relevant_places(lists, self.k, self.relevant_from).astype(np.float64)
+        values = self.expected(lists, gain, self.rank_discount)
+        return np.where(lists.relevant(self.relevant_from) > 0, values, np.nan)
 
 
 @dataclass(frozen=True, repr=False)

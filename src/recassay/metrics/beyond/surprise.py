@@ -8,12 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Recoding
 from recassay.data.interactions import Interactions
 from recassay.metrics.align import AlignedBlock
-from recassay.metrics.base import Accuracy, Values, range_sums
-from recassay.metrics.beyond import _kernels
+from recassay.metrics.base import Accuracy, UnitMetric, Values, range_sums
 from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
@@ -23,7 +22,7 @@ from recassay.metrics.credit import NoFormula, RankFormula
 class ExpectedItems:
     """The items that each user can expect: the m most popular of the training log and the user's own profile."""
 
-    train: Interactions
+    owned: NDArray[np.int64]  # a number for each user and item of the training log, ascending
     popular: NDArray[np.bool_]  # for each training item, and False for items that are not there
 
     @classmethod
@@ -31,13 +30,14 @@ class ExpectedItems:
         """Return the expected items; popular are the ``m`` items with most training users, ties by ascending id."""
         popular = np.zeros(train.n_items + 1, np.bool_)
         popular[ordered_by_popularity(train.item_users)[:m]] = True
-        return cls(train, popular)
+        offsets, items = train.by_user
+        return cls(row_groups(offsets) * train.n_items + items, popular)
 
     def is_unexpected(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return whether each item is unexpected for the user in the same row; both are codes of the training log."""
-        owned = np.empty(item.size, np.bool_)
-        offsets, items = self.train.by_user
-        _kernels.in_profile(readonly(offsets), readonly(items), readonly(user), readonly(item), owned)
+        number = user.astype(np.int64) * (self.popular.size - 1) + item
+        at = np.searchsorted(self.owned, number)
+        owned = (np.append(self.owned, -1)[at] == number) & (user >= 0) & (item >= 0)
         return ~(owned | self.popular[item])
 
 
@@ -58,7 +58,31 @@ class UnexpectedRows:
 
 
 @dataclass(frozen=True, repr=False)
-class Unexpectedness(ListMetric):
+class Unexpected(UnitMetric):
+    """A metric of the items that a user cannot expect.
+
+    The ``m`` items with most training users (by default as many as the cut-off), and those of the user's training
+    profile, are expected.
+    """
+
+    cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+    needs: ClassVar[frozenset[str]] = frozenset({"train"})
+
+    m: int | None = None
+
+    def validate(self) -> None:
+        if self.m is not None and self.m < 0:
+            raise self.refuse("m", "it must be a number of popular items, at least 0")
+
+    @property
+    def n_popular(self) -> int:
+        """Return how many popular items are expected."""
+        assert self.k is not None
+        return self.k if self.m is None else self.m
+
+
+@dataclass(frozen=True, repr=False)
+class Unexpectedness(Unexpected, ListMetric):
     """Share of the list that the user could not expect.
 
     Formula: ``(1/k) #{items of the first k places not in E}``, E the ``m`` items with most training users (default
@@ -73,26 +97,17 @@ class Unexpectedness(ListMetric):
     """
 
     name = "unexpectedness"
-    cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
-    needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    m: int | None = None
     divide_by: Literal["k", "list"] = "k"
     empty: Literal["undefined", "zero"] = "zero"
 
-    def validate(self) -> None:
-        if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it must be a number of popular items, at least 0")
-
     def bind(self, lookup: ContextLookup) -> UnexpectedRows:
-        assert self.k is not None
-        expected = ExpectedItems.of(lookup.train, self.k if self.m is None else self.m)
+        expected = ExpectedItems.of(lookup.train, self.n_popular)
         return UnexpectedRows(expected, lookup.train_items, lookup.train_users)
 
     def bind_at(self, moments: StreamMoments) -> RowValues:
         """Return which recommended items on a stream (rows of the run) are unexpected right before their events."""
-        assert self.k is not None
-        return RowValues(moments.listed_unexpected(self.k if self.m is None else self.m).astype(np.float64))
+        return RowValues(moments.listed_unexpected(self.n_popular).astype(np.float64))
 
     def judge(self, lists: AlignedBlock) -> Values:
         unexpected: UnexpectedRows | RowValues = lists.bound(self)
@@ -103,7 +118,7 @@ class Unexpectedness(ListMetric):
 
 
 @dataclass(frozen=True, repr=False)
-class Serendipity(Accuracy):
+class Serendipity(Unexpected, Accuracy):
     """Share of the list that is relevant and that the user could not expect.
 
     Formula: ``(1/k) #{relevant items of the first k places not in E}``, E the ``m`` items with most training users
@@ -120,22 +135,13 @@ class Serendipity(Accuracy):
 
     name = "serendipity"
     family: ClassVar[str] = "beyond"
-    cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
-    needs: ClassVar[frozenset[str]] = frozenset({"train"})
-
-    m: int | None = None
-
-    def validate(self) -> None:
-        if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it must be a number of popular items, at least 0")
 
     def rank_formula(self) -> RankFormula:
         return NoFormula("whether an item counts depends on the training items of its user")
 
     def bind(self, lookup: ContextLookup) -> NDArray[np.bool_]:
         """Return a mask of the rows of the truth whose items are unexpected for their users."""
-        assert self.k is not None
-        expected = ExpectedItems.of(lookup.train, self.k if self.m is None else self.m)
+        expected = ExpectedItems.of(lookup.train, self.n_popular)
         users = lookup.train_users[row_groups(lookup.alignment.truth.offsets)]
         return expected.is_unexpected(users, lookup.truth_train_items)
 
@@ -144,8 +150,7 @@ class Serendipity(Accuracy):
 
         It is unexpected if it is new to the user and not among the ``m`` most popular items so far.
         """
-        assert self.k is not None
-        return moments.chosen_unexpected(self.k if self.m is None else self.m)
+        return moments.chosen_unexpected(self.n_popular)
 
     def judge(self, lists: AlignedBlock) -> Values:
         assert self.k is not None

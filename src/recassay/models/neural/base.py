@@ -161,7 +161,7 @@ class Neural(BuiltIn):
 
     def loss_for(self, items: int) -> str:
         """Return the loss for a catalogue of ``items`` items; "auto" depends on it."""
-        return losses.default_loss(items) if self.loss == "auto" else self.loss
+        return self.loss if self.loss != "auto" else "softmax" if items <= losses.SOFTMAX_ITEMS else "sampled"
 
 
 def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tuple[Codes, Codes]:

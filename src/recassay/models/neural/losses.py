@@ -11,16 +11,7 @@ from recassay.threads import blocks
 
 SCORES_PER_BLOCK = 1 << 20  # scores in a block: few enough to stay in cache
 LEAST = -1e30  # a score whose exponential is 0
-SOFTMAX_ITEMS = 5_000  # catalogues up to this size get the softmax over all items by default
-
-
-def default_loss(items: int) -> str:
-    """Return the loss that ``loss="auto"`` stands for: "softmax" up to ``SOFTMAX_ITEMS`` items, then "sampled".
-
-    >>> default_loss(5_000), default_loss(5_001)
-    ('softmax', 'sampled')
-    """
-    return "softmax" if items <= SOFTMAX_ITEMS else "sampled"
+SOFTMAX_ITEMS = 5_000  # catalogues up to this size get the softmax over all items with loss="auto"
 
 
 def gbce_exponent(negatives: int, items: int, t: float) -> float:
@@ -96,11 +87,10 @@ def gbce_loss(states: Tensor, items: Tensor, targets: Tensor, sampled: Tensor, c
     Reference: Petrov and Macdonald, gSASRec: reducing overconfidence in sequential recommendation trained with negative
     sampling, RecSys 2023.
     """
-    own, scores, same = _scores(states, items, targets, sampled)
+    own, scores = (states * rows_of(items, targets)).sum(1), states @ rows_of(items, sampled).T
     softplus = torch_module().nn.functional.softplus
-    return (beta * softplus(-own)).double().sum() + (
-        softplus(scores.masked_fill_(same, LEAST)) @ counts.to(scores.dtype)
-    ).double().sum()
+    of_sampled = softplus(scores.masked_fill_(targets[:, None] == sampled, LEAST)) @ counts.to(scores.dtype)
+    return (beta * softplus(-own)).double().sum() + of_sampled.double().sum()
 
 
 def binary_loss(states: Tensor, items: Tensor, targets: Tensor, negatives: Tensor, n_items: int) -> Tensor:
@@ -112,12 +102,6 @@ def binary_loss(states: Tensor, items: Tensor, targets: Tensor, negatives: Tenso
     of_targets = (states * rows_of(items, targets)).sum(-1)
     of_negatives = (states * rows_of(items, negatives.clamp(max=n_items - 1))).sum(-1) * (negatives < n_items)
     return softplus(-of_targets).sum() + softplus(of_negatives).sum()
-
-
-def _scores(states: Tensor, items: Tensor, targets: Tensor, sampled: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the scores of targets (p,) and of sampled items (p, c), and where these are the target (p, c)."""
-    own = (states * rows_of(items, targets)).sum(1)
-    return own, states @ rows_of(items, sampled).T, targets[:, None] == sampled
 
 
 def rows_of(table: Tensor, codes: Tensor) -> Tensor:

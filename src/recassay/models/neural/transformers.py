@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -48,9 +47,9 @@ class Transformer(Neural):
             raise self.refuse("heads", f"it must divide dim={self.dim}")
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """Return the width of the feed-forward layers."""
+        """Return the width of the feed-forward layers: that of the embeddings unless a network has another."""
+        return self.dim
 
     def network(self, items: int) -> Network:
         """Return embeddings of items and of positions, the modules of each block, and the last LayerNorm."""
@@ -177,11 +176,6 @@ class SASRec(Transformer):
     length: int = 50
     windows: Literal["last", "all"] = "last"
     dropout: float = 0.5
-
-    @property
-    def width(self) -> int:
-        """Return the width of the feed-forward layers: that of the embeddings."""
-        return self.dim
 
 
 @dataclass(frozen=True, repr=False)

@@ -99,20 +99,13 @@ class Candidates:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Reordered:
-    """The result of reordering: ``order`` (rows of all lists), ``pick_values`` (lists, places), and named counts.
+def reorder_lists(
+    lists: Candidates, method: Reranker, prepared: Any, *, threads: int | None = None
+) -> tuple[Int64, Float, dict[str, int]]:
+    """Return the rows of all lists in their new order, the value of each pick when it was made, and named counts.
 
-    ``pick_values`` is the value that each pick had when it was made, NaN where nothing was picked.
-    """
-
-    order: Int64
-    pick_values: Float
-    counts: Mapping[str, int]
-
-
-def reorder_lists(lists: Candidates, method: Reranker, prepared: Any, *, threads: int | None = None) -> Reordered:
-    """Return the new order of all lists, block by block over threads; ``prepared`` are the re-ranker's data.
+    Blocks of lists go over threads; ``prepared`` are the re-ranker's data. The values (lists, places) are NaN where
+    nothing was picked.
 
     Counts in addition to those of the re-ranker: ``lists``; ``moved``, rows at another rank than before; ``short``,
     lists with fewer items than the re-ranker has places; ``few``, lists with fewer items than it has candidates.
@@ -133,7 +126,7 @@ def reorder_lists(lists: Candidates, method: Reranker, prepared: Any, *, threads
     for own_counts in block_counts:
         for name, count in own_counts.items():
             counts[name] = counts.get(name, 0) + count
-    return Reordered(order, pick_values, counts)
+    return order, pick_values, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +279,7 @@ class FittedReranker:
         items, scores = self._base_lists(users, max(k, self.method.candidates))
         lists = Candidates.of_table(items, scores, users, self.log.user_vocabulary.decode(users))
         lists.require_scores(str(self.method))
-        order = reorder_lists(lists, self.method, self.prepared).order
+        order, _, _ = reorder_lists(lists, self.method, self.prepared)
         row, place = np.nonzero(items != NO_ITEM)
         found = np.full(items.shape, NO_ITEM, np.int32)
         found[row, place] = lists.items[order]

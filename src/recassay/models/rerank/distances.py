@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ FORMS = {
     "mean": _kernels.MEAN,
     "paper_text": _kernels.MAX,
     "ranksys": _kernels.MEAN,
+    "determinant": _kernels.DETERMINANT,
 }
 
 
@@ -64,9 +65,11 @@ class ItemDistances:
 
 
 class DistanceReranker(Reranker):
-    """A re-ranker that compares items by a distance; a subclass declares the parameter ``distance``."""
+    """A re-ranker that compares items by a distance; a subclass declares what is annotated here."""
 
     distance: object
+    form: Any  # how diversity follows from distances
+    bare: Any  # what items without features are
 
     def validate(self) -> None:
         """Raise U102 for an unknown distance."""
@@ -78,16 +81,6 @@ class DistanceReranker(Reranker):
     def reads_features(self) -> bool:  # type: ignore[override]  # a class variable of the base
         """Return whether the distance compares features."""
         return isinstance(self.distance, str) and self.distance in OF_FEATURES
-
-    @property
-    def rule(self) -> int:
-        """Return how diversity follows from distances, as the compiled loop names it."""
-        return _kernels.DETERMINANT
-
-    @property
-    def skips(self) -> bool:
-        """Return whether distances to items without features are ignored."""
-        return False
 
     def prepare(self, context: RerankContext) -> ItemDistances:
         """Return the distances between items."""
@@ -103,9 +96,9 @@ class DistanceReranker(Reranker):
         rows: NDArray[np.int32] = prepared.recoding(lists.items)
         _kernels.pick_by_distance(
             lists.offsets, lists.scores, readonly(rows), float(self.weight), self.places, self.candidates,
-            NORMS[self.norm], self.rule, prepared.kind, prepared.cosine, self.skips, readonly(prepared.masks),
-            readonly(prepared.offsets), readonly(prepared.codes), prepared.scratch(), readonly(prepared.table),
-            order, pick_values,
+            NORMS[self.norm], FORMS[self.form], prepared.kind, prepared.cosine, self.bare == "skip",
+            readonly(prepared.masks), readonly(prepared.offsets), readonly(prepared.codes), prepared.scratch(),
+            readonly(prepared.table), order, pick_values,
         )  # fmt: skip
         return {"bare": prepared.count_bare(rows)}
 
@@ -162,16 +155,6 @@ class MMR(DistanceReranker):
     distance: object = "jaccard"
     bare: Literal["distant", "skip"] = "distant"
 
-    @property
-    def rule(self) -> int:
-        """Return which distance counts, as the compiled loop names it."""
-        return FORMS[self.form]
-
-    @property
-    def skips(self) -> bool:
-        """Return whether distances to items without features are ignored."""
-        return self.bare == "skip"
-
 
 @dataclass(frozen=True, repr=False)
 class DPP(DistanceReranker):
@@ -194,6 +177,8 @@ class DPP(DistanceReranker):
     """
 
     name: ClassVar[str] = "DPP"
+    form = "determinant"  # no parameters
+    bare = "distant"
 
     distance: object = "jaccard"
 

@@ -128,14 +128,14 @@ class PreparedRun:
     def rerank(self, *, weight: float | None = None, name: str | None = None, threads: int | None = None) -> Reranked:
         """Return the run in its new order, with the re-ranker's weight of diversity or another ``weight``."""
         method = self.method if weight is None else replace(self.method, weight=float(weight))
-        found = reorder_lists(self.lists, method, self.prepared, threads=threads)
+        order, pick_values, counts = reorder_lists(self.lists, method, self.prepared, threads=threads)
         run = self.run
         ranks = np.arange(1, run.items.size + 1) - run.offsets[row_groups(run.offsets)]
         made = replace(
-            run, name=name or run.name, items=run.items[found.order], order="rank",
+            run, name=name or run.name, items=run.items[order], order="rank",
             score_column=pl.Series(-ranks, dtype=pl.Float64), tied=None, standings=None, source=None,
         )  # fmt: skip
-        return Reranked(made, method, found.pick_values, {**found.counts, "duplicate": self.duplicate})
+        return Reranked(made, method, pick_values, {**counts, "duplicate": self.duplicate})
 
 
 def _candidates(run: Run, log: Interactions | None) -> Candidates:
