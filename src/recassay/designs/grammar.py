@@ -7,7 +7,6 @@ of its own (``1R``; ``AR``: all relevant items of a user share one). It is ranke
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -69,8 +68,6 @@ PARTS = (
     "default: means stay, and the variance over draws falls. P and U remove the effect of popularity: P "
     "compares within bins of equally popular items, U uses a split by uniform_items."
 )
-PLAIN = re.compile(r"^(AI|TI)-(AR|1R)-(AN|NN)(\(.*\))?$", re.IGNORECASE)
-NAMED = {name.lower(): name for name in ("P1R", "PAR", "U1R", "UAR", "rated_only")}
 BINS = 10
 OF_SAMPLES = ("t", "resample")  # parameters of designs with one relevant item and sampled candidates
 
@@ -142,29 +139,20 @@ def parse(text: str | Design) -> Design:
     if isinstance(text, Design):
         return text
     bare, bracket, rest = text.strip().partition("(")
-    inside = bracket + rest
-    plain = PLAIN.match(text.strip())
-    if plain:
-        base, relevant, pool = (part.upper() for part in plain.groups()[:3])
-        given = _parameters(text, inside, ("n", "by", "replace", *OF_SAMPLES) if pool == "NN" else ())
-        if pool == "NN" and given.get("n") is None and given.get("t") is None:
-            hint = f"write {base}-{relevant}-NN(99), or {base}-{relevant}-AN for all of them"
-            raise UsageError("U118", "NN needs the number of non-relevant items to draw", where=text, hint=hint)
-        return _build(text, base=base, relevant=relevant, **given)
-    name = NAMED.get(bare.strip().lower())
+    name = {one.lower(): one for one in TITLES}.get(bare.strip().lower())
     if name is None:
-        hint = suggest(bare.strip(), TITLES)
-        raise UsageError("U118", f"there is no design '{text}'", where=text, hint=hint)
+        raise UsageError("U118", f"there is no design '{text}'", where=text, hint=suggest(bare.strip(), TITLES))
+    known: tuple[str, ...] = ("n", "bins", *OF_SAMPLES) if name[0] == "P" else ("n", "by", "replace", *OF_SAMPLES)
+    given = _parameters(text, bracket + rest, () if name.endswith("AN") or name == "rated_only" else known)
     if name == "rated_only":
-        _parameters(text, inside, ())
         return Design("rated", "AR")
-    known = ("n", "bins") if name[0] == "P" else ("n", "by", "replace")
-    given = _parameters(text, inside, (*known, *OF_SAMPLES))
+    base: Any = name[:2] if name[2] == "-" else "TI"
+    if name.endswith("NN") and given.get("n") is None and given.get("t") is None:
+        hint = f"write {name}(99), or {name[:-2]}AN for all of them"
+        raise UsageError("U118", "NN needs the number of non-relevant items to draw", where=text, hint=hint)
     if name[0] == "P":
         given.setdefault("bins", BINS)
-    return _build(
-        text, base="TI", relevant="AR" if name.endswith("AR") else "1R", uniform_items=name[0] == "U", **given
-    )
+    return _build(text, base=base, relevant="1R" if "1R" in name else "AR", uniform_items=name[0] == "U", **given)
 
 
 @checks_types

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -13,19 +13,24 @@ from numpy.typing import NDArray
 from recassay.api.judge import judge
 from recassay.data.fold import Fold
 from recassay.data.standings import Standings
-from recassay.designs import expect, parse
-from recassay.designs.expect import Users
-from recassay.designs.precision_bounds import precision_bounds
+from recassay.designs import Design, expect, parse
+from recassay.designs.expect import DesignResult, Users
+from recassay.designs.moments import credit_sums
+from recassay.designs.sets import target_sets
 from recassay.engine.ranks.play import ranking_task
+from recassay.errors import InternalError
 from recassay.experiments.base import Experiment, Trial, fits, played
 from recassay.experiments.base import trial as fit_trial
 from recassay.metrics.base import Metric
+from recassay.metrics.credit import credit_of
 from recassay.metrics.ranking.precision import Precision
 from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.results.exhibit import Exhibit
 from recassay.sampled.curve import sampling_curve
 from recassay.sampled.scheme import WAYS
 from recassay.split.chance import subsample
+
+SLACK = 1e-12  # of rounding
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +81,12 @@ class Sparsity(Experiment):
             table = judged.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
             tables.append(table.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
             bounds += [
-                {"removed": removed, "metric": heading, "system": name, **_bounds(run.standings, designs[1], k, trial)}
+                {
+                    "removed": removed,
+                    "metric": heading,
+                    "system": name,
+                    **precision_bounds(run.standings, parse(designs[1]), k, threads=trial.threads),
+                }
                 for heading, k in cuts.items()
                 for name, run in runs.items()
             ]
@@ -130,15 +140,44 @@ class Sparsity(Experiment):
         return " ".join(about)
 
 
-def _bounds(standings: Standings | None, design: str, k: int, trial: Trial) -> dict[str, float]:
-    """Return 1R precision at ``k`` as ``{"mean": ..., "low": ..., "high": ...}``: its value and two bounds.
+def precision_bounds(
+    standings: Standings | None, design: Design, n: int, *, threads: int | None = None
+) -> dict[str, float]:
+    """Return the precision at n under a 1R design (``mean``), with bounds from the AR design (``low`` and ``high``).
 
-    In 1R each relevant item is ranked on its own. The bounds follow from AR precision, where all relevant items of a
-    user are ranked together.
+    A 1R design ranks each relevant item on its own, the AR design all relevant items of a user together. With the same
+    non-relevant items in all sets of a user and m_u = n + |PR_u| - 1,
+
+        sum_u P_u@n / |PR|  <=  1RP@n  <=  sum_u m_u P_u@m_u / (n |PR|)
+
+    for every ranking, because leaving out the other relevant items moves a relevant item up by at most |PR_u| - 1 ranks
+    (Bellogin, Castells and Cantador 2017). Raise X102 if the precision is outside, which would be a bug. Users with
+    fewer candidates than the design draws get all of them.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic import log
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+    >>> bounds = precision_bounds(run.standings, ra.designs.parse("TI-1R-NN(20)"), 10)
+    >>> {name: round(value, 4) for name, value in bounds.items()}
+    {'mean': 0.0626, 'low': 0.0527, 'high': 0.0681}
     """
     assert standings is not None, "a run that was played has standings"
-    found = precision_bounds(standings, parse(design), k, short="all", threads=trial.threads)
-    return {"mean": found.value, "low": found.lower, "high": found.upper}
+    judged = expect(standings, design, {"p": Precision(k=n)}, short="all", variance=False, threads=threads)
+    together = replace(design, relevant="AR", resample="per_user")
+    groups = target_sets(standings, together, "all")
+    deepest = n + int(groups.relevant.max(initial=1)) - 1
+    table, share = credit_of(Precision(k=deepest)).table(deepest)[None, :], np.ones((groups.order.size, 1))
+    low, high = (  # sums of expected hits down to rank n, and down to rank m_u
+        credit_sums(together, groups, False, share, table, last.astype(np.int64), False, threads)[0].sum()
+        for last in (np.full(groups.owner.size, n), n + groups.relevant - 1)
+    )
+    pairs, mean = int(groups.relevant.sum()), judged.outcomes["p"].mean
+    bounds = {"mean": mean, "low": float(low) / n / pairs, "high": float(high) / n / pairs}
+    if not bounds["low"] - SLACK <= mean <= bounds["high"] + SLACK:
+        what = f"precision with one relevant item is {mean!r}, outside [{bounds['low']!r}, {bounds['high']!r}]"
+        raise InternalError("X102", what, hint="please report this with the data")
+    return bounds
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,7 +210,7 @@ class TargetSize(Experiment):
         table = pl.DataFrame(
             [
                 {"t": t, "inverse": 1 / t, "system": name,
-                 **_bounds(standings, f"{self.base}-1R-NN({t - 1})", self.k, trial)}
+                 **precision_bounds(standings, parse(f"{self.base}-1R-NN({t - 1})"), self.k, threads=trial.threads)}
                 for t in sizes
                 for name, standings in trial.standings().items()
             ]
@@ -210,44 +249,35 @@ class Percentiles(Experiment):
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return a figure of the mean of each system in ``trial`` in every bin of item popularity."""
-        tables = self._per_bin(trial) if self.train == "per_bin" else self._within_bins(trial)
+        rows = self._per_bin(trial) if self.train == "per_bin" else self._within_bins(trial)
         return (
             Exhibit(
                 "percentiles", "By popularity", f"{self.metric} among items of similar popularity; bin 1 holds the "
-                "most popular items. 1/t is the value of a random order at one rank.", pl.concat(tables), "percentile",
-                "mean", "system",
+                "most popular items. 1/t is the value of a random order at one rank.", pl.DataFrame(list(rows)),
+                "percentile", "mean", "system",
             ),
         )  # fmt: skip
 
-    def _within_bins(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table per system, with a row per bin of items by popularity.
+    def _within_bins(self, trial: Trial) -> Iterator[dict[str, Any]]:
+        """Yield a row per system and bin of items by popularity, for systems fitted on the whole training part.
 
         ``percentile`` numbers the bins from 1. ``mean`` is the mean of the metric over the target sets of the bin (the
         candidates among which a relevant item is ranked), ``sets`` their number, ``1/t`` the mean of 1 / their size.
-
-        Systems are those fitted on the whole training part.
         """
         inside = f"bins={self.bins}" + ("" if self.n is None else f", n={self.n}")
-        design, metric = parse(f"P1R({inside})"), {self.metric: parse_metric(self.metric)}
-        tables = []
-        for name, standings in trial.standings().items():
-            judged = expect(standings, design, metric, short="all", variance=False, threads=trial.threads)
+        for name, judged in self._expected(trial, f"P1R({inside})"):
             assert judged.bins is not None  # the design has bins
             means = judged.outcomes[self.metric].by_bin
-            table = judged.bins.with_columns(
-                system=pl.lit(name), percentile=pl.col("bin") + 1,
-                mean=pl.col("bin").replace_strict(means, default=None, return_dtype=pl.Float64),
-            )  # fmt: skip
-            tables.append(table.select("percentile", "system", "mean", "1/t", "sets"))
-        return tables
+            for row in judged.bins.iter_rows(named=True):
+                found = {"percentile": row["bin"] + 1, "system": name, "mean": means.get(row["bin"])}
+                yield found | {"1/t": row["1/t"], "sets": row["sets"]}
 
-    def _per_bin(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a list of one table, with a row per bin of items by popularity and system: mean, 1/t, target sets.
+    def _per_bin(self, trial: Trial) -> Iterator[dict[str, Any]]:
+        """Yield the rows of :meth:`_within_bins` for systems fitted, in each bin, on the ratings of the bin's items.
 
-        In each bin the systems are fitted on the ratings of the bin's items. Bins without test ratings are left out.
+        Bins without test ratings are left out.
         """
-        design = parse("TI-1R-AN" if self.n is None else f"TI-1R-NN({self.n})")
-        metric, found = {self.metric: parse_metric(self.metric)}, []
+        design = "TI-1R-AN" if self.n is None else f"TI-1R-NN({self.n})"
         ask: Any = trial.ask
         in_bins = ranking_task(trial.fold, replace(ask, bins=self.bins)).bin_of_items(self.bins)
         for number in range(self.bins):
@@ -255,13 +285,16 @@ class Percentiles(Experiment):
             if not len(part.test):  # a bin of equal mass may be empty
                 continue
             ready = fit_trial(trial.models, part, replace(ask, bins=0), threads=trial.threads)
-            for name, standings in ready.standings().items():
-                judged = expect(standings, design, metric, short="all", variance=False, threads=trial.threads)
+            for name, judged in self._expected(ready, design):
                 if judged.sets:
-                    mean = judged.outcomes[self.metric].mean
-                    row = {"percentile": number + 1, "system": name, "mean": mean, "1/t": 1 / judged.t}
-                    found.append(row | {"sets": judged.sets})
-        return [pl.DataFrame(found)]
+                    row = {"percentile": number + 1, "system": name, "mean": judged.outcomes[self.metric].mean}
+                    yield row | {"1/t": 1 / judged.t, "sets": judged.sets}
+
+    def _expected(self, trial: Trial, design: str) -> Iterator[tuple[str, DesignResult]]:
+        """Yield each system in ``trial`` with its result under a design."""
+        metric = {self.metric: parse_metric(self.metric)}
+        for name, one in trial.standings().items():
+            yield name, expect(one, parse(design), metric, short="all", variance=False, threads=trial.threads)
 
 
 def _of_items(fold: Fold, wanted: NDArray[np.bool_]) -> Fold:

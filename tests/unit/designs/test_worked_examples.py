@@ -13,8 +13,9 @@ from recassay import designs, protocols
 from recassay.api.play import play
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.designs.precision_bounds import PrecisionBounds, precision_bounds
 from recassay.errors import UsageError
+from recassay.experiments import target_sets
+from recassay.experiments.target_sets import precision_bounds
 from recassay.metrics.registry import parse_metrics
 
 from ...refusals import refused
@@ -102,7 +103,7 @@ class TestThreeUsers:
     )
     def test_precision_bounds(self, standings, n, lower, value, upper):
         bounds = precision_bounds(standings, designs.parse("TI-1R-AN"), n)
-        assert (bounds.lower, bounds.value, bounds.upper) == pytest.approx((lower, value, upper), abs=1e-6)
+        assert bounds == pytest.approx({"mean": value, "low": lower, "high": upper}, abs=1e-6)
 
     @pytest.mark.parametrize("design", ["TI-1R-NN(1{})", "AI-1R-NN(2{})", "TI-1R-NN(1, replace=True{})"])
     def test_sets_of_their_own_keep_the_mean_and_lower_the_variance(self, standings, design):
@@ -113,9 +114,10 @@ class TestThreeUsers:
             assert own.outcomes[heading].variance <= outcome.variance + 1e-12
         assert (own.sets, own.users, own.t, own.rho) == (shared.sets, shared.users, shared.t, shared.rho)
 
-    def test_a_value_outside_the_bounds_raises_an_internal_error(self):
+    def test_a_value_outside_the_bounds_raises_an_internal_error(self, standings, monkeypatch):
+        monkeypatch.setattr(target_sets, "credit_sums", lambda *_: (np.zeros(1), None))
         with refused("X102"):
-            PrecisionBounds(0.1, 0.3, 0.2).check()
+            precision_bounds(standings, designs.parse("TI-1R-AN"), 2)
 
     def test_rated_only_ranks_against_low_rated_items(self, standings):
         found = judged(standings, "rated_only")
