@@ -15,7 +15,7 @@ import recassay as ra
 from recassay.columnar.layout import readonly
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.sampled.weighted import successive_probabilities
+from recassay.sampled.weighted import count_probabilities
 
 from ..examples import examples
 
@@ -35,10 +35,8 @@ def enumerated(above, level, below, q):
 
 
 def law_of(above, level, below, q, size=None):
-    law = np.zeros(q + 1 if size is None else size)
-    weights = (readonly(np.sort(np.array(some, float))) for some in (above, level, below))
-    successive_probabilities(*weights, q, law)
-    return law
+    weights = [readonly(np.sort(np.array(some, float))) for some in (above, level, below)]
+    return count_probabilities(weights, q, q + 1 if size is None else size)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import suggest
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.sampled.corrected import CorrectedMetrics, Prior, RankTables, check_prior
@@ -37,7 +36,6 @@ DEFAULT_METRICS = "hit@10 ndcg@10"
 DEFAULT = "bias_variance, bias_variance(gamma=0.01)"  # the published choices; if they differ, bias matters
 ORDER = BiasVariance(gamma=0.01)  # the estimator with less bias decides how certain the order of systems is
 ORDERS = 2_000  # resamples of users for that
-BY = ("uniform", "popularity")
 
 
 @checks_types
@@ -118,8 +116,6 @@ def _check_sampling(by: str, sample: int) -> None:
             where="by='popularity'",
             hint="a rank among popular items does not determine the rank among all; use full ranks of the systems",
         )
-    if by not in BY:
-        raise UsageError("U102", f"there is no sampling by '{by}'", hint=suggest(by, BY))
     if sample < 1:
         raise UsageError("U102", f"sample must be at least 1, got {sample}", hint="sample=100")
 

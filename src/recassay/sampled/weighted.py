@@ -23,6 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
@@ -116,7 +117,7 @@ def count_probabilities(weights: Sequence[Float], q: int, most: int) -> Float:
     """
     chances, (above, tied, _), kernel = np.zeros(most), weights, cast(Any, successive_probabilities)
     if q < sum(one.size for one in weights):
-        kernel(*weights, q, chances)
+        kernel(*weights, q, *central_log_time(np.concatenate(weights), q), chances)
     else:
         chances[above.size : above.size + tied.size + 1] = 1 / (tied.size + 1)
     return chances
@@ -184,41 +185,29 @@ def add_leaving_rates(
                 found[place] += time * rate
 
 
-@njit(nogil=True, cache=True)
 def central_log_time(weights: Float, q: int) -> tuple[float, float]:
     """Return the log of the time at which q + 0.5 arrivals are expected, and the standard deviation of that log.
 
     Every candidate arrives after an exponential time with its entry of ``weights`` as the rate.
     """
-    wanted, low, high = min(q + 0.5, weights.size - 0.5), -80.0, 80.0
-    for _ in range(200):
-        log = (low + high) / 2
-        time, come = math.exp(log), 0.0
-        for place in range(weights.size):
-            come -= math.expm1(-weights[place] * time)
-        if come < wanted:
-            low = log
-        else:
-            high = log
-        if high - low < 1e-3:
-            break
-    time, slope, variance = math.exp(log), 0.0, 0.0
-    for place in range(weights.size):
-        stay = math.exp(-weights[place] * time)
-        slope += weights[place] * time * stay
-        variance += stay * (1 - stay)
-    return log, np.sqrt(variance + 0.1) / max(slope, 1e-3)
+    wanted = min(q + 0.5, weights.size - 0.5)
+    log = float(brentq(lambda at: -np.expm1(-weights * math.exp(at)).sum() - wanted, -80.0, 80.0, xtol=1e-3))
+    rate = weights * math.exp(log)
+    stay = np.exp(-rate)
+    return log, math.sqrt((stay * (1 - stay)).sum() + 0.1) / max(float((rate * stay).sum()), 1e-3)
 
 
 @njit(nogil=True, cache=True)
-def successive_probabilities(above: Float, level: Float, below: Float, q: int, probs: Float) -> None:
+def successive_probabilities(
+    above: Float, level: Float, below: Float, q: int, centre: float, deviation: float, probs: Float
+) -> None:
     """Write to ``probs[x]`` the probability that x sampled candidates are above an item, for draws without replacement.
 
     ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it, all
     positive. Equal weights must be adjacent, for speed. The sample size ``q`` is less than the number of candidates.
+    ``centre`` and ``deviation`` are those of :func:`central_log_time`.
     """
     pool = np.concatenate((above, level, below))
-    centre, deviation = central_log_time(pool, q)
     step = min(STEP * deviation, 1.0)
     work, whole, finer = np.zeros((8, 2, q + 2)), np.zeros(probs.size), np.zeros(probs.size)
     peak, left, right = 0.0, 0, 0

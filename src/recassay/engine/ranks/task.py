@@ -175,17 +175,10 @@ class RankingTask:
         """
         return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
-    def pools(self, weight: Int64) -> Int64:
-        """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items.
-
-        Candidates are neither relevant nor in the user's training profile; ``weight`` is by item code.
-        """
-        return self._candidate_weight(weight).astype(np.int64)
-
     @functools.cached_property
     def pool_sizes(self) -> Int64:
         """Return the number (queries, cells) of each query's candidates in each cell, a range of items."""
-        return readonly(self.pools(np.ones_like(self.weight)))
+        return readonly(self._candidate_weight(np.ones_like(self.weight)).astype(np.int64))
 
     @functools.cached_property
     def bin_sizes(self) -> Mapping[int, Int64]:
@@ -195,7 +188,7 @@ class RankingTask:
     @functools.cached_property
     def pool_weights(self) -> Int64:
         """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items."""
-        return readonly(self.pools(self.weight))
+        return readonly(self._candidate_weight(self.weight).astype(np.int64))
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
         """Return the total weight (queries, cells), as doubles, of each query's candidates in each cell.
