@@ -23,7 +23,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
@@ -190,6 +189,8 @@ def central_log_time(weights: Float, q: int) -> tuple[float, float]:
 
     Every candidate arrives after an exponential time with its entry of ``weights`` as the rate.
     """
+    from scipy.optimize import brentq  # late: it takes long to import
+
     wanted = min(q + 0.5, weights.size - 0.5)
     log = float(brentq(lambda at: -np.expm1(-weights * math.exp(at)).sum() - wanted, -80.0, 80.0, xtol=1e-3))
     rate = weights * math.exp(log)
