@@ -164,6 +164,7 @@ class DesignSampler:
     groups: TargetSets
     moments: Mapping[str, CreditMoments]
     inside: NDArray[np.bool_]  # whether each item is in the base set
+    bin: Int32  # of each item
     weight: Float  # of each item: its popularity if any draw is by popularity, else 1
     draws: int
     ranks: Int64 | None = None  # of the relevant items, if they are asked for
@@ -196,6 +197,7 @@ class DesignSampler:
         return cls(
             standings, task, design, metrics, groups, empty,
             inside=task.inside(task.bases[0] if design.base == RATED else design.base)[task.place],
+            bin=task.bin_of_items(design.bins) if design.bins else np.zeros(task.item.size, np.int32),
             weight=standings.popularity.astype(np.float64) if by_popularity else np.ones(task.item.size),
             draws=draws,
         )  # fmt: skip
@@ -254,9 +256,8 @@ class DesignSampler:
         free = self.inside.copy()
         for excluded in (task.seen, task.relevant):
             free[task.item[excluded.of(query)]] = False
-        if self.design.bins:
-            free &= task.bin_of_items(self.design.bins) == of_bin
-        return np.flatnonzero(free)
+        codes = np.flatnonzero(free)
+        return codes[self.bin[codes] == of_bin] if self.design.bins else codes
 
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
         """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
