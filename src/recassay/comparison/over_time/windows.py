@@ -45,18 +45,12 @@ class WindowOptions:
         ``event`` are the positions of the scored events in the stream, ``moments`` their times (for windows of time).
         """
         m = event.size
-        if self.how == "fading":
-            assert self.fading is not None
+        if self.fading is not None:
             return PastWindows(None, self.fading, np.arange(1, m + 1) < 1 / (1 - self.fading))
-        if self.how == "cumulative":
+        if self.window is None:
             return PastWindows(np.zeros(m, np.int64), None, np.zeros(m, np.bool_))
-        assert self.window is not None
-        where: NDArray[np.int64] | NDArray[np.float64] = np.arange(m)
-        if self.by == "event":
-            where = event
-        elif self.by == "time":
-            assert moments is not None
-            where = moments.astype(np.float64)
+        places = {"scored": np.arange(m), "event": event, "time": np.asarray(moments, np.float64)}
+        where = places[self.by]
         begins = where - self.window  # a window is (now - w, now]
         start = -1 if self.by != "time" else (where[0] if m else 0)
         return PastWindows(np.searchsorted(where, begins, side="right").astype(np.int64), None, begins < start)
