@@ -19,11 +19,10 @@ from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_man
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.head import read_head
 from recassay.data.io.lake import address_table, is_address
-from recassay.data.io.nested import unnested
 from recassay.data.io.objects import object_table
 from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
-from recassay.data.io.table import Table
+from recassay.data.io.table import Table, unnested
 from recassay.data.io.unread import (
     GROUP,
     Remarks,
@@ -321,18 +320,19 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
     wanted, rows, where = found | {name: name for name in others}, table.rows, table.where
     refuse_too_many_values(rows, len(wanted), where)
-    if table.scan is None or rows <= SMALL:
+    frame, scan = None, table.scan
+    if scan is None or rows <= SMALL:
         groups = grouping_columns(table.names, found, role)
         frame = table.read(wanted | {GROUP + name: name for name in groups})
-        if table.scan is not None:
+        if scan is not None:
             require_rows(frame.to_series(), rows, next(iter(wanted.values())), where)
-        rows, table = frame.height, replace(table, scan=frame.lazy(), stored=False)
-    scan = table.scan
-    assert scan is not None  # a table in memory has one too
+        rows, scan = frame.height, frame.lazy()
     remarks |= _mixed_table_remarks(table, found, scan, role)
 
     @reading(where)
     def narrow(meaning: str) -> pl.Series | HashedTexts | None:
+        if frame is not None:
+            return frame[wanted[meaning]] if are_complete_categories(frame[wanted[meaning]]) else None
         column = _narrow(scan.select(wanted[meaning]), stored=table.stored)
         if column is None:
             return None
@@ -342,10 +342,11 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
     @reading(where)
     def only(meaning: str) -> pl.Series:
-        column = scan.select(pl.col(wanted[meaning]).alias(meaning)).collect()
-        columns = (meaning,) if meaning in found else ()
-        values = clean(column, columns=columns, where=where, whole_ranks=role.whole_ranks).to_series()
-        require_rows(values, rows, wanted[meaning], where)
+        name, columns = wanted[meaning], (meaning,) if meaning in found else ()
+        column = scan.select(name).collect() if frame is None else frame.select(name)
+        renamed = column.rename({name: meaning})
+        values = clean(renamed, columns=columns, where=where, whole_ranks=role.whole_ranks).to_series()
+        require_rows(values, rows, name, where)
         return values
 
     positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
