@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import recassay as ra
 from recassay.columnar.identity import mix
-from recassay.engine.streams.checkpoint import Checkpoint
-from recassay.engine.streams.run import _learn_counts, play_stream
+from recassay.engine.streams.run import Checkpoint, _learn_counts, play_stream
 from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRandom
 from recassay.models.incremental.base import initial_factors
 from recassay.protocols.prequential import Prequential

@@ -13,10 +13,9 @@ from recassay.data.read import TableSource
 from recassay.data.run import Run
 from recassay.engine.options import Execution
 from recassay.engine.ranks.play import PlayRequest, play_fold
-from recassay.engine.streams.checkpoint import CHECKPOINT_SECONDS, Checkpoint
 from recassay.engine.streams.play import BLOCK
 from recassay.engine.streams.result import Stream
-from recassay.engine.streams.run import play_stream
+from recassay.engine.streams.run import CHECKPOINT_SECONDS, Checkpoint, play_stream
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.base.capabilities import ModelSource

@@ -89,10 +89,8 @@ def _co_counts(counts: Any) -> bool:
         and _table(counts.sizes, (entities,))
         and _table(counts.rows, (rows, entities), "int32")
         and _table(counts.touched, (rows, entities // BLOCK), "bool")
-        and _table(counts.recent, (rows,), "bool")
         and _codes(counts.entity_of, (rows,), entities, -1, "int64")
-        and _codes(counts.row_of, (entities,), rows, -1, "int64")
-        and _codes(counts.hand, (1,), rows, kind="int64")
+        and rows > 0
     )
 
 
@@ -169,6 +167,7 @@ RULES: dict[str, Callable[[Any], bool]] = {
         and _codes(held.users, (len(held),), held.user_vocabulary.size)
     ),
     "GrowingLists": _lists,
+    "History": _lists,
     "GrowingCoCounts": _co_counts,
     "FittedStream": lambda model: (
         _codes(model.user_codes, (model.log.n_users,), model.log.n_users, -1)

@@ -18,9 +18,8 @@ from recassay.comparison.over_time.curves import exhibit, made_of, over_time
 from recassay.data.interactions import Interactions
 from recassay.drift import alarms
 from recassay.engine.lists.score_sets import read_scores
-from recassay.engine.streams.checkpoint import Checkpoint
 from recassay.engine.streams.result import mean
-from recassay.engine.streams.run import play_stream
+from recassay.engine.streams.run import Checkpoint, play_stream
 from recassay.errors import UsageError
 from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential

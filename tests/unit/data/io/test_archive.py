@@ -189,7 +189,7 @@ def of_lists(fitted):
 
 
 def of_a_cache(fitted):
-    fitted.learner.common.hand[0] = 1 << 30
+    fitted.learner.common.entity_of[0] = 1 << 30
 
 
 def of_a_queue(fitted):

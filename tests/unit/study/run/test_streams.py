@@ -10,8 +10,7 @@ import yaml
 
 import recassay as ra
 from recassay.data.synthetic import change_points, drifting, item_features, log
-from recassay.engine.streams.checkpoint import Checkpoint
-from recassay.engine.streams.run import play_stream
+from recassay.engine.streams.run import Checkpoint, play_stream
 from recassay.errors import RecassayError, UsageError
 from recassay.models.incremental import ISGD, UKNN, StreamPopular
 from recassay.stats.intervals import intervals
