@@ -138,12 +138,14 @@ def metric_parts(metric: str) -> tuple[str, str]:
 
 
 def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
-    """Return the mean of a system under a design: texts, whether it is the best, and where it is on a bar.
+    """Return the mean of a system under a design: texts, difference to the best mean, and where it is on a bar.
 
-    A bar begins at 0 and ends at the largest mean or bound under the design; places on it are in percent.
+    The difference is None for the best itself and if there is none. A bar begins at 0 and ends at the largest mean or
+    bound under the design; places on it are in percent.
     """
     mean, low, high = (grid.value(system, design, name) for name in ("mean", "low", "high"))
-    bounded = not (math.isnan(low) or math.isnan(high))
+    best, bounded = grid.best(design), not (math.isnan(low) or math.isnan(high))
+    compared = best and system not in best and not math.isnan(mean)
     every = [0.0, *(grid.value(other, design, name) for other in grid.systems for name in ("mean", "low", "high"))]
     finite = [value for value in every if math.isfinite(value)]
     start, width = min(finite), max(finite) - min(finite)
@@ -156,16 +158,11 @@ def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
         "mean": wording.number(mean) if (system, design) in grid.rows else wording.NOTHING,
         "exact": "" if math.isnan(mean) else repr(mean),
         "interval": wording.interval(low, high) if bounded else "",
-        "best": system in grid.best(design),
+        "best": system in best,
+        "gap": mean - grid.value(best[0], design) if compared else None,
         "close": grid.close_to_best(system, design),
         "strip": strip,
     }
-
-
-def to_best(grid: Grid, system: str, design: str) -> float | None:
-    """Return the difference of a mean to the best mean; None for the best itself and if there is none."""
-    best, mean = grid.best(design), grid.value(system, design)
-    return mean - grid.value(best[0], design) if best and system not in best and not math.isnan(mean) else None
 
 
 def informative(grid: Grid, *designs: str) -> list[tuple[str, str, bool, str]]:
@@ -336,7 +333,7 @@ FILTERS = {  # of the template
     "test": lambda row: wording.test_name(row["test"], row["correction"]),
 }
 FUNCTIONS = {
-    "mean_cell": mean_cell, "to_best": to_best, "informative": informative, "reordered": reordered, "notes": notes,
+    "mean_cell": mean_cell, "informative": informative, "reordered": reordered, "notes": notes,
     "metric_parts": metric_parts, "design_sentences": design_sentences, "directions": DIRECTIONS,
     "extreme": extreme, "groups_title": groups_title, "groups_counts": groups_counts, "groups_method": groups_method,
 }  # fmt: skip
