@@ -114,8 +114,6 @@ def mean_over_places(lists: AlignedBlock, k: int | None, values: Values, discoun
     ``log`` weights place p by 1/log2(p + 1).
     """
     offsets, _ = lists.places(k)
-    if discount == "none":
-        return ratio(range_sums(offsets, values), np.diff(offsets))
     weights = rank_weights(offsets, discount)
     return ratio(range_sums(offsets, values * weights), range_sums(offsets, weights))
 
@@ -133,8 +131,6 @@ def ratio(above: Values, below: NDArray[Any]) -> Values:
 
 def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
     """Return the weight of each place of lists, list after list: 1, or with ``log`` 1/log2(p + 1) for place p."""
-    if discount == "none":
-        return np.ones(int(offsets[-1]))
     place = ranges(0, np.diff(offsets))
     return np.asarray(place_discounts(int(place.max(initial=0)) + 1, discount)[place])
 
@@ -145,9 +141,7 @@ def place_discounts(places: int, discount: Discount) -> Values:
     >>> place_discounts(3, "log").round(6).tolist()
     [1.0, 0.63093, 0.5]
     """
-    if discount == "none":
-        return np.ones(places)
-    return discounts("log2p1", places)
+    return np.ones(places) if discount == "none" else discounts("log2p1", places)
 
 
 def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> NDArray[np.bool_]:

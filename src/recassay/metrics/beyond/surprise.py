@@ -38,7 +38,7 @@ class ExpectedItems:
         number = user.astype(np.int64) * (self.popular.size - 1) + item
         at = np.searchsorted(self.owned, number)
         owned = (np.append(self.owned, -1)[at] == number) & (user >= 0) & (item >= 0)
-        return ~(owned | self.popular[item])
+        return np.asarray(~(owned | self.popular[item]))
 
 
 @dataclass(frozen=True, eq=False)

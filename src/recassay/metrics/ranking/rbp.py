@@ -56,10 +56,7 @@ class RBP(Accuracy):
         if self.normalize and self.scale is not None:
             raise self.refuse("normalize", "it needs binary relevance, so leave out scale")
 
-    def rank_formula(self) -> RankFormula:
-        return self._credit()
-
-    def _credit(self) -> Credit:
+    def rank_formula(self) -> Credit:
         k, norm = self.k, constant(1.0)
         if self.normalize:
             norm = lambda relevant: self._reached(relevant if k is None else np.minimum(relevant, k))  # noqa: E731
@@ -75,8 +72,8 @@ class RBP(Accuracy):
             return super().judge(lists)
         if self.scale is not None:  # grades count, not only relevance
             value = np.maximum(lists.grade, 0.0) / self.scale
-            return lists.expected_sum(value, self._credit().weights(lists.depth(self.k)), lists.cutoffs(self.k))
-        earned = self._credit().sums(lists, self.relevant_from)
+            return lists.expected_sum(value, self.rank_formula().weights(lists.depth(self.k)), lists.cutoffs(self.k))
+        earned = self.rank_formula().sums(lists, self.relevant_from)
         places = np.minimum(np.minimum(lists.relevant(self.relevant_from), lists.length), lists.cutoffs(self.k))
         return earned / np.where(places > 0, self._reached(places), 1.0)
 

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.columnar.layout import readonly
 from recassay.metrics.base import Values
 from recassay.metrics.ranking.ndcg import discounts
 from recassay.metrics.sequence.base import PerSequence, PlaceSum, SequenceBlock
+from recassay.metrics.sequence.similarity import Float, Int32, Int64
 from recassay.naming.named import Departure
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

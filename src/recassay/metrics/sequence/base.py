@@ -20,11 +20,17 @@ from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.metrics.sequence.similarity import GivenPairs, Similarity, of_features, of_given, of_training
+from recassay.metrics.sequence.similarity import (
+    Bool,
+    GivenPairs,
+    Int32,
+    Int64,
+    Similarity,
+    of_features,
+    of_given,
+    of_training,
+)
 
-Bool = NDArray[np.bool_]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 Source = Literal["training", "features", "given"]
 
 
