@@ -268,8 +268,8 @@ class Accuracy(UnitMetric):
     (``undefined``) or counts 0 (``zero``). A query that has relevant items and no value for another reason (no negative
     item for a pair, an ideal of 0) is always left out and counted.
 
-    A metric whose :meth:`rank_formula` is a :class:`Credit` or a :class:`JudgedFormula
-    <recassay.metrics.credit.JudgedFormula>` needs no other method: lists are judged by that formula.
+    A metric whose :meth:`rank_formula` is a :class:`Credit` or a ``JudgedFormula`` needs no other method: lists are
+    judged by that formula.
     """
 
     family: ClassVar[str] = "ranking"
