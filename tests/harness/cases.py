@@ -53,6 +53,7 @@ COMMANDS = [
     "score truth.csv run.csv --within 0.1",
     "compare scores.csv --baseline a --table latex", "compare scores.csv --power --wanted 0.1 --rope 0.1 --effect d_z",
     "stats log.csv", "stats log.csv --columns user=user_id,item=item_id", "correct ranks.csv --pool 100 --sample 10",
+    "gate truth.csv run.csv --baseline run2.csv -m ndcg@5 --margin 2%", "gate study.yaml run.csv --require 'hit@5 >= 0.2'",
     "explain ndcg", "explain U101", "list metrics", "report .", "rerank run.csv --train log.csv",
     "run study.yaml -o /dev/null/x --set factors=3", "score truth.csv run.csv --ties expected --order score --seed 3",
 ]  # fmt: skip
@@ -62,7 +63,7 @@ OPTIONS = [
     b"--set", b"-o", b"1", b"0", b"-1", b"1e-300", b"nan", b"''", b"'['", b"1e400", b"/", b".", b"-", b"/dev/null",
     b"no/such", b"100000000000", b"9223372036854775808", b"1" + 30 * b"0", b"--pool", b"--sample", b"--smallest-group",
     b"--effect", b"--wanted", b"--rope", b"--order", b"--interval", b"--by", b"--by-item", b"--users",
-    b"--duplicates", b"--negative", b"--missing",
+    b"--duplicates", b"--negative", b"--missing", b"--margin", b"--require", b"--believable", b"--undecided",
 ]  # fmt: skip
 
 
