@@ -53,7 +53,8 @@ COMMANDS = [
     "score truth.csv run.csv --within 0.1",
     "compare scores.csv --baseline a --table latex", "compare scores.csv --power --wanted 0.1 --rope 0.1 --effect d_z",
     "stats log.csv", "stats log.csv --columns user=user_id,item=item_id", "correct ranks.csv --pool 100 --sample 10",
-    "gate truth.csv run.csv --baseline run2.csv -m ndcg@5 --margin 2%", "gate study.yaml run.csv --require 'hit@5 >= 0.2'",
+    "gate truth.csv run.csv --baseline run2.csv -m ndcg@5 --margin 2%",
+    "gate study.yaml run.csv --require 'hit@5 >= 0.2'",
     "explain ndcg", "explain U101", "list metrics", "report .", "rerank run.csv --train log.csv",
     "run study.yaml -o /dev/null/x --set factors=3", "score truth.csv run.csv --ties expected --order score --seed 3",
 ]  # fmt: skip

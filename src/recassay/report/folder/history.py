@@ -30,7 +30,7 @@ TRUTH = "truth"
 
 
 @dataclass(frozen=True)
-class History:
+class ResultHistory:
     """Means of systems in several folders, in the order of the folders.
 
     ``breaks`` say, by folder, why it cannot be compared with the one before. ``gates`` compare the last folder with the
@@ -76,7 +76,7 @@ def history_of(
     metrics: Sequence[str] = (),
     systems: Sequence[str] = (),
     margin: str | float = "1%",
-) -> History:
+) -> ResultHistory:
     """Return the history of folders of results, which are in the order of time; ``margin`` is that of the gate."""
     if len(folders) < 2:
         raise UsageError("U105", "a history needs at least two folders of results", hint="oldest first")
@@ -98,7 +98,7 @@ def history_of(
         except RecassayError as error:
             refusals[system] = error.what
     numbered = _numbered(rows, labels, breaks)
-    return History(tuple(labels), tuple(numbered), breaks, gates, refusals, results[labels[-1]].level)
+    return ResultHistory(tuple(labels), tuple(numbered), breaks, gates, refusals, results[labels[-1]].level)
 
 
 def _labels(folders: Sequence[str | Path]) -> list[str]:
@@ -163,7 +163,7 @@ def _unit_metrics(found: ResultFolder) -> set[str]:
     return {row["metric"] for row in found.rows if row["metric"] in names}
 
 
-def history_table(history: History, *, grouped: bool = True) -> ResultTable:
+def history_table(history: ResultHistory, *, grouped: bool = True) -> ResultTable:
     """Return the means, and below them what is not comparable; ``grouped`` rows name each metric once."""
     fields = [
         name("metric"), name("system"), name("folder"), Field("mean", "mean"), interval(history.level), count("n"),
