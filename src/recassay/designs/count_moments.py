@@ -7,6 +7,7 @@ The formulas come from the metrics (:class:`~recassay.metrics.credit.PairFormula
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
@@ -100,21 +101,11 @@ def _judged_moments(formula: JudgedFormula, standings: Standings, groups: Target
     value, number = formula.value(counts), _number_in_tie(groups)
     for pair in np.flatnonzero(tied):
         n_tied, i, size = int(groups.ties[pair]) + 1, int(number[pair]), int(tied[pair])
-        above = np.arange(
-            size + 1
-        )  # of the tied judged items, above the i-th of the tied relevant ones; negative hypergeometric
-        chance = _binomial(above + i - 1, i - 1) * _binomial(size - above + n_tied - i, n_tied - i)
-        chance = chance / _binomial(size + n_tied, n_tied)
+        above = np.arange(size + 1)  # of the tied judged items, above the i-th of the tied relevant ones
+        chance = scipy.special.comb(above + i - 1, i - 1) * scipy.special.comb(size - above + n_tied - i, n_tied - i)
+        chance = chance / scipy.special.comb(size + n_tied, n_tied)
         cases = JudgedCounts(*(np.full(size + 1, column[pair]) for column in counts))
         value[pair] = float((chance * formula.value(cases._replace(judged_above=judged[pair] + above))).sum())
     mean = np.bincount(group, weights=value, minlength=groups.owner.size) / groups.relevant
     unknown = np.full(groups.owner.size, np.nan)
     return CreditMoments(mean, unknown if tied.any() else np.zeros_like(mean), unknown, np.ones_like(mean))
-
-
-def _binomial(n: Int64 | int, k: int) -> Float:
-    """Return the binomial coefficients C(n, k), elementwise in n."""
-    ways = np.ones(np.shape(n))
-    for step in range(k):
-        ways = ways * (np.asarray(n) - step) / (step + 1)
-    return ways
