@@ -92,7 +92,11 @@ class TableChunks:
     def _merged(self, files: Sequence[Path], ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
         bounds = [_bounds(pl.scan_ipc(file).select(USER).collect()[USER], ends) for file in files]
         for chunk in range(len(ends) + 1):
-            slices = _slices(files, [(bound[chunk], bound[chunk + 1]) for bound in bounds])
+            slices = [
+                pl.scan_ipc(file).slice(rows[chunk], rows[chunk + 1] - rows[chunk]).collect()
+                for file, rows in zip(files, bounds, strict=True)
+                if rows[chunk] < rows[chunk + 1]
+            ]
             yield _concat([self.empty, *slices])
 
 
@@ -163,12 +167,6 @@ def count_up_to(users: pl.Series, last: Any) -> int:
     if not users.len() or last >= users[-1]:
         return users.len()
     return 0 if last < users[0] else int(users.search_sorted(last, side="right"))
-
-
-def _slices(files: Sequence[Path], bounds: Sequence[tuple[int, int]]) -> Iterator[pl.DataFrame]:
-    for file, (begin, end) in zip(files, bounds, strict=True):
-        if begin < end:
-            yield pl.scan_ipc(file).slice(begin, end - begin).collect()
 
 
 def _bounds(users: pl.Series, ends: Sequence[Any]) -> list[int]:
