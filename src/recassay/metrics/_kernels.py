@@ -127,6 +127,22 @@ def weighted_sum(
 
 
 @njit(nogil=True, cache=True)
+def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
+    """Write, for each query, the sum of value x weight over its first k values: the ideal DCG of graded judgements.
+
+    ``value`` has the values of the queries from ``begin`` up to ``end``, largest first for each query; ``offsets[q] -
+    offsets[begin]`` is where those of query q start. ``weight`` has a number per place. ``out`` gets one sum per query.
+    """
+    base = offsets[begin]
+    for query in range(begin, end):
+        low, high = offsets[query] - base, offsets[query + 1] - base
+        total = 0.0
+        for place in range(min(high - low, k)):
+            total += value[low + place] * weight[place]
+        out[query - begin] = total
+
+
+@njit(nogil=True, cache=True)
 def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: Float, cutoff: int, out: Float) -> None:
     """Write to ``out[q]`` the expected weight of the position of the first relevant item; it is 0 beyond the cut-off.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import is_one_number, ranges, row_groups
 from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
+from recassay.metrics import _kernels
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.context import Context
@@ -214,9 +215,10 @@ class NDCG(DCG):
             if is_one_number(truth.gains):  # the ideal depends on the number of rows alone
                 best = np.append(0.0, np.cumsum(self.gains(truth.gains[:1]) * weight))
                 return np.asarray(best[np.minimum(np.diff(lists.truth_offsets), depth)])
-            place = ranges(0, np.diff(lists.truth_offsets))
-            value = self.gains(truth.gains[lists.truth_rows]) * np.append(weight, np.zeros(most - depth))[place]
-            return range_sums(lists.truth_offsets, value)
+            out = np.empty(lists.size)
+            value = self.gains(truth.gains[lists.truth_rows])
+            _kernels.top_sum(truth.offsets, value, weight, lists.begin, lists.end, depth, out)
+            return out
 
         key = ("ideal", self.k, self.gain, self.discount, self.offset, self.relevant_from)
         return lists.remember(key, compute)  # type: ignore[return-value]
