@@ -131,3 +131,27 @@ def test_names_can_be_read_back(metric):
     name = tracked_name(metric)
     assert metric_name(name) == metric
     assert all(letter.isalnum() or letter in "_-./ " for letter in name)
+
+
+def test_the_evaluator_of_mlflow(monkeypatch):
+    """A row is a query with a list of retrieved and a list of relevant ids; numbers and findings go to the run."""
+    server = Server()
+    run = server.create_run("0", {}).info.run_id
+    entities = SimpleNamespace(Param=Entity, Metric=Entity, RunTag=Entity)
+    models = SimpleNamespace(EvaluationResult=lambda **fields: SimpleNamespace(**fields))
+    base = SimpleNamespace(ModelEvaluator=object)
+    for name, module in (
+        ("mlflow", SimpleNamespace(entities=entities, models=models, MlflowClient=lambda: server)),
+        ("mlflow.models.evaluation.base", base),
+    ):
+        monkeypatch.setitem(sys.modules, name, module)
+    from recassay.mlflow_evaluator import RecassayEvaluator
+
+    assert RecassayEvaluator.can_evaluate(model_type="retriever", evaluator_config=None)
+    assert not RecassayEvaluator.can_evaluate(model_type="classifier", evaluator_config={})
+    dataset = SimpleNamespace(predictions_data=[["d2", "d1"], ["d3"]], labels_data=[["d1"], ["d3"]])
+    config = {"metrics": "mrr@2"}
+    result = RecassayEvaluator().evaluate(model_type="retriever", dataset=dataset, run_id=run, evaluator_config=config)
+    assert result.metrics["mrr_at_2"] == 0.75
+    assert server.runs[run].data.metrics["mrr_at_2.n"] == 2.0
+    assert "finding.C009" in server.runs[run].data.tags

@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from recassay.optional import need
 from recassay.report.content.csv_text import csv_text
 from recassay.report.folder.results import PAGE, SUMMARY, ResultFolder, read_results
 from recassay.results.score_set import AXES
+from recassay.results.scores import Scores
 
 DIGEST, KIND, PARENT, NAME = "recassay.digest", "recassay.kind", "mlflow.parentRunId", "mlflow.runName"
 NUMBERS = ("mean", "low", "high", "n")
@@ -111,14 +112,8 @@ def track_mlflow(source: str | Path, client: Any, experiment: str) -> tuple[str,
         name = " ".join(str(part) for part in place if part not in (None, "given"))
         tags = {**about, KIND: "system", PARENT: parent, NAME: name}
         child = client.create_run(home, tags=tags).info.run_id
-        metrics = {
-            tracked_name(row["metric"]) + ("" if key == "mean" else f".{key}"): float(row[key])
-            for row in rows
-            for key in NUMBERS
-            if row.get(key) is not None and not math.isnan(row[key])
-        }
         where = dict(zip(("system", *AXES), map(str, place), strict=True))
-        _log(client, child, where, metrics, dict(_findings(folder, place[0])))
+        _log(client, child, where, _numbers(rows), dict(_findings(folder.findings, place[0])))
         client.set_terminated(child)
     for file in (PAGE, SUMMARY):
         if (folder.path / file).is_file():
@@ -136,9 +131,27 @@ def _places(folder: ResultFolder) -> dict[tuple[Any, ...], list[Mapping[str, Any
     return places
 
 
-def _findings(folder: ResultFolder, system: str) -> Iterator[tuple[str, str]]:
+def log_results(client: Any, run: str, scores: Scores) -> dict[str, float]:
+    """Log the scores of one system, and the findings on it, to a run of MLflow; return its numbers by name."""
+    numbers = _numbers({"metric": row.metric, **row.to_dict()} for row in scores.rows)
+    findings = [finding.to_dict() for finding in scores.findings]
+    _log(client, run, {}, numbers, dict(_findings(findings, scores.systems[0])))
+    return numbers
+
+
+def _numbers(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return mean, bounds and number of users of each metric, by the name that a tracker accepts."""
+    return {
+        tracked_name(row["metric"]) + ("" if key == "mean" else f".{key}"): float(row[key])
+        for row in rows
+        for key in NUMBERS
+        if row.get(key) is not None and not math.isnan(row[key])
+    }
+
+
+def _findings(findings: Iterable[Mapping[str, Any]], system: str) -> Iterator[tuple[str, str]]:
     """Yield a tag for each finding about a system, or about all."""
-    for finding in folder.findings:
+    for finding in findings:
         if not finding.get("system") or system in finding["system"].split(", "):
             text = f"{finding['severity']}: {finding['title']}. {finding['detail']}"
             yield f"finding.{finding['code']}", text[:LONGEST]
