@@ -41,4 +41,5 @@ def __getattr__(name: str) -> Any:
     if name != "RecassayEvaluator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     base = need("mlflow.models.evaluation.base", "the evaluator").ModelEvaluator
-    return type(name, (base,), {"can_evaluate": classmethod(can_evaluate), "evaluate": evaluate, "__doc__": __doc__})
+    parts: dict[str, Any] = {"can_evaluate": classmethod(can_evaluate), "evaluate": evaluate, "__doc__": __doc__}  # type: ignore[arg-type]
+    return type(name, (base,), parts)

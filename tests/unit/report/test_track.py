@@ -138,7 +138,7 @@ def test_the_evaluator_of_mlflow(monkeypatch):
     server = Server()
     run = server.create_run("0", {}).info.run_id
     entities = SimpleNamespace(Param=Entity, Metric=Entity, RunTag=Entity)
-    models = SimpleNamespace(EvaluationResult=lambda **fields: SimpleNamespace(**fields))
+    models = SimpleNamespace(EvaluationResult=SimpleNamespace)
     base = SimpleNamespace(ModelEvaluator=object)
     for name, module in (
         ("mlflow", SimpleNamespace(entities=entities, models=models, MlflowClient=lambda: server)),
