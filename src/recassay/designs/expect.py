@@ -194,7 +194,7 @@ def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tup
 
 @dataclass(frozen=True, eq=False)
 class DesignTotals:
-    """Exact sums over the target sets of a design, by name.
+    """Exact sums over the target sets of a design, by name; the sums of chunks of users add up exactly.
 
     The names are those of :meth:`of`, followed by the number of a popularity bin in sums over that bin.
     """
@@ -206,7 +206,7 @@ class DesignTotals:
         cls, standings: Standings, design: Design, groups: TargetSets, moments: Mapping[str, CreditMoments],
         users: Users,
     ) -> DesignTotals:  # fmt: skip
-        """Return the sums of a design: counts of target sets, and sums of each metric's moments.
+        """Return the sums of a design for a chunk of users: counts of target sets, and sums of each metric's moments.
 
         A target set holds the candidates that relevant items are ranked in, and a group the relevant items ranked in
         the same candidates. ``moments`` has the mean, variance, ... of each metric, with an entry per group, NaN where
@@ -240,6 +240,12 @@ class DesignTotals:
                 inside = defined & (groups.bin == number)
                 columns |= {(heading, name, number): parts[name][inside] for name in ("weights", "mean")}
         return cls({key: ExactSum.of(column) for key, column in columns.items()})
+
+    def __add__(self, other: DesignTotals) -> DesignTotals:
+        zero = ExactSum()
+        return DesignTotals(
+            {key: self.sums.get(key, zero) + other.sums.get(key, zero) for key in {**self.sums, **other.sums}}
+        )
 
     def result(
         self, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]

@@ -205,6 +205,7 @@ def map_users(
     *,
     rows: int = ROWS,
     order: Sequence[str] = (),
+    slow: bool = False,
 ) -> DataFrame:
     """Return the table of all rows that ``work`` yields; it is called in each task with the chunks of the task's users.
 
@@ -213,7 +214,8 @@ def map_users(
     by the columns of ``order`` (``-score`` descends), then by all others: equal rows give equal chunks, whatever their
     partitions and files. ``schema`` describes the resulting table.
 
-    Spark starts as many tasks as there are shuffle partitions, or fewer where there is little to read.
+    Spark starts as many tasks as there are shuffle partitions, or fewer where there is little to read. ``slow`` work,
+    which takes long for few rows, is spread over all of them.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -221,9 +223,15 @@ def map_users(
     tagged = [one.frame.withColumn(TAG, F.lit(number)) for number, one in enumerate(tables.values())]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
     names = [name for name in together.columns if name != ROW]
-    grouped = together.repartition(USER).sortWithinPartitions(*_sort_columns(together.columns, order)).select(names)
+    spread = together.repartition(shuffle_partitions(together), USER) if slow else together.repartition(USER)
+    grouped = spread.sortWithinPartitions(*_sort_columns(together.columns, order)).select(names)
     columns = [(name, list(one.columns)) for name, one in tables.items()]
     return grouped.mapInArrow(carry_errors(_task(columns, work, rows)), schema)
+
+
+def shuffle_partitions(frame: DataFrame) -> int:
+    """Return the number of partitions of a shuffle."""
+    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def raise_if_mixed_ids(tables: Mapping[str, SparkTable]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from recassay.backends.spark.session import carry_errors, is_local, session_of, translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, to_batches
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, shuffle_partitions, to_batches
 from recassay.columnar.vocabulary import concat_ids
 from recassay.data.io.columns import USER
 from recassay.data.io.parquet import read_parquet, scan_parquet
@@ -71,7 +71,7 @@ def _sums(look: Callable[[pyarrow.RecordBatch], Any]) -> Callable[..., Iterator[
 
 def _together(packed: DataFrame) -> Any:
     """Return the sum of packed values that tasks found; None if there are none."""
-    if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
+    if shuffle_partitions(packed) > TOGETHER:
         add_up = _sums(lambda batch: reduce(add, [_unpacked(value.as_py()) for value in batch.column(0)] or [None]))
         packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(add_up), f"{PART} binary")
     with translate_errors():

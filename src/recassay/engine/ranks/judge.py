@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from recassay.checks import diagnose
@@ -255,6 +256,21 @@ def _scores(
         for name, one in judged.items()
         for heading, outcome in one.outcomes.items()
     }
+    return scores_of_design(judged, units, columns, metrics, how, threads)
+
+
+def scores_of_design(
+    judged: Mapping[str, DesignResult],
+    units: pl.Series,
+    columns: Mapping[tuple[str, str], tuple[Float, Float]],
+    metrics: Mapping[str, Metric],
+    how: Uncertainty,
+    threads: int | None,
+) -> Scores:
+    """Return the scores of all systems under one design, from their results and (values, weights) of all ``units``.
+
+    ``columns`` are by system and metric.
+    """
     weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
     uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}
     values = {key: values for key, (values, _) in columns.items()}

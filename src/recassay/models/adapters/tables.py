@@ -45,6 +45,8 @@ class Vectors:
         >>> Vectors.of(frame, "users").table.tolist()
         [[0.5, 1.0], [0.0, 2.0]]
         """
+        if isinstance(source, Vectors):
+            return source
         frame = _frame(source)
         name, vector = factor_columns({name: frame[name].dtype.is_nested() for name in frame.columns}, owner)
         ids, vectors = as_ids(frame[name], owner), frame[vector]
