@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-import recassay as ra
 from recassay import split
 from recassay.backends.spark.logs import spark_log
 from recassay.data.features import Features
@@ -16,7 +15,6 @@ from recassay.split.sequences import parse as parse_sequencer
 
 from ..contract.test_split_parts import SEQUENCERS, frame_of, named
 from ..contract.test_splits import CASES
-from ..refusals import refused
 from .tables import made_once
 
 SPREADS = {
@@ -168,21 +166,3 @@ def test_what_is_refused(spark, frame, log):
     with pytest.raises(UsageError) as ours:
         split.global_time(at=1)(mine)
     assert str(ours.value) == str(theirs.value)
-
-
-def test_a_fold_of_tables_that_are_split_already_is_played_and_judged_here(spark, log):
-    (fold,) = split.leave_out(n=1)(filters.apply(log, "distinct()").log)
-    parts = [spark.createDataFrame(part.frame().to_arrow()) for part in (fold.train, fold.test)]
-    far = ra.spark_fold(*parts, leakage="global")
-    assert sorted(far.here().test.frame().rows()) == sorted(fold.test.frame().rows())
-    ids = (fold.train.user_vocabulary.ids, fold.train.item_vocabulary.ids)
-    factors = [pl.DataFrame({"id": one, "features": [[float(at), 1.0] for at in range(one.len())]}) for one in ids]
-    tables = [spark.createDataFrame(one.to_arrow()) for one in factors]
-    runs = [
-        ra.play(ra.models.FactorTable(*tables, name="mine"), far, ra.protocols.ranking()),
-        ra.play(ra.models.FactorTable(*factors, name="mine"), fold, ra.protocols.ranking()),
-    ]
-    judged = [ra.judge(run, "AI-AR-AN, TI-1R-NN(5)", "ndcg@5", short="all", interval=None) for run in runs]
-    assert judged[0].rows == judged[1].rows
-    with refused("I403"):
-        ra.spark_fold(parts[0], spark.createDataFrame([(1, 2)], ["user_id", "item_id"]))

@@ -1,9 +1,12 @@
-"""``judge``: scores the same recommendations under every target-set design."""
+"""``judge``: scores the same recommendations under every target-set design, on the back end that has their ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from recassay.api.choice import engine_of
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.designs.grammar import Design, parse_list
@@ -15,6 +18,9 @@ from recassay.naming.arguments import checks_types
 from recassay.naming.named import Departure, departs
 from recassay.results.design_scores import DesignScores
 from recassay.stats.intervals import Uncertainty
+
+if TYPE_CHECKING:
+    from recassay.backends.spark.play import SparkRun
 
 
 @departs(
@@ -37,7 +43,7 @@ from recassay.stats.intervals import Uncertainty
 )
 @checks_types
 def judge(
-    runs: Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Standings],
+    runs: Run | Standings | SparkRun | Iterable[Run | Standings | SparkRun] | Mapping[str, Run | Standings | SparkRun],
     designs: str | Design | Iterable[str | Design],
     metrics: Metrics,
     *,
@@ -51,6 +57,7 @@ def judge(
     resamples: int = 10_000,
     seed: int = 0,
     threads: int | None = None,
+    work: str | Path | None = None,
 ) -> DesignScores:
     """Return the scores of systems under every target-set design: exact means over all draws, with intervals.
 
@@ -67,7 +74,9 @@ def judge(
     By popularity with replacement, means are approximate where an item ties with more than seven candidates of
     different popularity, and so are chance values; finding S005 reports where that can matter.
 
-    Intervals are over users.
+    Intervals are over users. Of runs that were played on Spark, beyond 50,000 users tasks do the work; they write to a
+    folder within ``work`` that all nodes can read and write, and findings are checked on a sample of about 50,000
+    users, drawn by their ids.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
@@ -85,6 +94,10 @@ def judge(
         parse_metrics(metrics),
         DesignOptions(users, short, method, draws, variance),
         Uncertainty(interval, level, resamples, seed),
-        Execution(threads=threads),
+        Execution(work=work, threads=threads),
     )
+    if engine_of(*played.values()) == "spark":
+        from recassay.backends.spark.designs import judge_on_spark  # late: who has no Spark tables needs none of it
+
+        return judge_on_spark(played, request)
     return judge_in_memory(played, request)

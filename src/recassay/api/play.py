@@ -1,10 +1,11 @@
-"""``play``: lets a system answer the queries of a protocol."""
+"""``play``: lets a system answer the queries of a protocol, on the back end that holds the fold."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from recassay.api.choice import engine_of
 from recassay.backends.base import Remote
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -27,18 +28,30 @@ from recassay.threads import Progress
 
 if TYPE_CHECKING:
     from recassay.backends.spark.folds import SparkFold
+    from recassay.backends.spark.play import SparkRun
 
 
 @overload
 def play(
     model: ModelSource,
-    fold: Fold | SparkFold,
+    fold: Fold,
     protocol: UserProtocol,
     *,
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run: ...
+
+
+@overload
+def play(
+    model: ModelSource,
+    fold: SparkFold,
+    protocol: UserProtocol,
+    *,
+    name: str | None = None,
+    work: str | Path | None = None,
+) -> SparkRun: ...
 
 
 @overload
@@ -68,6 +81,7 @@ def play(
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    work: str | Path | None = None,
     metrics: Metrics | None = None,
     items: TableSource = None,
     lists: bool = False,
@@ -75,7 +89,7 @@ def play(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     trust: bool = False,
     block: int = BLOCK,
-) -> Run | Stream:
+) -> Run | Remote | Stream:
     """Return the recommendations of a system: lists, and the ranks of relevant items (standings).
 
     :func:`~recassay.judge` reads the standings.
@@ -91,7 +105,9 @@ def play(
     ``checkpoint_seconds`` and from which a stopped run resumes; ``trust``, which allows reading a checkpoint that is a
     pickle; and ``block``, the number of events that are processed together.
 
-    A fold of Spark is copied to this machine, which plays it.
+    A fold of Spark is played by Spark tasks, with models that learn nothing from a log: factors, and scores of users.
+    The results stay in Parquet files, in a folder within ``work`` that all nodes can read and write; on one machine the
+    default, a temporary folder, is enough.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -133,8 +149,6 @@ def play(
             raise UsageError("U107", what, hint="prequential(...), or leave it out")
     if not isinstance(protocol, BaseProtocol):
         raise wrong_noun(protocol, "protocol")
-    if isinstance(fold, Remote) and hasattr(fold, "here"):
-        fold = fold.here()
     require_noun(fold, "fold")
     if not isinstance(protocol, UserProtocol):
         what, hint = (
@@ -142,5 +156,9 @@ def play(
             "use ranking(...), next_item(...) or prequential(...)",
         )
         raise UsageError("U107", what, hint=hint)
-    request = PlayRequest(model, fold, protocol, name, Execution(threads=threads, progress=progress))
+    request = PlayRequest(model, fold, protocol, name, Execution(None, None, work, threads, progress))
+    if engine_of(fold) == "spark":
+        from recassay.backends.spark.play import play_on_spark  # late: who has no Spark tables needs none of it
+
+        return play_on_spark(request)
     return play_fold(request)

@@ -34,6 +34,7 @@ class Popular(BuiltIn):
     """
 
     name: ClassVar[str] = "Popular"
+    fits_by_user: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedRow:
         """Return the fitted model, which scores items by the log's number of users of each item."""
@@ -90,6 +91,7 @@ class Random(BuiltIn):
     """
 
     name: ClassVar[str] = "Random"
+    fits_by_user: ClassVar[bool] = True
 
     seed: int = 0
 

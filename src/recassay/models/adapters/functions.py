@@ -13,7 +13,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -111,6 +111,8 @@ class ScoreFunction(Adapter):
     function: Callable[[Any], Any]
     name: str = "scores"
 
+    fits_by_user: ClassVar[bool] = True
+
     def fit(self, log: Interactions) -> FittedFunction:
         """Return the function together with the log that translates its ids; nothing is learned."""
         return FittedFunction(log, partial(self._scores, log), personal=False)
@@ -153,6 +155,8 @@ class RecommendFunction(Adapter):
 
     function: Callable[[Any, int], Iterable[Any]]
     name: str = "lists"
+
+    fits_by_user: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedLists:
         """Return the function together with the log that translates its ids; nothing is learned."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -121,8 +121,6 @@ def _frame(source: Any) -> pl.DataFrame:
         return read_parquet(source)
     if isinstance(source, pl.DataFrame):
         return source
-    if hasattr(source, "toArrow"):  # of Spark
-        return pl.DataFrame(source.toArrow())
     table = object_table(source, role_named("items"), where="factors")
     return table.read({name: name for name in table.names})
 
@@ -132,7 +130,7 @@ class FactorTable(Adapter):
     """Factors of users and items, whose products are the scores: two tables of ids and vectors, or Parquet files.
 
     Use it for factors computed by Spark's ALS or any other library. Users and items without a vector have no scores
-    and tie at the bottom. Tables may be of Spark.
+    and tie at the bottom. On a Spark fold, ``users`` may be a Spark table; ``items`` are sent to every task.
 
     >>> from recassay.data.synthetic import log
     >>> users = pl.DataFrame({"id": [1, 2], "features": [[1.0, 0.0], [0.5, 2.0]]})
@@ -145,6 +143,8 @@ class FactorTable(Adapter):
     users: Any
     items: Any
     name: str = "factors"
+
+    fits_by_user: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedTables:
         """Return the vectors of the log's users and items; nothing is learned.
@@ -205,6 +205,8 @@ class ScoreBatches(Adapter):
     function: Callable[[NDArray[Any]], Any]
     items: Sequence[Any] | None = None
     name: str = "scores"
+
+    fits_by_user: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedFunction:
         """Return the function together with the log that translates its ids; nothing is learned."""

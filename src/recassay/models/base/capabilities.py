@@ -230,6 +230,18 @@ class WrapsModel(Protocol):
         """Return a model that changes what ``fitted``, the other model, recommends; ``items`` are features of items."""
 
 
+@runtime_checkable
+class FitsByUser(Protocol):
+    """An unfitted model that learns nothing from other users, except how many events or users an item has.
+
+    So it can be fitted on the rows of some users only: their recommendations are those of a model fitted on all rows.
+    """
+
+    @property
+    def fits_by_user(self) -> bool:
+        """Return True; a model has this property only if it can be fitted on the rows of some users."""
+
+
 # --- what follows from capabilities -----------------------------------------------------------------------------------
 
 

@@ -1,0 +1,258 @@
+"""Recommendations of a system for the users of a Spark fold: each task ranks the catalogue for its users.
+
+A task has the rows of its users. Facts about items (their counts, and the factors of a model) are computed once and
+sent to all workers. Nothing has the size users x items, and no rows of users go to the driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.backends.base import is_spark_frame
+from recassay.backends.spark.folds import SparkFold, label_of
+from recassay.backends.spark.score import new_folder
+from recassay.backends.spark.session import session_of, translate_errors
+from recassay.backends.spark.standings import (
+    LISTED,
+    WORTH,
+    PlayedTotals,
+    StandingsSchema,
+    rows_of_run,
+    standings_from_rows,
+)
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
+from recassay.data.fold import Fold, Leakage
+from recassay.data.interactions import Interactions, ItemCounts
+from recassay.data.io.columns import ITEM, RANK, SCORE, USER
+from recassay.data.run import Run
+from recassay.data.standings import Standings
+from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task
+from recassay.errors import UsageError
+from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
+from recassay.models.base.capabilities import FitsByUser, fitted_on_fold
+from recassay.naming.system_names import system_name
+from recassay.protocols.ranking import Ranking
+from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LOG, USERS, TALLY, VECTOR = "log", "users", "tally", "vector"
+ROWS = 1 << 18  # about, of a chunk: smaller than elsewhere, as a list of 100 items is longer than most histories
+PARTS: Mapping[str, tuple[int, ...]] = {"train": (TRAIN, PROFILE), "test": (TEST,), "validation": (VALIDATION,)}
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRun(SparkTable):
+    """The recommendations of a system on Spark: ranked lists, and standings (ranks of the relevant items).
+
+    The lists are the table ``frame``: user_id, item_id, rank, score. ``ra.score`` evaluates the lists, and ``ra.judge``
+    the standings. Both stay in the Parquet files of ``rows``, a row for each user.
+    """
+
+    rows: DataFrame
+    about: StandingsSchema
+    played: PlayedTotals
+
+    @property
+    def name(self) -> str:
+        """Return the name of the system."""
+        return self.about.name
+
+    def here(self) -> Run:
+        """Load lists and ranks of relevant items of all users into this process and return them as a run."""
+        with translate_errors():
+            rows = pl.DataFrame(self.rows.orderBy(USER).toArrow())
+        lists = rows.filter(pl.col(LISTED).list.len() > 0).select(USER, pl.col(LISTED).alias(ITEM), WORTH)
+        ranked = lists.explode(ITEM, WORTH).with_columns(pl.int_range(1, pl.len() + 1).over(USER).alias(RANK))
+        run = Run.from_frame(ranked, self.name, order="rank")
+        return replace(run, standings=standings_from_rows(rows, self.about, self.played.unlisted))
+
+    def standings_here(self, every: int = 1) -> Standings:
+        """Load the standings of about one in ``every`` users into this process; they are drawn by their ids."""
+        from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+        some = self.rows.drop(LISTED, WORTH).where(F.pmod(F.xxhash64(USER), F.lit(every)) == 0)
+        with translate_errors():
+            rows = pl.DataFrame(some.orderBy(USER).toArrow())
+        return standings_from_rows(rows, self.about, self.played.unlisted if every == 1 else 0)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedFacts:
+    """The data that every task needs besides the rows of its users.
+
+    ``counts`` are the item counts of each part of the fold (training, test, ...), and ``items`` the item factors if the
+    model has them. ``leakage``, ``how`` and ``number`` describe the fold as in :class:`~recassay.Fold`, and ``where``
+    names the log in errors.
+    """
+
+    counts: Mapping[str, ItemCounts]
+    items: Vectors | None
+    protocol: Ranking
+    leakage: Leakage
+    how: Mapping[str, Any]
+    number: int
+    where: str
+
+    def fold(self, rows: pl.DataFrame) -> Fold:
+        """Return the fold of some users, made of rows with a column of labels, such as training or test."""
+        log = Interactions.of_users(rows.drop(label_of(self.number)), self.counts["train"], origin=self.where)
+        label = rows[label_of(self.number)].to_numpy()
+        parts = {
+            name: replace(log.take(np.isin(label, PARTS[name])), whole=counts) for name, counts in self.counts.items()
+        }
+        validation = parts.get("validation")
+        return Fold(parts["train"], parts["test"], self.leakage, self.how, validation, number=self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class PlayTask:
+    """The work of a task: to rank the catalogue for its users.
+
+    ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy.
+    """
+
+    known: Any
+    model: Any
+    about: StandingsSchema
+
+    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        """Yield a table with a row for each user of a chunk, and at the end a row with the totals over all of them."""
+        known: SharedFacts = self.known.value
+        found: list[PlayedTotals] = []
+        last = None
+        for piece in pieces:
+            if not piece[LOG].height:
+                continue  # these users have factors and no rows in the log
+            fold = known.fold(piece[LOG])
+            model = self.model
+            if isinstance(model, FactorTable):
+                users = Vectors.of(piece[USERS], "users") if USERS in piece else model.users
+                model = replace(model, users=users, items=known.items)
+            run = play_fitted(
+                fitted_on_fold(model, fold),
+                ranking_task(fold, known.protocol),
+                self.about.name,
+                k=known.protocol.k,
+                threads=1,
+            )
+            everyone = fold.train.user_vocabulary.ids
+            assert run.standings is not None, "it was played"
+            assert everyone is not None, "a log's ids are dense"
+            found.append(PlayedTotals.of(run.standings, everyone.len()))
+            last = rows_of_run(run, everyone, self.about).with_columns(pl.lit(None, dtype=pl.Binary).alias(TALLY))
+            yield last
+        if last is not None:
+            packed = zlib.compress(pickle.dumps(reduce(add, found)), 1)
+            yield last.clear(1).with_columns(pl.lit(packed, dtype=pl.Binary).alias(TALLY))
+
+
+def play_on_spark(request: PlayRequest) -> SparkRun:
+    """Return the run of a system, computed by tasks; it stays in Parquet files, in a folder within ``work``."""
+    model, protocol, fold = request.model, request.protocol, request.fold
+    if not isinstance(fold, SparkFold):
+        what = f"Spark plays systems on Spark folds, not on a {type(fold).__name__}"
+        raise UsageError(
+            "U223", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
+        )
+    if not isinstance(protocol, Ranking):
+        raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")
+    if not isinstance(model, FitsByUser):
+        raise UsageError(
+            "U107",
+            f"{model} would learn from the users of one task only",
+            hint="fit it elsewhere and play its factors (ra.models.FactorTable) or its scores (ra.models.ScoreBatches)",
+        )
+    spark, label = session_of(fold.labelled), label_of(fold.number)
+    log = SparkTable(fold.labelled.select(*fold.train.columns, label), "the log")
+    tables = {LOG: log}
+    name, items = request.name or system_name(model), None
+    if isinstance(model, FactorTable):
+        items = Vectors.of(_in_memory(model.items), "items")
+        if is_spark_frame(model.users):
+            tables[USERS] = vectors_table(model.users)
+            model = replace(model, users=None)
+        model = replace(model, items=None)
+    with translate_errors():
+        counts = item_counts_by_part(fold)
+    known = SharedFacts(counts, items, protocol, fold.leakage, fold.how, fold.number, log.where)
+    task = ranking_task(known.fold(log.empty()), protocol)
+    about = StandingsSchema(name, counts["train"].ids, task.weight, task.how, tuple(task.bins))
+    schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
+    broadcast = spark.sparkContext.broadcast(known)
+    with contextlib.ExitStack() as stack, translate_errors():
+        folder = stack.enter_context(new_folder(spark, request.execution.work))
+        map_users(tables, PlayTask(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
+        written = spark.read.schema(schema).parquet(folder)
+        tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
+        broadcast.unpersist()
+        played: PlayedTotals = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
+        rows = written.where(f"{TALLY} is null").drop(TALLY)
+        run = SparkRun(_lists(rows), about.name, rows, about, played)
+        weakref.finalize(run, stack.pop_all().close)  # a temporary folder is removed with the run
+    return run
+
+
+def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
+    """Return, for each part of a fold (such as ``train``), how many users and events each item of the log has in it."""
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    label = F.col(label_of(fold.number))
+    parts = [name for name in PARTS if name != "validation" or fold.validation is not None]
+    inside = {name: label.isin(*PARTS[name]) for name in parts}
+    wanted = [F.count_distinct(F.when(inside[name], F.col(USER))).alias(f"{name}_users") for name in parts]
+    wanted += [F.count(F.when(inside[name], 1)).alias(f"{name}_events") for name in parts]
+    items = pl.DataFrame(fold.labelled.groupBy(ITEM).agg(*wanted).toArrow()).sort(ITEM)
+    users = fold.labelled.agg(*wanted[: len(parts)]).collect()[0]
+
+    def column(name: str) -> NDArray[np.int64]:
+        return items[name].to_numpy().astype(np.int64)
+
+    return {
+        name: ItemCounts(items[ITEM], column(f"{name}_users"), column(f"{name}_events"), int(users[f"{name}_users"]))
+        for name in parts
+    }
+
+
+def vectors_table(frame: DataFrame) -> SparkTable:
+    """Return a table of users and their vectors with the standard column names, and the types that logs have."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    user, vector = factor_columns({name: kind.startswith("array") for name, kind in frame.dtypes}, "users")
+    kind = "string" if dict(frame.dtypes)[user] == "string" else "bigint"
+    picked = frame.select(F.col(user).cast(kind).alias(USER), F.col(vector).cast("array<float>").alias(VECTOR))
+    return SparkTable(picked, "factors of users")
+
+
+def _in_memory(source: Any) -> Any:
+    if not is_spark_frame(source):
+        return source
+    with translate_errors():
+        return pl.DataFrame(source.toArrow())
+
+
+def _lists(rows: DataFrame) -> DataFrame:
+    """Return a table with a row for each listed item, from a table with a row (a whole list) for each user."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    pairs = F.posexplode(F.arrays_zip(F.col(LISTED), F.col(WORTH)))
+    placed = rows.select(USER, pairs.alias("place", "pair"))
+    return placed.select(
+        USER,
+        F.col(f"pair.{LISTED}").alias(ITEM),
+        (F.col("place") + 1).cast("int").alias(RANK),
+        F.col(f"pair.{WORTH}").alias(SCORE),
+    )
