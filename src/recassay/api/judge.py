@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recassay.api.choice import engine_of
+from recassay.backends.base import engine_of
 from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.designs.grammar import Design, parse_list

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from recassay.api.choice import engine_of
-from recassay.backends.base import Remote
+from recassay.backends.base import Remote, engine_of
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_model, require_noun, wrong_noun
