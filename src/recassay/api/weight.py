@@ -87,7 +87,7 @@ def choose_weight(
     (0.6, 'best ndcg@2')
     """
     given = grid if isinstance(grid, Mapping) else {"weight": grid}
-    values: dict[str, list[Any]] = {name: list(dict.fromkeys(several)) for name, several in given.items()}
+    values: dict[str, list[Any]] = {name: _distinct(name, several) for name, several in given.items()}
     values["weight"] = sorted({float(weight) for weight in values.get("weight", GRID)})
     reranker = METHODS.parse(method)
     _validate(reranker, values, keep, loss)
@@ -154,6 +154,16 @@ def _means(
 def criterion(text: str) -> str:
     """Return the name of a criterion: a metric, or ``sudden_death@10``; raise an error for an unknown metric."""
     return text if SUDDEN_DEATH.fullmatch(text) else next(iter(parse_metrics(text)))
+
+
+def _distinct(name: Any, several: Iterable[Any]) -> list[Any]:
+    """Return the values of a parameter without repetitions; raise U102 for one that is neither number nor text."""
+    listed = list(several)
+    for value in listed:
+        if not isinstance(value, int | float if name == "weight" else int | float | str):
+            what = f"the grid has the value {value!r:.60} for {name!r}, which it cannot have"
+            raise UsageError("U102", what, hint="such as grid={'weight': [0, 0.3, 0.6]}")
+    return list(dict.fromkeys(listed))
 
 
 def _validate(method: Reranker, values: Mapping[str, Sequence[Any]], keep: str | None, loss: float) -> None:

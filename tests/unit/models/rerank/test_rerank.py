@@ -399,3 +399,10 @@ class TestWeights:
     def test_a_metric_that_is_undefined_at_every_weight_is_an_error(self):
         with pytest.raises(UsageError, match="undefined at every weight"):
             ra.choose_weight({1: {7: 0.5}}, "MMR", {1: [7]}, "ild@1", items=features({7: "x"}), grid=[0.5])
+
+
+@pytest.mark.parametrize("grid", [{1.0: [[np.array([2, 2])]]}, {"weight": ["much"]}, ["much"], {"places": [[1]]}])
+def test_a_grid_of_other_things_is_refused(grid):
+    items = {"x": ["a"], "y": ["a", "b"]}
+    with pytest.raises(ra.UsageError, match="U102"):
+        ra.choose_weight({"ann": {"x": 0.5, "y": 0.2}}, "MMR", {"ann": ["x"]}, "ndcg@2", items=items, grid=grid)
