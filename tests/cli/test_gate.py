@@ -77,6 +77,8 @@ def test_the_folder_has_files_for_a_build_and_is_the_next_baseline(recassay, run
     assert [case.find("failure") is None for case in suite] == [True, False]
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert (runs / "out" / "report.html").exists()
+    rows = json.loads((runs / "out" / "summary.json").read_text())["rows"]
+    assert [row["low"] < row["mean"] < row["high"] for row in rows] == [True, True]
     again = recassay("gate", "truth.csv", "runs/old.csv", "--baseline", "out", "-m", "hit@1", "--json")
     assert (again.json["verdict"], again.json["criteria"][0]["against"]) == ("fail", 40 / 60)
 

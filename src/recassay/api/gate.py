@@ -93,7 +93,7 @@ def gate(
     if fresh is None:
         runs = {CANDIDATE: candidate} if stored is not None else {CANDIDATE: candidate, BASELINE: baseline}
         wanted = [*margins, *(limit.metric for limit in limits)]
-        fresh = score(runs, truth, wanted, users=users, interval=None, **{"first_hits": True} | scoring)
+        fresh = score(runs, truth, wanted, users=users, **{"first_hits": True, "interval": None} | scoring)
     elif stored is None:
         hint = "give the baseline as stored scores too, or the run of the candidate"
         raise UsageError("U105", "the scores of a candidate are compared with those of a baseline", hint=hint)

@@ -138,6 +138,8 @@ def gate(
     if output is not None:
         require_own_folder(output)
     given = {name: value for name, value in settings.items() if value is not None}
+    if output is not None:
+        given["interval"] = "bootstrap"  # for the page
     result = judge_candidate(**given)
     if output is not None:
         from recassay.api.compare import compare

@@ -45,7 +45,7 @@ MISSING = 0.01  # share of users without a list, beyond those of the baseline, t
 
 
 class Margin(NamedTuple):
-    """What a candidate may lose: a share of the baseline's mean, or an absolute difference."""
+    """The largest loss that a candidate may have: a share of the baseline's mean, or an absolute difference."""
 
     share: float
     absolute: float
