@@ -43,7 +43,7 @@ COMMANDS = {
     "correct": "lists.correct",
     "rerank": "lists.rerank",
     "watch": "watch.watch",
-    "warm": "warm.warm",
+    "warm": "demo.warm",
     "list": "explain.list_names",
     "explain": "explain.explain",
 }
