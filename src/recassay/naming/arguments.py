@@ -204,9 +204,15 @@ def _shown(value: object) -> str:
         return f"an object of {type(value).__name__}"
 
 
+@functools.cache  # an eighth of a call of two dicts
+def _hints_of_fields(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def check_fields(options: object) -> None:
     """Raise U107 or U102 if a field of an options object is not what its annotation says."""
-    for name, hint in typing.get_type_hints(type(options)).items():
+    kind: Any = type(options)  # a class has a hash, whatever its metaclass is taken to be
+    for name, hint in _hints_of_fields(kind).items():
         check_argument(type(options).__name__, name, getattr(options, name), hint, all_kinds=True)
 
 
