@@ -1,5 +1,6 @@
 """What tests of several folders share."""
 
+import atexit
 import gc
 import os
 import shutil
@@ -50,6 +51,8 @@ def pytest_configure(config):
 
 
 def pytest_unconfigure(config):
+    if hasattr(config, "workerinput") and "_duckdb" in sys.modules:
+        atexit.register(os._exit, 0)  # DuckDB's binding lists at the end what it has not freed
     if keeps_kernels(config):
         kernels.store()
 
