@@ -239,7 +239,7 @@ def _pairs(items: NDArray[np.int32], column: pl.Series, separator: str, prefix: 
     if isinstance(column.dtype, pl.List | pl.Array):
         pairs = pairs.explode("feature")
     if isinstance(pairs["feature"].dtype, pl.List | pl.Array | pl.Object):
-        example = pairs["feature"].drop_nulls().to_list()[0]
+        example = next(iter(pairs["feature"].drop_nulls().to_list()), None)
         raise InputError(
             "I202",
             f"features in column {column.name!r} are no texts or numbers: {example!r:.80}",

@@ -96,7 +96,7 @@ def _frame(seeds: Any) -> pl.DataFrame:
             return pl.DataFrame(columns) if rows else pl.DataFrame(schema={ITEM: pl.String})
         if isinstance(seeds, dict):
             return pl.DataFrame(seeds)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError("I108", f"the seeds cannot be read as a table: {error}") from None
     return read_table(seeds, "seeds")
 
