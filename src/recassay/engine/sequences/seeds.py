@@ -29,6 +29,10 @@ from recassay.naming.grammar import suggest
 from recassay.threads import blocks
 
 SET_BLOCK = 1 << 12  # items of a set whose rows of probabilities are computed together
+# What Polars raises for objects that are no column.
+UNREADABLE = (
+    TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError, pl.exceptions.PanicException,
+)  # fmt: skip
 SCALARS = (str, int, float, np.generic, date, type(None))  # of a list of seeds
 
 
@@ -96,7 +100,7 @@ def _frame(seeds: Any) -> pl.DataFrame:
             return pl.DataFrame(columns) if rows else pl.DataFrame(schema={ITEM: pl.String})
         if isinstance(seeds, dict):
             return pl.DataFrame(seeds)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except UNREADABLE as error:
         raise InputError("I108", f"the seeds cannot be read as a table: {error}") from None
     return read_table(seeds, "seeds")
 
