@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recassay.api.score import score
+from recassay.api.score import score, several
 from recassay.comparison.gate import (
     BASELINE,
     CANDIDATE,
@@ -25,8 +25,9 @@ from recassay.comparison.pairs import scores_of_users
 from recassay.data.io.edge import is_folder
 from recassay.data.memberships import Memberships
 from recassay.data.nouns import kind_of
-from recassay.data.read import TableSource, read_memberships, read_with_shared_names
+from recassay.data.read import TableSource
 from recassay.engine.finish import table_findings
+from recassay.engine.lists.score import ScoreInputs, user_memberships
 from recassay.engine.lists.score_joins import join_scorings
 from recassay.engine.lists.score_sets import FILE, read_scores
 from recassay.engine.options import GroupOptions, ReadOptions, population_or_table
@@ -84,7 +85,7 @@ def gate(
     """
     if not 0.5 < level < 1:
         raise UsageError("U102", f"the level of a gate is between 0.5 and 1, got {level:g}", hint="such as 0.95")
-    limits = [Limit.of(text) for text in _several(require)]
+    limits = [Limit.of(text) for text in several(require)]
     limits = [limit._replace(metric=_heading(limit.metric)) for limit in limits]
     margins = {
         heading: Margin.of(own) for text, own in _margins(metrics, margin).items() for heading in parse_metrics(text)
@@ -102,23 +103,22 @@ def gate(
     criteria = [against_baseline(both, metric, own, level) for metric, own in margins.items()]
     findings = both.findings if stored is None else (*both.findings, *table_findings(both.rows))
     suspicions = suspicions_of(both, criteria, findings, _share(believable))
+    columns = scoring.get("columns")
+    reading = columns if isinstance(columns, ReadOptions) else ReadOptions(columns)
+    tables = ScoreInputs(None, truth, scoring.get("train"), users=population_or_table(users)[1])
     for column, own in _margins(by, "").items():
-        table = truth if population_or_table(users)[1] is None else users
+        groups = user_memberships(tables, reading, column)
         allowed = {metric: Margin.of(own) if own != "" else margins[metric] for metric in margins}
-        criteria += _of_groups(both, _memberships(table, column, scoring.get("columns")), allowed, level)
+        criteria += _of_groups(both, groups, allowed, level)
     criteria += [within_limit(fresh, limit, level) for limit in limits]
     settings = {**fresh.settings, "margin_level": level, "believable": believable}
     scores = replace(both, findings=findings, settings=settings)
     return Gate(tuple(criteria), suspicions, level, scores)
 
 
-def _several(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
-
-
 def _margins(names: Margins, default: str | float) -> dict[str, str | float]:
     """Return the margin of each name; ``default`` is for names that come without."""
-    return dict(names) if isinstance(names, Mapping) else dict.fromkeys(_several(names), default)
+    return dict(names) if isinstance(names, Mapping) else dict.fromkeys(several(names), default)
 
 
 def _heading(metric: str) -> str:
@@ -190,16 +190,6 @@ def _refuse_unfit(scores: Scores, margins: Mapping[str, Margin]) -> None:
         if metric not in scores.unit_metrics or row.higher_is_better is None or getattr(known, "power", 1) != 1:
             what = f"{metric} has no values of users whose mean says which system is better"
             raise UsageError("U113", what, hint=f"state a limit: --require '{metric} >= 0.3'; or take another metric")
-
-
-def _memberships(table: Any, column: str, columns: Any) -> Memberships:
-    reading = columns if isinstance(columns, ReadOptions) else ReadOptions(columns)
-    return read_with_shared_names(
-        lambda names: read_memberships(table, column, "users", columns=names),
-        reading.columns,
-        reading.users_columns,
-        option="--users-columns",
-    )
 
 
 def _of_groups(scores: Scores, groups: Memberships, margins: Mapping[str, Margin], level: float) -> Iterator[Criterion]:

@@ -122,8 +122,8 @@ def score(
         profile,
         until,
         float(relevant_from) if kept else None,
-        _several(by),
-        _several(by_item),
+        several(by),
+        several(by_item),
         groups or GroupOptions(),
     )
     engine_name = engine_of(truth, runs, execution=execution)
@@ -142,8 +142,9 @@ def score(
     return with_user_groups(scores, request) if request.by else scores
 
 
-def _several(columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns or ())
+def several(texts: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return one text, several, or none as a tuple."""
+    return (texts,) if isinstance(texts, str) else tuple(texts or ())
 
 
 def _refuse_groups(request: ScoreRequest, engine: str) -> None:

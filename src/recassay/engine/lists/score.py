@@ -211,7 +211,7 @@ def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroup
     if request.by_item and items is None:
         what = f"groups by '{request.by_item[0]}' need the table of items"
         raise UsageError("U105", what, hint="give it with --items FILE")
-    return [ItemGroups.of(job, truth, _memberships(request, items, by, "items")) for by in request.by_item]
+    return [ItemGroups.of(job, truth, _item_memberships(request, by)) for by in request.by_item]
 
 
 def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
@@ -219,29 +219,33 @@ def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
     metrics, threads = request.job.unit_metrics, request.execution.threads
     groups = []
     for by in request.by:
-        memberships = _memberships(request, _users_with(request, by), by, "users")
+        memberships = user_memberships(request.inputs, request.reading, by)
         groups.append(user_groups(scores, memberships, metrics, request.uncertainty, request.groups, threads))
     return replace(scores, groups=(*groups, *scores.groups))
 
 
-def _memberships(request: ScoreRequest, source: Any, by: str, role: str) -> Memberships:
-    given = request.reading
-    own, option = None, "--columns"
-    if role == "users" and source is request.inputs.users:
-        own, option = given.users_columns, "--users-columns"
-    if role == "items":
-        own, option = given.items_columns, "--items-columns"
+def _item_memberships(request: ScoreRequest, by: str) -> Memberships:
+    reading, items = request.reading, request.inputs.items
     return read_with_shared_names(
-        lambda names: read_memberships(source, by, role, columns=names), given.columns, own, option=option
+        lambda names: read_memberships(items, by, "items", columns=names), reading.columns, reading.items_columns,
+        option="--items-columns",
+    )  # fmt: skip
+
+
+def user_memberships(inputs: ScoreInputs, reading: ReadOptions, by: str) -> Memberships:
+    """Return the groups of users that the column ``by`` makes, of the table of users, the truth or the training log."""
+    source = _users_with(inputs, by)
+    own, option = (reading.users_columns, "--users-columns") if source is inputs.users else (None, "--columns")
+    return read_with_shared_names(
+        lambda names: read_memberships(source, by, "users", columns=names), reading.columns, own, option=option
     )
 
 
-def _users_with(request: ScoreRequest, by: str) -> Any:
+def _users_with(inputs: ScoreInputs, by: str) -> Any:
     """Return the table that has the column ``by`` for users: the table of users, else the truth or the training log.
 
     The truth and the training log are taken only if they have the column. Raise U105 if no table is found.
     """
-    inputs = request.inputs
     if inputs.users is not None:
         return inputs.users
     for source in (inputs.truth, inputs.train):
