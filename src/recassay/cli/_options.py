@@ -214,6 +214,9 @@ Resamples = Annotated[int, option("--resamples", "Bootstrap resamples of an inte
 Seed = Annotated[int, option("--seed", "Seed of all random numbers.", STATISTICS, metavar="N")]
 
 Table = Annotated[str, choice("--table", "Format of the output", choices.TableFormat, OUTPUT, metavar="FORMAT")]
+TextOrMarkdown = Annotated[
+    str, choice("--table", "Format of the output", ("text", "markdown"), OUTPUT, metavar="FORMAT")
+]
 AsJson = Annotated[bool, option("--json", "Print one JSON document and nothing else.", OUTPUT)]
 FailOn = Annotated[
     str | None,

@@ -101,9 +101,7 @@ def gate(
             metavar="FOLDER",
         ),
     ] = None,
-    table: Annotated[
-        str, choice("--table", "Format of the output", ("text", "markdown"), OUTPUT, metavar="FORMAT")
-    ] = "text",
+    table: _options.TextOrMarkdown = "text",
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:

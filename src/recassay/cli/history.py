@@ -34,9 +34,7 @@ def history(
             metavar="FOLDER",
         ),
     ] = None,
-    table: Annotated[
-        str, choice("--table", "Format of the output", ("text", "markdown"), OUTPUT, metavar="FORMAT")
-    ] = "text",
+    table: _options.TextOrMarkdown = "text",
     as_json: _options.AsJson = False,
 ) -> None:
     """Show the results of several folders, such as weeks, as one table; compare the last two as recassay gate does.
