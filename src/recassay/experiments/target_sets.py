@@ -175,8 +175,11 @@ def precision_bounds(
     pairs, mean = int(groups.relevant.sum()), judged.outcomes["p"].mean
     bounds = {"mean": mean, "low": float(low) / n / pairs, "high": float(high) / n / pairs}
     if not bounds["low"] - SLACK <= mean <= bounds["high"] + SLACK:
-        what = f"precision with one relevant item is {mean!r}, outside [{bounds['low']!r}, {bounds['high']!r}]"
-        raise InternalError("X102", what, hint="please report this with the data")
+        raise InternalError(
+            "X102",
+            f"precision with one relevant item is {mean!r}, outside [{bounds['low']!r}, {bounds['high']!r}]",
+            hint="please report this with the data",
+        )
     return bounds
 
 
