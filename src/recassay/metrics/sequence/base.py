@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import (
     Bool,
-    GivenPairs,
     Int32,
     Int64,
     Similarity,
@@ -48,40 +48,31 @@ class SequenceContext:
     primitive: NDArray[np.int32] | None = None
     threads: int | None = None
 
-    @property
-    def has(self) -> frozenset[str]:
-        """Return the names of the data that were given."""
-        given = {"items": self.features, "similarities": self.similarities, "primitive": self.primitive}
-        return frozenset(name for name, data in given.items() if data is not None)
-
     @functools.cached_property
     def popular(self) -> NDArray[np.int64]:
         """Return the items by how often they occur in training, most often first, ties by id."""
         return ordered_by_popularity(self.fold.counts)
 
+    @functools.cached_property
+    def _similarities(self) -> dict[str, Similarity]:
+        return {}
+
     def similarity(self, source: Source) -> Similarity:
         """Return the similarities of items from a source: ``training``, ``features`` or ``given``."""
-        if source == "training":
-            return self._training
-        return self._features if source == "features" else self._given
+        if source not in self._similarities:
+            self._similarities[source] = SIMILARITIES[source](self)
+        return self._similarities[source]
 
-    def given_pairs(self) -> GivenPairs | None:
-        """Return how many pairs of items in lists have a given similarity; None if no metric read given ones."""
-        read = vars(self).get("_given")
-        return None if read is None else read.given_pairs()
+    def given_pairs(self) -> dict[str, int]:
+        """Return the numbers of pairs of items in lists and of given similarities; {} if no metric read given ones."""
+        return self._similarities["given"].given_pairs() if "given" in self._similarities else {}
 
-    @functools.cached_property
-    def _training(self) -> Similarity:
-        return of_training(self.fold, self.threads)
 
-    @functools.cached_property
-    def _features(self) -> Similarity:
-        assert self.features is not None, "a metric that uses features requires them in ready()"
-        return of_features(self.fold, self.features.required())
-
-    @functools.cached_property
-    def _given(self) -> Similarity:
-        return of_given(self.fold, self.similarities)
+SIMILARITIES: Mapping[Source, Callable[[SequenceContext], Similarity]] = {
+    "training": lambda known: of_training(known.fold, known.threads),
+    "features": lambda known: of_features(known.fold, cast("Features", known.features).required()),  # ready() saw them
+    "given": lambda known: of_given(known.fold, known.similarities),
+}
 
 
 class Matches(NamedTuple):
@@ -144,7 +135,7 @@ class SequenceBlock:
 
 
 GIVEN_AS = {
-    "items": "the table of items: score_sequences(..., items=...)",
+    "features": "the table of items: score_sequences(..., items=...)",
     "similarities": "similarities of items: score_sequences(..., similarities=matrix)",
     "primitive": "a primitive list or recommender: score_sequences(..., primitive=[ids])",
 }
@@ -183,8 +174,8 @@ class SequenceMetric(Metric):
         """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
     def must_have(self, name: str, known: SequenceContext) -> None:
-        """Raise U105 unless the named data, such as ``items``, were given."""
-        if name not in known.has:
+        """Raise U105 unless the named data, such as ``features``, were given."""
+        if getattr(known, name) is None:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
 

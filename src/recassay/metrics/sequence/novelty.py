@@ -113,17 +113,14 @@ class SequenceSerendipity(HitShare):
         given = block.known.popular if self.primitive == "popular" else block.known.primitive
         assert given is not None, "a metric that uses the list requires it in ready()"
         if given.ndim == 1:
-            obvious = np.zeros(block.known.fold.n_items, np.bool_)
-            first = given[: self.k_p or self.depth]
-            obvious[first[first >= 0]] = True
-            return obvious[items]
+            return np.isin(items, given[: self.k_p or self.depth])
         found = np.zeros(items.shape, np.bool_)
         for column in given[block.begin : block.end, : self.k_p or self.depth].T:
             found |= items == column[:, None]
         return found
 
 
-NEEDS = {"features": "items", "given": "similarities"}
+NEEDS = {"features": "features", "given": "similarities"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,8 +186,9 @@ class Confidence(PlaceSum):
     describes: ClassVar[bool] = True
 
     def added(self, block: SequenceBlock) -> Values:
-        chances = block.generated.chances[block.begin : block.end, : self.depth]
-        return np.where(block.present[:, : self.depth], chances, 0.0)
+        return np.where(
+            block.present[:, : self.depth], block.generated.chances[block.begin : block.end, : self.depth], 0.0
+        )
 
 
 @dataclass(frozen=True, repr=False)

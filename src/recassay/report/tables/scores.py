@@ -26,7 +26,6 @@ SYSTEM = Column("system", "system", 40)
 CSV_HEADINGS = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
 DESIGN_WIDTH = 36
 STAGES = {"fit": "fit", "recommend": "answer"}  # always shown, by heading
-OF_SEQUENCES = {"judge": "judge", "judge with diversity": "judge with diversity"}  # shown where they were timed
 JUDGE = "judge"
 STATISTICS = ("mean", "median", "p95", "p99")
 
@@ -293,13 +292,11 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
         place.setdefault((row["system"], row["what"]), []).append(row["seconds"])
     parts: list[RenderableType] = []
     for title, place in places.items():
-        timed = {stage for system, stage in place if system is not None}
-        stages = STAGES | {heading: stage for heading, stage in OF_SEQUENCES.items() if stage in timed}
         rows = tuple(
-            (Cell(system), *(Cell(_seconds(place.get((system, stage)))) for stage in stages.values()))
+            (Cell(system), *(Cell(_seconds(place.get((system, stage)))) for stage in STAGES.values()))
             for system in dict.fromkeys(system for system, _ in place if system is not None)
         )
-        table = ResultTable((Column("seconds", "name"), *map(Column, stages)), rows, title, gap=3)
+        table = ResultTable((Column("seconds", "name"), *map(Column, STAGES)), rows, title, gap=3)
         parts += [Terminal(table), Text(f"evaluation of all systems: {_seconds(place.get((None, JUDGE)))}"), Text()]
     return Group(*parts)
 

@@ -30,7 +30,6 @@ from recassay.threads import StageProgress
 
 TIMES = "times.json"  # apart from results, which are the same on every run
 STATE = Path("cache", "state.json")
-WITH_DIVERSITY = "judge with diversity"  # of generated sequences: the judge, and the metrics that compare items
 CALLS = {"recommend": "query", "update": "update"}
 LIBRARIES = ("numpy", "scipy", "numba", "polars")
 
@@ -207,8 +206,9 @@ def request(
 
 def versions() -> dict[str, str]:
     """Return the versions that numbers depend on, by name."""
-    own = {"recassay": __version__, "python": platform.python_version()}
-    return own | {library: version(library) for library in LIBRARIES}
+    return {"recassay": __version__, "python": platform.python_version()} | {
+        library: version(library) for library in LIBRARIES
+    }
 
 
 def stamps(paths: Iterable[Path]) -> dict[str, Stamp]:
