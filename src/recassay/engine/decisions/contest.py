@@ -174,9 +174,8 @@ class SuddenDeath(Displayable):
         ]  # fmt: skip
         settings = {"competitors": list(self.competitors), "rules": asdict(self.rules)}
         settings["interval"] = asdict(self.confidence)
-        metrics = dict.fromkeys(row.metric for row in rows)
         return finish(
-            users, metrics, rows, values, weights, self.confidence,
+            users, dict.fromkeys(row.metric for row in rows), rows, values, weights, self.confidence,
             threads=self.threads, findings=self.findings, settings=settings,
         )  # fmt: skip
 
@@ -222,15 +221,17 @@ class SuddenDeath(Displayable):
         """
         depth, n = self._depth(at), max(self.n, 1)
         rows: list[dict[str, Any]] = []
-        for one, own in zip(self.competitors, self.first, strict=True):
-            for other, theirs in zip(self.competitors, self.first, strict=True):
-                if one != other:
-                    wins = int(((own < theirs) & (own <= depth)).sum())
-                    losses = int(((theirs < own) & (theirs <= depth)).sum())
-                    together = int(((own == theirs) & (own <= depth)).sum())
-                    neither = self.n - wins - losses - together
-                    shares = {"wins": wins, "losses": losses, "together": together, "neither": neither}
-                    rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
+        for (one, own), (other, theirs) in itertools.permutations(zip(self.competitors, self.first, strict=True), 2):
+            wins = int(((own < theirs) & (own <= depth)).sum())
+            losses = int(((theirs < own) & (theirs <= depth)).sum())
+            together = int(((own == theirs) & (own <= depth)).sum())
+            shares = {
+                "wins": wins,
+                "losses": losses,
+                "together": together,
+                "neither": self.n - wins - losses - together,
+            }
+            rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
         return pl.DataFrame(rows)
 
     def compare(
@@ -258,14 +259,23 @@ class SuddenDeath(Displayable):
         [(1, 1.0, 'a'), (2, 0.5, 'a'), (1, 0.5, 'b'), (2, 1.0, 'b')]
         """
         if not 1 <= window <= max(self.units.len(), 1):
-            what = f"a window of {window:,} does not fit {self.units.len():,} {self.unit}s"
-            raise UsageError("U102", what, where="over_time", hint="a whole number from 1 to their number")
+            raise UsageError(
+                "U102",
+                f"a window of {window:,} does not fit {self.units.len():,} {self.unit}s",
+                where="over_time",
+                hint="a whole number from 1 to their number",
+            )
         parts = []
         for system in self.competitors:
             total = np.append(0.0, np.cumsum(np.nan_to_num(self.values(system, at))))
-            shares = (total[window:] - total[:-window]) / window
-            ends = self.units[window - 1 :].alias(self.unit)
-            parts.append(pl.DataFrame([ends, pl.Series(NAME, shares)]).with_columns(system=pl.lit(system)))
+            parts.append(
+                pl.DataFrame(
+                    [
+                        self.units[window - 1 :].alias(self.unit),
+                        pl.Series(NAME, (total[window:] - total[:-window]) / window),
+                    ]
+                ).with_columns(system=pl.lit(system))
+            )
         return Exhibit(
             name="sudden-death-over-time",
             title="Who hits first, over time",
@@ -325,10 +335,16 @@ class SuddenDeath(Displayable):
                 hint="let the same systems compete in both, or compare duels, hit@k or mrr, which do not depend on it",
             )
         if self.rules != other.rules:
-            what = f"the contests have different rules: {other.rules} and {self.rules}"
-            raise UsageError("U204", what, hint="decide both by the same rules")
-        lines = [self.competitors.index(name) for name in other.competitors]
-        return replace(self, competitors=other.competitors, first=self.first[lines])
+            raise UsageError(
+                "U204",
+                f"the contests have different rules: {other.rules} and {self.rules}",
+                hint="decide both by the same rules",
+            )
+        return replace(
+            self,
+            competitors=other.competitors,
+            first=self.first[[self.competitors.index(name) for name in other.competitors]],
+        )
 
     def _line(self, system: str) -> int:
         if system not in self.competitors:
@@ -343,6 +359,10 @@ class SuddenDeath(Displayable):
         """Return the last rank that counts at the cut-off ``at``, by default the deepest."""
         at = self.deepest if at is None else at
         if not 1 <= at <= self.deepest:
-            what = f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}"
-            raise UsageError("U103", what, where=NAME, hint="use a larger cut-off first: at=20 covers 1 to 20")
+            raise UsageError(
+                "U103",
+                f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}",
+                where=NAME,
+                hint="use a larger cut-off first: at=20 covers 1 to 20",
+            )
         return self.rules.depth(at)

@@ -123,9 +123,12 @@ def decide(
     relevant item highest wins.
     """
     check_rope(rope)
-    testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
     compared = compare_places(
-        scores, testing, baseline=baseline, threads=threads, progress=_stage(progress, "comparing")
+        scores,
+        SignificanceOptions(test, correction, effect, level, seed, resamples),
+        baseline=baseline,
+        threads=threads,
+        progress=_stage(progress, "comparing"),
     )
     ranked = agreed = None
     over: Any = by or DATASET  # across refuses other words
@@ -142,8 +145,9 @@ def decide(
     needs = {}
     for place in compared.comparisons if power else ():
         own = baseline if baseline in scores.sheets[place].systems else None
-        sheet = scores.sheets[place]
-        needs[place] = users_needed(sheet, wanted=wanted, baseline=own, level=level, correction=correction)
+        needs[place] = users_needed(
+            scores.sheets[place], wanted=wanted, baseline=own, level=level, correction=correction
+        )
     options = sudden_death if isinstance(sudden_death, SuddenDeathOptions) else SuddenDeathOptions(sudden_death)
     contests = sudden_deaths(scores, options, level=level, seed=seed, threads=threads) if options.at else {}
     leads = [lead for place, own in scores for lead in leads_at(place, own, compared.comparisons.get(place))]

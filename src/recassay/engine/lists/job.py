@@ -139,20 +139,11 @@ class Job:
         """Return, per user, the rank of the first relevant item and the length of the list.
 
         The keys are ("first", "rank") and ("first", "length"); nothing is returned unless the job has
-        ``first_hits_from``, the gain from which an item is relevant. The rank is 0 if the list has no relevant item,
-        and NaN for users without one; the length is NaN for users without a list.
+        ``first_hits_from``, the gain from which an item is relevant.
         """
-        least = self.first_hits_from
-        if least is None:
+        if self.first_hits_from is None:
             return {}
-        rank, length = np.empty(alignment.match.size), np.full(alignment.match.size, np.nan)
-
-        def fill(begin: int, end: int) -> None:
-            lists = alignment.block(begin, end)
-            rank[begin:end] = np.where(lists.relevant(least) > 0, lists.first_relevant(None, least), np.nan)
-
-        each_block(fill, rank.size, size=users_per_block(alignment), threads=self.threads)
-        length[alignment.match >= 0] = alignment.judged_lengths
+        rank, length = first_hits(alignment, self.first_hits_from, threads=self.threads)
         return {("first", "rank"): rank, ("first", "length"): length}
 
     def combine(self, name: str, tally: UserTally) -> Judgement:
@@ -337,3 +328,23 @@ def cumulative_progress(report: StageProgress | None, stage: str, of: int) -> Pr
         report(stage, done, of)
 
     return add
+
+
+def first_hits(
+    alignment: Alignment, relevant_from: float, depth: int = WHOLE_LIST, *, threads: int | None = None
+) -> tuple[Values, Values]:
+    """Return, per user, the rank of the first relevant item down to ``depth``, and the length of the list.
+
+    The rank is 0 if the list has no relevant item, and NaN for users without one; the length is NaN for users without a
+    list.
+    """
+    rank, length = np.empty(alignment.match.size), np.full(alignment.match.size, np.nan)
+
+    def fill(begin: int, end: int) -> None:
+        lists = alignment.block(begin, end, depth)
+        hit = lists.first_relevant(depth, relevant_from)
+        rank[begin:end] = np.where(lists.relevant(relevant_from) > 0, hit, np.nan)
+
+    each_block(fill, rank.size, size=users_per_block(alignment), threads=threads)
+    length[alignment.match >= 0] = alignment.judged_lengths
+    return rank, length
