@@ -273,8 +273,11 @@ def read_study(document: Document, values: Mapping[str, Value] | None = None) ->
     ``values`` override the parameters of the study.
     """
     if document.quick and not document.content.get(QUICK):
-        hint = "remove --quick, or add a `quick:` part with keys that replace others"
-        raise document.error((QUICK,), "the study has no quick part", hint)
+        raise document.error(
+            (QUICK,),
+            "the study has no quick part",
+            "remove --quick, or add a `quick:` part with keys that replace others",
+        )
     known = set(Study.model_fields) - {QUICK, "study"}
     quick_part = document.content.get(QUICK)
     for name in quick_part if isinstance(quick_part, dict) else ():

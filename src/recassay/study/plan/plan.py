@@ -39,7 +39,7 @@ SEQUENCES = "sequences"  # the only design for generated sequences
 STREAM = "stream"  # the only design for streams
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnyPlan:
     """The parts of a plan that all kinds of studies have: the objects that the texts of a study file define.
 
@@ -52,12 +52,12 @@ class AnyPlan:
     filters: tuple[Filter, ...]
     own_filters: Mapping[str, tuple[Filter, ...]]  # by data set
     splits: tuple[Cut, ...]  # of data sets that have none of their own
-    own_splits: Mapping[str, tuple[Cut, ...]]  # by data set, of those that have some
+    own_splits: Mapping[str, tuple[Cut, ...]] = field(default_factory=dict)  # by data set, of those that have some
     protocol: BaseProtocol
     systems: tuple[System, ...]
     designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
-    experiments: tuple[Experiment, ...]
+    experiments: tuple[Experiment, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -97,7 +97,7 @@ class AnyPlan:
         return self.with_metrics(name for name, one in self.metrics.items() if not (lacks and "items" in one.needed))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(AnyPlan):
     """The plan of a study of ranked lists."""
 
@@ -105,7 +105,7 @@ class Plan(AnyPlan):
     protocol: UserProtocol
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SequencePlan(AnyPlan):
     """The plan of a study of generated sequences.
 
@@ -118,7 +118,7 @@ class SequencePlan(AnyPlan):
     primitives: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StreamPlan(AnyPlan):
     """The plan of a study of streams, in which systems are tested and trained event by event.
 

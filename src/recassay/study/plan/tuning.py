@@ -38,9 +38,13 @@ def grid_settings(document: Document, tune: Tune | None, systems: tuple[System, 
         fields = {field.name for field in dataclasses.fields(model)} if dataclasses.is_dataclass(model) else set()
         for parameter in grid:
             if parameter not in fields:
-                known = f"one of {', '.join(sorted(fields))}"
-                hint = known if fields else "remove it from the grid: its parameters are unknown"
-                raise document.error(("tune", "grid", name, parameter), f"{name} has no parameter '{parameter}'", hint)
+                raise document.error(
+                    ("tune", "grid", name, parameter),
+                    f"{name} has no parameter '{parameter}'",
+                    f"one of {', '.join(sorted(fields))}"
+                    if fields
+                    else "remove it from the grid: its parameters are unknown",
+                )
         with document.locating("tune", "grid", name):
             every = [model, *(dataclasses.replace(model, **point) for point in grid_points(grid))]
         found[name] = tuple({str(candidate): candidate for candidate in every}.values())

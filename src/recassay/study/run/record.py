@@ -18,13 +18,10 @@ from recassay._version import __version__
 from recassay.checks.base import TARGET_SET_COLUMN, diagnose
 from recassay.comparison.compare import Comparison
 from recassay.comparison.verdict import Lead, leads_at, verdict_of
-from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_text
 from recassay.data.io.manifest import manifest_of
 from recassay.data.io.parquet import exact, scan_parquet
 from recassay.data.io.write import file_name, writing
-from recassay.data.sequences import SequenceFold, Sequences
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
 from recassay.report.folder.results import write_groups
@@ -34,7 +31,7 @@ from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import POPULATION, Scores
 from recassay.stats.memo import Memo
-from recassay.study.plan.plan import AnyPlan, StreamFold
+from recassay.study.plan.plan import AnyPlan
 from recassay.study.run.study_scores import StudyScores, pool_folds
 from recassay.study.store.folder import FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
 from recassay.study.store.results import TIMES, Results, Row, write_report
@@ -74,20 +71,13 @@ class Values:
     def write(self, path: Path) -> None:
         """Write all appended tables as one Parquet file, or remove the file if there are none.
 
-        User ids and times become text if the tables have different types of them.
+        User ids become text if those of some tables are text and those of others are numbers.
         """
         if not self.parts:
             manifest_of(path.parent).remove(path)
             return
-        tables = [(table := scan_parquet(part), table.collect_schema()) for part in self.parts]
-        ids = ("user", "unit", "time")
-        mixed = [name for name in ids if len({schema[name] for _, schema in tables if name in schema}) > 1]
-        as_text = (
-            table.with_columns(pl.col(name).cast(pl.String) for name in mixed if name in schema)
-            for table, schema in tables
-        )
         with atomic(path) as temporary:
-            pl.concat(as_text, how="diagonal").sink_parquet(
+            pl.concat([scan_parquet(part) for part in self.parts], how="diagonal_relaxed").sink_parquet(
                 exact(temporary), row_group_size=ROWS_PER_GROUP, maintain_order=True
             )
         shutil.rmtree(self.folder)
@@ -131,8 +121,12 @@ class Record:
 
     def identity(self, cell: StudyCell) -> Row:
         """Return the data set, split, protocol and seed of ``cell`` as columns of a row."""
-        protocol = str(self.plan.protocol_of(cell.dataset, cell.split))
-        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}
+        return {
+            "dataset": cell.dataset,
+            "split": cell.split,
+            "protocol": str(self.plan.protocol_of(cell.dataset, cell.split)),
+            "seed": cell.seed,
+        }
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
         """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
@@ -178,10 +172,14 @@ class Record:
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
-    def note_fold(self, cell: StudyCell, fold: Fold | SequenceFold | StreamFold) -> None:
-        """Write the description of a fold into the folder, and count its users if only known ones are scored."""
-        home = self.store.of_split(cell.dataset, cell.split)
-        write_json(about_fold(fold), self.store.place(FOLDS, home, f"fold-{cell.fold}.json"))
+    def note_fold(self, cell: StudyCell, fold: Any, about: Row) -> None:
+        """Write the description of a fold into the folder, and count its users if only known ones are scored.
+
+        ``about`` has its sizes and what is known of its times.
+        """
+        place = self.store.place(FOLDS, self.store.of_split(cell.dataset, cell.split), f"fold-{cell.fold}.json")
+        origin = {"fingerprint": fold.fingerprint, "number": fold.number}
+        write_json({**origin, **about, "removed": dict(fold.removed), "how": dict(fold.how)}, place)
         self.population.update(fold.how.get(POPULATION, {}))
 
     def note_scores(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
@@ -214,9 +212,12 @@ class Record:
         )
         if not systems:
             return None
-        folds = [part.of(systems, metrics) for part in parts]
-        how = self.plan.study.judge.uncertainty
-        scored = pool_folds(folds, how, metrics=self.plan.metrics, threads=threads)
+        scored = pool_folds(
+            [part.of(systems, metrics) for part in parts],
+            self.plan.study.judge.uncertainty,
+            metrics=self.plan.metrics,
+            threads=threads,
+        )
         self._note_rows(self.identity(cell) | {"design": design}, ALL, scored)
         return scored
 
@@ -266,9 +267,15 @@ class Record:
         write_json(results.document(), self.out / "summary.json")
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in results.findings]
         write_text("".join(lines), self.out / "findings.jsonl")
-        calls = {"calls": self.calls} if self.calls else {}
-        command = {"command": self.command} if self.command else {}
-        write_json({"recassay": __version__, **command, "rows": self.times, **calls}, self.out / TIMES)
+        write_json(
+            {
+                "recassay": __version__,
+                **({"command": self.command} if self.command else {}),
+                "rows": self.times,
+                **({"calls": self.calls} if self.calls else {}),
+            },
+            self.out / TIMES,
+        )
         self.store.remove_outdated()
         self.store.manifest.write()  # before the page, which needs every listed file
         write_report(self.out)
@@ -302,26 +309,6 @@ class Record:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
-    """Return a description of a fold, ready for JSON: counts, removed rows, leakage, and parameters of the split."""
-    about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
-    if isinstance(fold, StreamFold):
-        about |= {"times": fold.log.times, "stream": _sizes(fold.log)}
-    elif isinstance(fold, SequenceFold):
-        about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
-    else:
-        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
-        about |= {"leakage": fold.leakage, "times": fold.train.times}
-        about |= {part: None if log is None else _sizes(log) for part, log in parts.items()}
-    return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}
-
-
-def _sizes(part: Interactions | Sequences) -> dict[str, int]:
-    users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
-    sequences = {"sequences": len(part)} if isinstance(part, Sequences) else {}
-    return {**sequences, "users": users, "items": items, "events": part.items.size}
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:

@@ -138,23 +138,6 @@ def declared_rows(
             yield cell, [_comparison_row(row, correction, level) for row in rows.to_dicts()]
 
 
-def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
-    """Return the outcomes of every system, by name: its values at the events that were scored for it.
-
-    ``scored`` are the scores on one stream.
-    """
-    scores, found = scored.scores, {}
-    headings = scores.unit_metrics
-    events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
-    for name in scores.systems:
-        there = ~np.isnan(scores.values(name, headings[0]))
-        values = {heading: scores.values(name, heading)[there] for heading in headings}
-        times = None if scored.times is None else scored.times.filter(pl.Series(there))
-        place = scores.units.filter(pl.Series(there)).to_numpy()
-        found[name] = Outcomes(name, place, values, times=times, events=events)
-    return found
-
-
 def is_comparable(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
     """Return whether systems can be compared over time by a metric; ``played`` are the outcomes by system.
 

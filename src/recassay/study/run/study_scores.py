@@ -101,13 +101,15 @@ class StudyScores:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per system and metric, ready for JSON."""
-        found = []
-        for row in self.scores.rows:
-            design_row = self.design_rows.get((row.system, row.metric))
-            of_design = {} if design_row is None else design_row.to_dict()
-            more = {name: of_design[name] for name in DESIGN_COLUMNS if of_design}
-            found.append({"system": row.system, "metric": row.metric, **row.to_dict(), **more})
-        return found
+        of_design = {
+            key: {name: numbers[name] for name in DESIGN_COLUMNS}
+            for key, row in self.design_rows.items()
+            for numbers in [row.to_dict()]
+        }
+        return [
+            {"system": row.system, "metric": row.metric, **row.to_dict(), **of_design.get((row.system, row.metric), {})}
+            for row in self.scores.rows
+        ]
 
 
 def pool_folds(
@@ -277,8 +279,14 @@ def _score_lists(
     parts = None if texts is None else ("lists", texts, fold.fingerprint, str(plan.protocol), features)
     judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
     scores = assemble(job, judged, truth.queries, uncertainty, None)
-    counted = {POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}
-    return dataclasses.replace(scores, settings={**scores.settings, **counted, TRUTH: truth.about})
+    return dataclasses.replace(
+        scores,
+        settings={
+            **scores.settings,
+            **({POPULATION: fold.how[POPULATION]} if POPULATION in fold.how else {}),
+            TRUTH: truth.about,
+        },
+    )
 
 
 def judge_item_groups(

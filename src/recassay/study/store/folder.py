@@ -227,8 +227,7 @@ class StudyFolder:
     def times(self, key: str) -> Mapping[str, Any]:
         """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
         path = self.folder / TIMES / f"{key}.json"
-        found: Mapping[str, Any] = {}
-        return json.loads(path.read_text(encoding="utf-8")) if self.manifest.is_intact(path) else found
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if self.manifest.is_intact(path) else {}
 
     def store_times(self, key: str, times: Mapping[str, Any]) -> None:
         """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
@@ -282,8 +281,10 @@ class StudyFolder:
         home = EXHIBITS / self.of_split(dataset, split)
         name = file_name(exhibit.name)
         write_text(csv_text(exhibit.table), self.place(home, f"{name}.csv"))
-        about = {"dataset": dataset, "split": split, "order": order}
-        write_json({**exhibit.to_dict(), **about}, self.place(home, f"{name}.json"))
+        write_json(
+            {**exhibit.to_dict(), "dataset": dataset, "split": split, "order": order},
+            self.place(home, f"{name}.json"),
+        )
 
 
 def refuse_replaced(path: Path) -> None:
