@@ -86,13 +86,11 @@ class Popularity(Experiment):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return figures of the systems in ``trial`` on logs of steeper and steeper popularity, and of these logs."""
         whole = whole_log(trial.fold)
-        tables, curves, counts = [], [], []
-        for alpha, log in self.logs(whole):
-            tables.append(self._judged(log, trial).with_columns(alpha=pl.lit(alpha)))
-            curves.append(cumulative_curve(log, f"alpha {alpha:g}"))
-            counts.append(count_distribution(log.item_events, f"alpha {alpha:g}"))
-        curves.append(cumulative_curve(whole.take(whole.liked(trial.ask.relevant_from)), "the data, relevant ratings"))
-        counts.append(count_distribution(whole.item_events, "the data"))
+        logs, liked = self.logs(whole), whole.take(whole.liked(trial.ask.relevant_from))
+        tables = [self._judged(log, trial).with_columns(alpha=pl.lit(alpha)) for alpha, log in logs]
+        named = {f"alpha {alpha:g}": log for alpha, log in logs}
+        curves = [cumulative_curve(log, name) for name, log in {**named, "the data, relevant ratings": liked}.items()]
+        counts = [count_distribution(log.item_events, name) for name, log in {**named, "the data": whole}.items()]
         data_top = curves[-1]["top_share"][0]
         several = len(parse_metrics(self.metric)) > 1
         return (

@@ -78,8 +78,8 @@ class Sparsity(Experiment):
                 runs, designs, self.metric, users=self.users, short="all", variance=False, interval=None,
                 threads=trial.threads,
             )  # fmt: skip
-            table = judged.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
-            tables.append(table.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
+            means = judged.summary().select("metric", "system", "design", "mean", "random", "rho", "short")
+            tables.append(means.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
             bounds += [
                 {
                     "removed": removed,
@@ -120,24 +120,18 @@ class Sparsity(Experiment):
     def _caption(self, metrics: Mapping[str, Metric]) -> str:
         """Return what the figure shows: the users of the means, and what is known of precision and of other metrics."""
         everyone = self.users == "all"
-        who = "all users; users count 0 once they have no relevant item" if everyone else "users with a relevant item"
-        about = [
-            f"{', '.join(metrics)} when a share of the test ratings is removed. Under AR the mean is over {who}, "
-            "under 1R over the remaining relevant ratings."
-        ]
         precision = [heading for heading, metric in metrics.items() if isinstance(metric, Precision)]
         others = [heading for heading in metrics if heading not in precision]
-        if everyone and precision:
-            about.append(
-                f"AR {', '.join(precision)} falls in proportion to the rest, so numbers from logs of different density "
-                "cannot be compared; under 1R it stays."
-            )
-        if everyone and others:
-            about.append(
-                f"AR {', '.join(others)} falls with the number of users who have a relevant item, too; "
-                "users='with_relevant' leaves the others out."
-            )
-        return " ".join(about)
+        who = "all users; users count 0 once they have no relevant item" if everyone else "users with a relevant item"
+        sentences = {
+            f"{', '.join(metrics)} when a share of the test ratings is removed. Under AR the mean is over {who}, "
+            "under 1R over the remaining relevant ratings.": True,
+            f"AR {', '.join(precision)} falls in proportion to the rest, so numbers from logs of different density "
+            "cannot be compared; under 1R it stays.": everyone and precision,
+            f"AR {', '.join(others)} falls with the number of users who have a relevant item, too; "
+            "users='with_relevant' leaves the others out.": everyone and others,
+        }
+        return " ".join(sentence for sentence, holds in sentences.items() if holds)
 
 
 def precision_bounds(

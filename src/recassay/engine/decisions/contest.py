@@ -129,9 +129,7 @@ class SuddenDeath(Displayable):
         without relevant items do not count.
         """
         won = self._won(system, at)
-        part = won / self.winners if self.rules.ties == "split" else won.astype(np.float64)
-        part[~self.counted] = np.nan
-        return np.asarray(part)
+        return np.where(self.counted, won / self.winners if self.rules.ties == "split" else won, np.nan)
 
     def _won(self, system: str, at: int | None) -> Users:
         own = self.first[self._line(system)]
@@ -268,14 +266,8 @@ class SuddenDeath(Displayable):
         parts = []
         for system in self.competitors:
             total = np.append(0.0, np.cumsum(np.nan_to_num(self.values(system, at))))
-            parts.append(
-                pl.DataFrame(
-                    [
-                        self.units[window - 1 :].alias(self.unit),
-                        pl.Series(NAME, (total[window:] - total[:-window]) / window),
-                    ]
-                ).with_columns(system=pl.lit(system))
-            )
+            shares = {self.unit: self.units[window - 1 :], NAME: (total[window:] - total[:-window]) / window}
+            parts.append(pl.DataFrame(shares).with_columns(system=pl.lit(system)))
         return Exhibit(
             name="sudden-death-over-time",
             title="Who hits first, over time",
@@ -340,11 +332,8 @@ class SuddenDeath(Displayable):
                 f"the contests have different rules: {other.rules} and {self.rules}",
                 hint="decide both by the same rules",
             )
-        return replace(
-            self,
-            competitors=other.competitors,
-            first=self.first[[self.competitors.index(name) for name in other.competitors]],
-        )
+        lines = [self.competitors.index(name) for name in other.competitors]
+        return replace(self, competitors=other.competitors, first=self.first[lines])
 
     def _line(self, system: str) -> int:
         if system not in self.competitors:

@@ -133,9 +133,10 @@ def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | Non
         seen.append(name)
         if chosen is None or name in chosen:
             yield name, entry
-    for name in chosen or ():
-        if name not in seen:
-            raise UsageError("U108", f"there is no system '{name}'", where="competitors", hint=suggest(name, seen))
+    if unknown := [name for name in chosen or () if name not in seen]:
+        raise UsageError(
+            "U108", f"there is no system '{unknown[0]}'", where="competitors", hint=suggest(unknown[0], seen)
+        )
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
@@ -289,15 +290,14 @@ def _on_streams(
     """
     reference = next(iter(streams.values()))
     metric = metric or next((name for name in reference.metrics if name.startswith("mrr")), reference.metrics[0])
-    for stream in streams.values():
-        if not np.array_equal(stream.event, reference.event):
-            raise InputError(
-                "I311",
-                f"{stream.system} was scored on {len(stream):,} events and {reference.system} on {len(reference):,}: "
-                "the events differ",
-                where=f"outcomes of {stream.system}",
-                hint="play all systems on the same stream with the same protocol",
-            )
+    if others := [one for one in streams.values() if not np.array_equal(one.event, reference.event)]:
+        raise InputError(
+            "I311",
+            f"{others[0].system} was scored on {len(others[0]):,} events and {reference.system} on {len(reference):,}: "
+            "the events differ",
+            where=f"outcomes of {others[0].system}",
+            hint="play all systems on the same stream with the same protocol",
+        )
     units = pl.Series("event", reference.event)
     ranks = np.stack([_event_ranks(stream, metric) for stream in streams.values()])
     if by == "user":

@@ -130,21 +130,13 @@ class Job:
         values, weights = self._columns(alignment, self.unit_metrics)
         columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
         columns |= {("weight", heading): column for heading, column in weights.items()}
-        columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
+        columns |= self._orders_of_ties(run, truth, alignment)
+        if self.first_hits_from is not None:
+            rank, length = first_hits(alignment, self.first_hits_from, threads=self.threads)
+            columns |= {("first", "rank"): rank, ("first", "length"): length}
         counted, marks = count(alignment, self.deepest, self.context.train)
         columns["named", "users"] = marks.astype(np.float64)
         return UserTally(truth.queries, columns, self._counts(alignment, values, counted))
-
-    def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return, per user, the rank of the first relevant item and the length of the list.
-
-        The keys are ("first", "rank") and ("first", "length"); nothing is returned unless the job has
-        ``first_hits_from``, the gain from which an item is relevant.
-        """
-        if self.first_hits_from is None:
-            return {}
-        rank, length = first_hits(alignment, self.first_hits_from, threads=self.threads)
-        return {("first", "rank"): rank, ("first", "length"): length}
 
     def combine(self, name: str, tally: UserTally) -> Judgement:
         """Return the evaluation of the run ``name`` from the tally of all users; raise for unusable input."""

@@ -133,7 +133,7 @@ def read_document(path: str | Path, *, quick: bool = False) -> Document:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            text = file.read(LONGEST + 1).decode("utf-8")  # one more than a study may have
+            content, root = parse_yaml(file.read(LONGEST + 1).decode("utf-8"))  # one byte more than a study may have
     except FileNotFoundError:
         raise InputError("I101", f"there is no study {path.name}", where=str(path), hint="check the path") from None
     except OSError as error:
@@ -145,8 +145,6 @@ def read_document(path: str | Path, *, quick: bool = False) -> Document:
         ) from None
     except UnicodeDecodeError:
         raise _broken(path, "its bytes are not UTF-8 text") from None
-    try:
-        content, root = parse_yaml(text)
     except YamlError as error:
         raise _broken(path, str(error)) from None
     if not isinstance(content, dict) or root is None:
@@ -219,14 +217,13 @@ def fill_parameters(document: Document, content: Mapping[str, Any], values: Mapp
     Raise U102 if ``values`` has a name that is not a parameter of the study, and U132 if a text has one.
     """
     known = dict(content.get(PARAMETERS) or {})
-    for name in values:
-        if name not in known:
-            raise UsageError(
-                "U102",
-                f"the study has no parameter '{name}'",
-                where=document.where((PARAMETERS,)),
-                hint=suggest(name, known) if known else "it has no parameters: write `parameters: {epochs: 20}`",
-            )
+    if unknown := [name for name in values if name not in known]:
+        raise UsageError(
+            "U102",
+            f"the study has no parameter '{unknown[0]}'",
+            where=document.where((PARAMETERS,)),
+            hint=suggest(unknown[0], known) if known else "it has no parameters: write `parameters: {epochs: 20}`",
+        )
     known |= values
 
     def replaced(value: Any, key: Key) -> Any:

@@ -26,8 +26,7 @@ from recassay.study.config.schema import Data, Study, read_study
 from recassay.study.config.sources import names_table
 from recassay.study.plan.plan import LISTS, SEQUENCES, STREAM, AnyPlan, Plan, SequencePlan, StreamPlan, WholeStream
 from recassay.study.plan.run_files import RunFiles
-from recassay.study.plan.systems import parse_model, parse_systems, with_own_classes
-from recassay.study.plan.tuning import grid_settings
+from recassay.study.plan.systems import grid_settings, parse_model, parse_systems, with_own_classes
 
 RANKED, GENERATED, STREAMS = "ranked lists", "generated sequences", "streams"  # kinds of studies
 OF_KIND = {  # keys that only studies of some kinds have
@@ -85,13 +84,13 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
             where=document.where(("compare", "baseline")),
             hint=suggest(baseline, names),
         )
-    for system in systems:
-        if isinstance(system.model, RunFiles) and not isinstance(protocol, UserProtocol):
-            raise document.error(
-                system.key,
-                f"{system.name} is a run file, which holds ranked lists, and {protocol} needs a model",
-                "protocol: ranking, or name a model",
-            )
+    run_files = [system for system in systems if isinstance(system.model, RunFiles)]
+    if run_files and not isinstance(protocol, UserProtocol):
+        raise document.error(
+            run_files[0].key,
+            f"{run_files[0].name} is a run file, which holds ranked lists, and {protocol} needs a model",
+            "protocol: ranking, or name a model",
+        )
     parsed = document.parse_list("metrics", study.metrics, parse_metrics)
     common: dict[str, Any] = {
         "document": document,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from recassay.models.base.registry import FORM, class_in_file
 from recassay.naming import grammar
 from recassay.naming.named import Named
 from recassay.naming.system_names import ADDRESS, system_name
-from recassay.study.config.reading import Document, Key
-from recassay.study.config.schema import Data, Study
+from recassay.study.config.reading import Document, Key, Value
+from recassay.study.config.schema import Data, Study, Tune
 from recassay.study.plan.run_files import Columns, RunFiles, digest_of_files, expand, names_run_files
 from recassay.study.store.folder import StudyCell
 
@@ -207,3 +208,39 @@ def with_own_classes(document: Document, study: Study) -> Study:
         for number, entry in enumerate(study.data)
     ]
     return study.model_copy(update={**changed(study, OWN_KEYS), "data": data, "plugins": list(files)})
+
+
+def grid_settings(document: Document, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
+    """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
+
+    Raise U132 for a system or a parameter in the grid that does not exist.
+    """
+    named = {system.name: system for system in systems}
+    found = {}
+    for name, grid in (tune.grid if tune else {}).items():
+        if name not in named:
+            raise document.error(("tune", "grid", name), f"there is no system '{name}'", f"one of {', '.join(named)}")
+        model = named[name].model
+        fields = {field.name for field in dataclasses.fields(model)} if dataclasses.is_dataclass(model) else set()
+        if unknown := [parameter for parameter in grid if parameter not in fields]:
+            raise document.error(
+                ("tune", "grid", name, unknown[0]),
+                f"{name} has no parameter '{unknown[0]}'",
+                f"one of {', '.join(sorted(fields))}"
+                if fields
+                else "remove it from the grid: its parameters are unknown",
+            )
+        with document.locating("tune", "grid", name):
+            every = [model, *(dataclasses.replace(model, **point) for point in grid_points(grid))]
+        found[name] = tuple({str(candidate): candidate for candidate in every}.values())
+    return found
+
+
+def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
+    """Yield every combination of the values of a grid, as values by parameter.
+
+    >>> list(grid_points({"factors": [5, 10], "rate": [0.1]}))
+    [{'factors': 5, 'rate': 0.1}, {'factors': 10, 'rate': 0.1}]
+    """
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import write_parquet
@@ -30,7 +29,7 @@ from recassay.models.base.capabilities import Listener
 from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.split.base import Split
-from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
+from recassay.study.config.sources import load_item_groups, load_user_groups
 from recassay.study.plan.parsing import require_run_files
 from recassay.study.plan.plan import LISTS, Plan
 from recassay.study.plan.run_files import RunFile
@@ -51,16 +50,6 @@ class ListRun(StudyRun[Fold, Run]):
     task: Callable[[Fold, UserProtocol], RankingTask] = field(
         default_factory=lambda: functools.lru_cache(maxsize=1)(ranking_task)
     )
-
-    @functools.cached_property
-    def items(self) -> Callable[[str], Features | None]:
-        """Return a function from the name of a data set to its item features, which are read once."""
-
-        def load(name: str) -> Features | None:
-            with self.plan.locating_data(name, "items"):
-                return load_items(self.plan.data[name], self.plan.folder, self.data)
-
-        return functools.cache(load)
 
     @functools.cached_property
     def groups(self) -> Callable[[str, str, str], Memberships]:

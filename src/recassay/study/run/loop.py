@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -15,6 +16,7 @@ import polars as pl
 from recassay.checks import diagnose
 from recassay.checks.studies import fold_findings
 from recassay.columnar.times import require_times
+from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions, no_ratings_to_compare
 from recassay.data.sequences import SequenceFold, Sequences
@@ -23,7 +25,7 @@ from recassay.models.base.model import BuiltIn, no_ratings_to_learn
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
-from recassay.study.config.sources import filter_log, load_log
+from recassay.study.config.sources import filter_log, load_items, load_log
 from recassay.study.plan.plan import AnyPlan, Plan, StreamFold
 from recassay.study.plan.run_files import RunFile, RunFiles
 from recassay.study.plan.systems import System
@@ -70,6 +72,16 @@ class StudyRun(ABC, Generic[AFold, Answer]):
     def store(self) -> StudyFolder:
         """Return the folder of stored results of the study."""
         return self.record.store
+
+    @functools.cached_property
+    def items(self) -> Callable[[str], Features | None]:
+        """Return a function from the name of a data set to its item features, which are read once."""
+
+        def load(name: str) -> Features | None:
+            with self.plan.locating_data(name, "items"):
+                return load_items(self.plan.data[name], self.plan.folder, self.data)
+
+        return functools.cache(load)
 
     # --- what differs between kinds of studies ------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from recassay.data.io.parquet import exact, scan_parquet
 from recassay.data.io.write import file_name, writing
 from recassay.engine.streams.result import StreamError
 from recassay.errors import RecassayError
+from recassay.report.content.csv_text import csv_text
 from recassay.report.folder.results import write_groups
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
@@ -33,7 +34,7 @@ from recassay.results.scores import POPULATION, Scores
 from recassay.stats.memo import Memo
 from recassay.study.plan.plan import AnyPlan
 from recassay.study.run.study_scores import StudyScores, pool_folds
-from recassay.study.store.folder import FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
+from recassay.study.store.folder import EXHIBITS, FAILURES, FOLDS, SCORED, StudyCell, StudyFolder
 from recassay.study.store.results import TIMES, Results, Row, write_report
 
 ALL = "all"  # the fold name of results over all folds
@@ -129,7 +130,7 @@ class Record:
         }
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
-        """Write an exhibit (a table to draw) about a cell (data set, split, fold, seed).
+        """Write an exhibit (a table to draw) of a split for readers: its table as CSV, and its description as JSON.
 
         Reports show exhibits in the order of these calls. Of two with one name, such as those of an experiment with
         other parameters, the second is named ``NAME-2``.
@@ -138,7 +139,10 @@ class Record:
         self.exhibits[key] += 1
         if self.exhibits[key] > 1:
             exhibit = replace(exhibit, name=f"{exhibit.name}-{self.exhibits[key]}")
-        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits.total() - 1)
+        home, name = self.store.of_split(cell.dataset, cell.split), file_name(exhibit.name)
+        about = {"dataset": cell.dataset, "split": cell.split, "order": self.exhibits.total() - 1}
+        write_text(csv_text(exhibit.table), self.store.place(EXHIBITS, home, f"{name}.csv"))
+        write_json({**exhibit.to_dict(), **about}, self.store.place(EXHIBITS, home, f"{name}.json"))
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception, *, in_dry_run: bool = False) -> None:
         """Record that a system, metric or experiment failed on a cell (data set, split, fold, seed).

@@ -25,10 +25,8 @@ from recassay.models.base.capabilities import Listener
 from recassay.protocols.prequential import Prequential
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import EVENT, Outcomes, Timing
-from recassay.study.config.sources import load_items
 from recassay.study.plan.plan import STREAM, StreamFold, StreamPlan, WholeStream
 from recassay.study.plan.systems import System
-from recassay.study.plan.tuning import settings_exhibit, tune_on_stream
 from recassay.study.run.loop import Judged, StudyRun, sizes_of
 from recassay.study.run.stream_scores import (
     NOT_SCORED,
@@ -38,7 +36,9 @@ from recassay.study.run.stream_scores import (
     is_bounded,
     is_comparable,
     score_streams,
+    settings_exhibit,
     stream_findings,
+    tune_on_stream,
     with_catalogue,
 )  # fmt: skip
 from recassay.study.run.study_scores import StudyScores, compare_systems
@@ -67,9 +67,7 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
         tuned_on = int(len(log) * tune.share) if tune else 0
         with self.plan.document.locating("tune", "share"):
             with_warmup = replace(protocol, warmup=max(protocol.warmup, tuned_on))
-        with self.plan.locating_data(name):
-            items = load_items(self.plan.data[name], self.plan.folder, self.data)
-        return [StreamFold(log, with_warmup, name, tuned_on, items=items, split=str(split))]
+        return [StreamFold(log, with_warmup, name, tuned_on, items=self.items(name), split=str(split))]
 
     def about(self, fold: StreamFold) -> dict[str, Any]:
         """Return the sizes of a stream and the kind of its times."""

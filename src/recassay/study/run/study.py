@@ -109,18 +109,8 @@ def run_command(
     "recassay run 'my study.yaml' -o out --quick --set epochs=5"
     """
     given = [part for name, value in (values or {}).items() for part in ("--set", f"{name}={value}")]
-    return shlex.join(
-        [
-            "recassay",
-            "run",
-            str(path),
-            "-o",
-            str(out),
-            *([] if data is None else ["--data", str(data)]),
-            *["--quick"] * quick,
-            *given,
-        ]
-    )
+    where = [] if data is None else ["--data", str(data)]
+    return shlex.join(["recassay", "run", str(path), "-o", str(out), *where, *["--quick"] * quick, *given])
 
 
 def _run(run: StudyRun[Any, Any], request: Mapping[str, Any], *, wait: bool) -> Results:
