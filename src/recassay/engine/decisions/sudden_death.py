@@ -110,8 +110,9 @@ def sudden_death(
     elif isinstance(runs, Scores | FirstHits):
         contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
         of_lists = {check.code for check in LIST_CHECKS}  # they hold for any use of these lists
-        found = runs.findings if isinstance(runs, Scores) else ()
-        contest = contest.with_findings(*(finding for finding in found if finding.code in of_lists))
+        if isinstance(runs, Scores):
+            contest = contest.with_findings(*(finding for finding in runs.findings if finding.code in of_lists))
+            contest = replace(contest, unit=runs.unit)
     else:
         truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
         reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
@@ -242,7 +243,7 @@ def _on_runs(
         relevant = np.pad(relevant, (0, outside.len()), constant_values=False)
     return SuddenDeath(
         tuple(first), units, ranks, relevant, at, rules,
-        missing=missing, short=short, findings=merge_findings(found),
+        missing=missing, short=short, findings=merge_findings(found), unit=truth.unit,
     )  # fmt: skip
 
 
