@@ -11,6 +11,7 @@ from recassay import drift, models, protocols, split
 from recassay.columnar.times import require_times
 from recassay.comparison.over_time.curves import ERRORS
 from recassay.data.interactions import Interactions, no_ratings_to_compare
+from recassay.data.io.lake import address_name
 from recassay.designs import Design
 from recassay.designs import parse_list as parse_designs
 from recassay.engine.streams.values import StreamMetrics
@@ -144,7 +145,7 @@ def _datasets(document: Document, study: Study) -> dict[str, Data]:
             what = "a data set needs exactly one of name (or table), path and generate"
             raise document.error(("data", number), what, "path: ratings.csv")
         place = data.path or data.table
-        name = data.name or (Path(place).name.partition(".")[0] if place else "generated")
+        name = data.name or (address_name(place) if place else "generated")
         if name in found:
             what = f"two data sets have the name '{name}'"
             raise document.error(("data", number), what, "give one of them another `name:`")

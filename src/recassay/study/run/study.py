@@ -22,9 +22,10 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
 from recassay.data.io.documents import YamlError, parse_yaml
 from recassay.data.io.folder_lock import locked
+from recassay.data.io.lake import is_address
 from recassay.data.io.manifest import Manifest, recording, require_own_folder
 from recassay.designs import Design
-from recassay.errors import UsageError
+from recassay.errors import UsageError, masked
 from recassay.naming.arguments import checks_types
 from recassay.naming.named import Named
 from recassay.report.folder.results import LOCK
@@ -287,7 +288,8 @@ def code_files(plan: AnyPlan) -> list[Path]:
 
 def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
     data = plan.data[name]
-    source = data.generate or data.table or (Path(data.path).name if data.path else name)
+    place = data.path or ""
+    source = data.generate or data.table or (masked(place) if is_address(place) else Path(place).name) or name
     counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
     about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
     more: dict[str, Any] = {
