@@ -36,7 +36,7 @@ from recassay.metrics.registry import known_metric, parse_metrics
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.score_set import Place, ScoreSet
-from recassay.results.scores import Scores
+from recassay.results.scores import Scores, worded
 
 SMALLEST_GROUP = GroupOptions().smallest_group
 Margins = str | Sequence[str] | Mapping[str, str | float]
@@ -113,6 +113,7 @@ def gate(
     criteria += [within_limit(fresh, limit, level) for limit in limits]
     settings = {**fresh.settings, "margin_level": level, "believable": believable}
     scores = replace(both, findings=findings, settings=settings)
+    criteria = [replace(one, why=worded(one.why, scores.unit)) for one in criteria]
     return Gate(tuple(criteria), suspicions, level, scores)
 
 

@@ -33,7 +33,7 @@ from recassay.engine.lists.score_joins import TRUTH
 from recassay.engine.lists.sources import TableOrigin, TrainingParts, TruthParts
 from recassay.engine.tally import TallyFiles
 from recassay.errors import UsageError
-from recassay.results.scores import POPULATION, Scores
+from recassay.results.scores import POPULATION, UNIT, Scores
 from recassay.threads import Progress
 
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
@@ -100,6 +100,8 @@ def _score_in_chunks(request: ScoreRequest, memory: int) -> Scores:
         population: dict[str, Any] = {}
         if isinstance(opened_truth, Truth) and isinstance(opened_log, Interactions) and chunked.only_known:
             opened_truth, population[POPULATION] = of_known_users(opened_truth, opened_log)
+        if opened_truth.unit != "user":
+            population[UNIT] = opened_truth.unit
         held = resident() + PROGRAM_GROWTH
         truth, log = chunked.truth_parts(opened_truth, held), chunked.training_parts(opened_log, held)
         available = _available(memory, held + truth.size + log.size, truth.users.len())
@@ -303,6 +305,11 @@ class _OpenedTable:
     where: str
     ranges: list[RowRange]
     folder: Path
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what has a list, such as user or query."""
+        return self.ranges[0].unit
 
 
 def _available(memory: int, held: int, users: int = 0) -> int:

@@ -97,16 +97,18 @@ def show_scores(
             from recassay.report.folder.results import verdict_of_scores
 
             verdict = verdict_of_scores(scores, comparison, where)
-            screen.print(verdict_block(verdict, grids_of(scores, comparison)))
+            screen.print(verdict_block(verdict, grids_of(scores, comparison), scores.unit))
         screen.print(tables.text_table(scores, comparison))
         for groups in scores.groups:
-            screen.print(groups_text(groups))
+            screen.print(groups_text(groups, scores.unit))
         screen.print(findings_table(scores, verdict))
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
     if "within" in scores.settings:
-        say(_sample_note(scores.settings["within"]))
+        from recassay.results.scores import worded
+
+        say(worded(_sample_note(scores.settings["within"]), scores.unit))
     if output is not None:
         say(f"Results are in {output}")
 

@@ -267,7 +267,7 @@ def _show(
             columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
             screen.print(Text(f"The folder has means by group ({columns}): --details"))
         for place, one in groups if details else ():
-            screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
+            screen.print(*([Text(place)] if place else []), groups_text(one, result.unit), sep="\n")
     else:
         typer.echo(compared.decision_table(scores, result, table), nl=False)
     if output is not None:

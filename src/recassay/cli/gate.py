@@ -162,6 +162,7 @@ def gate(
 
 def read_gate_file(path: Path, known: tuple[str, ...]) -> dict[str, Any]:
     """Return the settings of a gate file, its paths relative to the folder of the file; raise U132 for unknown keys."""
+    from recassay.data.io.lake import beside
     from recassay.study.config.reading import read_document
 
     document = read_document(path)
@@ -172,7 +173,7 @@ def read_gate_file(path: Path, known: tuple[str, ...]) -> dict[str, Any]:
     settings = dict(document.content)
     for name in PATHS:
         if isinstance(settings.get(name), str) and settings[name] != "known":
-            settings[name] = str(path.parent / settings[name])
+            settings[name] = str(beside(path.parent, settings[name]))
     return settings
 
 

@@ -46,7 +46,7 @@ class GroupedRows:
 
     def __init__(self, table: Rows, by: str) -> None:
         self._table = table if isinstance(table, LazyColumns) else LazyColumns.of(table)
-        self.remarks = self._table.remarks
+        self.remarks, self.unit = self._table.remarks, self._table.unit
         self._moves: _Moves | None = None
         ids = self._table.ids(by)
         starts = _starts_of_runs(ids)

@@ -27,7 +27,7 @@ from recassay.comparison.power import users_for
 from recassay.comparison.tables import finite
 from recassay.errors import UsageError
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores, Values
+from recassay.results.scores import Scores, Values, worded
 from recassay.shown import Displayable
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.intervals import intervals, means
@@ -276,9 +276,10 @@ def suspicions_of(
     missing = [scores.row(system, scores.metrics[0]).missing for system in (CANDIDATE, BASELINE)]
     if missing[0] - missing[1] > MISSING * scores.units.len():
         users = scores.units.len()
-        said.append(
+        text = (
             f"{missing[0]:,} of {users:,} users have no list of the candidate, and {missing[1]:,} none of the baseline"
         )
+        said.append(worded(text, scores.unit))
     systems = [(finding, finding.system.split(", ")) for finding in findings]
     of_baseline = {finding.code for finding, names in systems if BASELINE in names}
     for finding, names in systems:

@@ -23,6 +23,7 @@ from recassay.data.generated import NOTHING, Generated
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, write_json, write_parquet
 from recassay.data.io.columns import ITEM, POSITION, PROBABILITY, SEQUENCE, SURPRISE
+from recassay.data.io.lake import address_name, is_address
 from recassay.data.io.read import read_table
 from recassay.data.read import read_interactions, read_truth
 from recassay.data.sequences import SequenceFold, Sequences
@@ -202,7 +203,7 @@ def identity_of(truth: str | Path) -> dict[str, str]:
     path = Path(truth)
     about = path.with_name(ABOUT)
     if path.name != TRUTH or not about.is_file():
-        return {"dataset": path.stem}
+        return {"dataset": address_name(str(truth)) if is_address(str(truth)) else path.stem}
     known = json.loads(about.read_text("utf-8"))
     split = known.get("how", {}).get("split")
     return {"dataset": known.get("log", path.stem), **({"split": split} if split else {})}

@@ -41,7 +41,7 @@ class Truth(Displayable):
 
     A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged to the highest gain and
     counted in ``merged``; ``conflicting`` counts those with another gain. ``remarks`` are texts that findings report
-    about the truth's file, by finding code.
+    about the truth's file, by finding code. ``unit`` is the word for what has a list: user, query or session.
 
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
     >>> truth.items.tolist(), truth.gains.tolist(), truth.merged
@@ -57,6 +57,7 @@ class Truth(Displayable):
     conflicting: int = 0
     origin: str = field(default="", repr=False)
     remarks: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unit: str = "user"
 
     @classmethod
     def from_frame(
@@ -84,7 +85,7 @@ class Truth(Displayable):
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
         return cls(
             queries, offsets, items, gains, vocabulary, merged, conflicting, origin,
-            rows.remarks if remarks is None else remarks,
+            rows.remarks if remarks is None else remarks, rows.unit,
         )  # fmt: skip
 
     @classmethod

@@ -55,7 +55,7 @@ from recassay.report.tables.model import (
 from recassay.report.tables.scores import ScoreTables
 from recassay.report.tables.verdict import findings_in_full, groups_counts, groups_title
 from recassay.results.exhibit import Exhibit
-from recassay.results.scores import Scores, population
+from recassay.results.scores import Scores, plural, population, worded
 from recassay.shown import Picture
 
 MAX_LINES = 24
@@ -153,7 +153,7 @@ def _lines(title: str, facts: Mapping[str, str]) -> ResultTable:
 def _scores(scores: Any) -> list[ResultTable]:
     sizes = format_count(len(scores.systems), "system"), format_count(len(scores.metrics), "metric")
     n = scores.units.len() or max((row.n + row.undefined for row in scores.rows), default=0)  # units stay on a cluster
-    over = population(scores.settings) or f"{n:,} users or sequences"
+    over = worded(population(scores.settings), scores.unit) or f"{n:,} {plural(scores.unit)}"
     title = f"scores of {' under '.join(sizes)}, for {over}; {format_count(len(scores.findings), 'finding')}"
     note = " ".join(filter(None, [wording.method(scores, None), wording.notes(scores)]))
     return [replace(ScoreTables(scores).means(grouped=False), title=title, notes=(note,) if note else ())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,43 @@ def population(settings: Mapping[str, Any]) -> str:
     """
     counts = settings.get(POPULATION)
     return f"users with training events: {counts['users']:,} of {counts['of']:,}" if counts else ""
+
+
+UNIT = "unit"  # key of the settings: what has a list, if that is no user
+PLURALS = {"query": "queries", "session": "sessions"}  # words in place of "user"
+USERS = re.compile(
+    r"""(?<![\w'"=.-])([Uu])ser(s?)(?![\w"=-]|'(?!s\b))"""
+)  # as words of a sentence, not in code or quotes
+
+
+def worded(text: str, unit: str) -> str:
+    """Return a sentence about users with the word for what has a list in the input, such as ``query``.
+
+    >>> worded("2 users have no list; set users='all'", "query")
+    "2 queries have no list; set users='all'"
+    """
+
+    def word(found: re.Match[str]) -> str:
+        plain = plural(unit) if found[2] else unit
+        return plain.capitalize() if found[1] == "U" else plain
+
+    return USERS.sub(word, text) if unit in PLURALS else text
+
+
+def worded_findings(findings: Iterable[Finding], unit: str) -> Findings:
+    """Return findings whose sentences have the word for what has a list in the input."""
+    return Findings(
+        dataclasses.replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings
+    )
+
+
+def plural(unit: str) -> str:
+    """Return the plural of the word for what has a list.
+
+    >>> plural("query"), plural("test sequence")
+    ('queries', 'test sequences')
+    """
+    return PLURALS.get(unit, f"{unit}s")
 
 
 class DeferredSettings(Mapping[str, Any]):
@@ -194,7 +232,12 @@ class Scores(Displayable):
     tie_orders: Mapping[tuple[str, str], tuple[Values, Values]] = field(default_factory=dict)  # worst and best order
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "findings", Findings(self.findings))
+        object.__setattr__(self, "findings", worded_findings(self.findings, self.unit))
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what has a value: user, query, session or test sequence."""
+        return str(self.settings.get(UNIT, "user"))
 
     @property
     def unit_metrics(self) -> tuple[str, ...]:

@@ -94,11 +94,13 @@ def role_named(name: str) -> Role:
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are equal.
 # Each meaning has tiers of names: a later tier counts only if no name of an earlier one is present. So `session` is the
 # user of a log without a user column, and `rating` is the score of a run without a score column.
+QUERIES = "query_id query qid q_id topic topic_id request_id"
+SESSIONS = "session_id session sid session_key"
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
         "user_id user uid user_idx user_index userno username",
-        "query_id query qid q_id topic topic_id request_id",
-        "session_id session sid session_key customer_id customer visitor_id visitor member_id account_id reviewer_id "
+        QUERIES,
+        f"{SESSIONS} customer_id customer visitor_id visitor member_id account_id reviewer_id "
         "profile_id buyer_id household_id",
     ),
     ITEM: (
@@ -368,6 +370,16 @@ def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: s
 def _listed(names: Sequence[str], most: int = 12) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def unit_of(name: str) -> str:
+    """Return what the rows of one id in a column of users are: a query, a session, or else a user.
+
+    >>> unit_of("query-id"), unit_of("sessionId"), unit_of("customer")
+    ('query', 'session', 'user')
+    """
+    words = {"query": QUERIES, "session": SESSIONS}
+    return next((unit for unit, tier in words.items() if normalised_name(name) in _words(tier)), "user")
 
 
 @functools.cache  # asked for every cell of the first lines of a file

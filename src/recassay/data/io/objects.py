@@ -25,7 +25,7 @@ ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {us
 LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
 
 
-class _ArrowStream:
+class ArrowStream:
     """A wrapper that exposes only an object's Arrow export, so Polars does not iterate over it or guess its kind."""
 
     def __init__(self, source: Any) -> None:
@@ -50,7 +50,7 @@ def object_table(
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return table_of_frame(pl.DataFrame(_ArrowStream(source)), where)
+            return table_of_frame(pl.DataFrame(ArrowStream(source)), where)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise InputError("I108", f"the Arrow data cannot be read: {error}", where=where) from None
     if isinstance(source, Mapping):

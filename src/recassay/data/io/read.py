@@ -14,7 +14,7 @@ from recassay.columnar.columns import HashedTexts, LazyColumns
 from recassay.columnar.times import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
-from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
+from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named, unit_of
 from recassay.data.io.edge import reading, refuse_too_large_text, refuse_too_many_values, require_utf8_name
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.head import read_head
@@ -97,7 +97,8 @@ class RowRange:
     """A file with ``rows`` rows that can be read from any row on.
 
     ``read(names, begin, count)`` returns ``count`` rows from row ``begin`` on, with the columns of these canonical
-    names. ``remarks`` are texts about the file that findings quote, by finding code.
+    names. ``remarks`` are texts about the file that findings quote, by finding code. ``unit`` is the word of its column
+    of users.
     """
 
     where: str
@@ -105,6 +106,7 @@ class RowRange:
     columns: tuple[str, ...]
     read: Callable[[Sequence[str], int, int], pl.DataFrame]
     remarks: Remarks = field(default_factory=dict)
+    unit: str = "user"
 
 
 def open_row_ranges(
@@ -174,7 +176,7 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
         frame = clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
         return frame.cast({meaning: dtype for meaning, dtype in types.items() if dtype and meaning in columns})
 
-    return RowRange(table.where, rows, tuple(found), read, remarks)
+    return RowRange(table.where, rows, tuple(found), read, remarks, unit_of(found.get(USER, "")))
 
 
 def _id_type(column: pl.LazyFrame) -> type[pl.DataType] | None:
@@ -213,7 +215,8 @@ def _read_files(paths: list[Path], options: _ReadOptions) -> LazyColumns:
     unsigned = _ids_without_sign(frames)
     frames = [frame.with_columns(as_unsigned(frame[name]) for name in unsigned) for frame in frames]
     positions = any(table.positions for _, table in tables)
-    return LazyColumns.of(pl.concat(frames, how="vertical_relaxed"), remarks, positions=positions)
+    whole, unit = pl.concat(frames, how="vertical_relaxed"), tables[0][1].unit
+    return LazyColumns.of(whole, remarks, positions=positions, unit=unit)
 
 
 def _read_unsigned(
@@ -240,7 +243,7 @@ def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
     with suppress(InputError, *DAMAGE):
         if set(_resolved(table, options)[0].values()) == set(table.names):
             found = _read(replace(table, stored=False), options)
-            return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
+            return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions, unit=found.unit)
     return None
 
 
@@ -351,7 +354,7 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
     positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
     fetch = {meaning: partial(only, meaning) for meaning in wanted}
-    return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
+    return LazyColumns(fetch, rows, narrow, remarks, positions=positions, unit=unit_of(found.get(USER, "")))
 
 
 def _narrow(column: pl.LazyFrame, *, stored: bool) -> pl.Series | HashedTexts | None:

@@ -27,7 +27,7 @@ from recassay.naming import choices
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
-from recassay.results.scores import Scores, Summary
+from recassay.results.scores import Scores, Summary, plural
 from recassay.shown import Displayable
 from recassay.stats.group_means import pooled_values
 from recassay.stats.intervals import BOOTSTRAP, Uncertainty
@@ -97,8 +97,8 @@ class SuddenDeath(Displayable):
     def over(self) -> str:
         """Return what 100 % is for shares of users, as text: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
-            return f"{self.n:,} {self.unit}s"
-        return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
+            return f"{self.n:,} {plural(self.unit)}"
+        return f"{self.n_distinct:,} {plural(self.unit)} in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
     @property
     def deepest(self) -> int:
@@ -259,7 +259,7 @@ class SuddenDeath(Displayable):
         if not 1 <= window <= max(self.units.len(), 1):
             raise UsageError(
                 "U102",
-                f"a window of {window:,} does not fit {self.units.len():,} {self.unit}s",
+                f"a window of {window:,} does not fit {self.units.len():,} {plural(self.unit)}",
                 where="over_time",
                 hint="a whole number from 1 to their number",
             )
@@ -271,8 +271,8 @@ class SuddenDeath(Displayable):
         return Exhibit(
             name="sudden-death-over-time",
             title="Who hits first, over time",
-            caption=f"The share of the last {window:,} {self.unit}s that a system won: no other system ranked the next "
-            f"item higher. Competitors: {', '.join(self.competitors)}.",
+            caption=f"The share of the last {window:,} {plural(self.unit)} that a system won: no other system ranked "
+            f"the next item higher. Competitors: {', '.join(self.competitors)}.",
             table=pl.concat(parts),
             x=self.unit,
             y=NAME,

@@ -33,7 +33,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.score_set import AXES, Place, ScoreSet
-from recassay.results.scores import Scores
+from recassay.results.scores import Scores, worded_findings
 from recassay.stats.over_datasets import check_rope
 from recassay.stats.resampling import Progress
 from recassay.threads import StageProgress
@@ -47,6 +47,7 @@ class Decision:
 
     ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares orders of
     systems between places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` are by name.
+    ``unit`` is the word for what has a value.
     """
 
     compared: PlaceComparisons
@@ -55,12 +56,13 @@ class Decision:
     consistency: Consistency | None = None
     power: Mapping[Place, Power] = field(default_factory=dict)
     sudden_deaths: Mapping[str, SuddenDeath] = field(default_factory=dict)
+    unit: str = "user"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings on the comparisons and on Sudden Death."""
         of_contests = [finding for contest in self.sudden_deaths.values() for finding in contest.findings]
-        return (*self.compared.findings, *merge_findings(of_contests))
+        return worded_findings((*self.compared.findings, *merge_findings(of_contests)), self.unit)
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
@@ -151,7 +153,8 @@ def decide(
     options = sudden_death if isinstance(sudden_death, SuddenDeathOptions) else SuddenDeathOptions(sudden_death)
     contests = sudden_deaths(scores, options, level=level, seed=seed, threads=threads) if options.at else {}
     leads = [lead for place, own in scores for lead in leads_at(place, own, compared.comparisons.get(place))]
-    return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests)
+    unit = next(iter(scores.sheets.values())).unit
+    return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests, unit)
 
 
 def _stage(report: StageProgress | None, name: str) -> Progress | None:
@@ -179,7 +182,10 @@ def sudden_deaths(
     folder = scores.folder
     hits = None if folder is None else FirstHits.read(folder)
     if folder is not None and hits is not None:
-        kept = Scores(hits.users, tuple(hits.by_system), (), {}, findings=_findings(folder), first_hits=hits)
+        settings = next(iter(scores.sheets.values())).settings
+        kept = Scores(
+            hits.users, tuple(hits.by_system), (), {}, findings=_findings(folder), settings=settings, first_hits=hits
+        )  # fmt: skip
         return {folder.resolve().name: sudden_death(kept, **stated)}
     cells = [] if folder is None else list(_run_folders(folder))
     folds: dict[tuple[tuple[str, ...], frozenset[str]], dict[str, SuddenDeath]] = defaultdict(dict)

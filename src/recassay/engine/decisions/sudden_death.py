@@ -110,9 +110,9 @@ def sudden_death(
     elif isinstance(runs, Scores | FirstHits):
         contest = _on_first_hits(_kept_hits(runs, relevant_from), cutoffs, rules, chosen)
         of_lists = {check.code for check in LIST_CHECKS}  # they hold for any use of these lists
-        contest = contest.with_findings(
-            *(finding for finding in (runs.findings if isinstance(runs, Scores) else ()) if finding.code in of_lists)
-        )
+        if isinstance(runs, Scores):
+            contest = contest.with_findings(*(finding for finding in runs.findings if finding.code in of_lists))
+            contest = replace(contest, unit=runs.unit)
     else:
         truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
         reader = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
@@ -252,7 +252,7 @@ def _on_runs(
         if everyone:
             others.append(_users_outside(alignment))
     contest = _on_first_hits(FirstHits(truth.queries, hits, rules.relevant_from), at, rules, None)
-    contest = contest.with_findings(*merge_findings(found))
+    contest = replace(contest.with_findings(*merge_findings(found)), unit=truth.unit)
     if not everyone:
         return contest
     outside = pl.concat(others).unique().sort()

@@ -39,7 +39,7 @@ from recassay.naming import choices
 from recassay.naming.grammar import Value
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
-from recassay.results.scores import POPULATION, DeferredSettings, Scores
+from recassay.results.scores import POPULATION, UNIT, DeferredSettings, Scores
 from recassay.stats.intervals import Uncertainty
 from recassay.threads import first_ahead
 
@@ -174,6 +174,8 @@ def _scored(request: ScoreRequest, runs: Iterator[tuple[str, Run]]) -> Scores:
         distances = validated_distances(inputs.distances, log.n_items)
     if log is not None and request.job.conventions.users == "known":
         truth, population[POPULATION] = of_known_users(truth, log)
+    if truth.unit != "user":
+        population[UNIT] = truth.unit
     context = replace(request.job.context, train=log, distances=distances)
     job = replace(request.job, context=context, first_hits_from=request.first_hits_from)
     job = job.resolved(truth_statistics_for(job.metrics.values(), truth))

@@ -62,13 +62,18 @@ class UnitValues:
         return cls(path, blocks)
 
     def exhibits(
-        self, metrics: Mapping[str, bool | None], *, progress: Callable[[int, int], None] | None = None
+        self,
+        metrics: Mapping[str, bool | None],
+        *,
+        units: str = "users",
+        progress: Callable[[int, int], None] | None = None,
     ) -> dict[tuple[Place, str], tuple[Exhibit, ...]]:
         """Return charts of the distributions of values, by (place, metric).
 
         A place is a data set, split, protocol, seed and design. ``metrics`` maps each metric to whether higher is
-        better (None: it has no better direction); metrics that the file lacks are left out. ``progress`` is called with
-        the number of metrics done and the number of all metrics.
+        better (None: it has no better direction); metrics that the file lacks are left out. ``units`` is the word for
+        what is counted, if no protocol says it. ``progress`` is called with the number of metrics done and the number
+        of all metrics.
         """
         known = set(parquet_schema(self.path))
         available = [metric for metric in metrics if metric in known]
@@ -80,10 +85,10 @@ class UnitValues:
             for place, systems in self.blocks.items():
                 by_system = {name: np.concatenate([values[rows] for rows in parts]) for name, parts in systems.items()}
                 if any(not np.isnan(own).all() for own in by_system.values()):
-                    units = UNITS.get(place.protocol.partition("(")[0], "users")
-                    exhibits[place, metric] = (share_reaching(metric, by_system, units),)
+                    counted = UNITS.get(place.protocol.partition("(")[0], units)
+                    exhibits[place, metric] = (share_reaching(metric, by_system, counted),)
                     if paired[place] and len(systems) > 1 and metrics[metric] is not None:
-                        exhibits[place, metric] += (win_shares(metric, by_system, bool(metrics[metric]), units),)
+                        exhibits[place, metric] += (win_shares(metric, by_system, bool(metrics[metric]), counted),)
             if progress is not None:
                 progress(done, len(available))
         return exhibits

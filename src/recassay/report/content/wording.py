@@ -15,7 +15,7 @@ from recassay.errors import printable as printable  # noqa: PLC0414  tables and 
 from recassay.metrics.align import Conventions
 from recassay.naming.grammar import split
 from recassay.results.score_set import AXES, Place
-from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, population
+from recassay.results.scores import CATALOGUE_ITEMS, FEATURES, PLACES, Scores, plural, population, worded
 from recassay.stats.intervals import LARGE
 from recassay.stats.significance import p_phrase as p_phrase  # noqa: PLC0414
 from recassay.stats.significance import p_value as p_value  # noqa: PLC0414
@@ -141,7 +141,7 @@ def conventions(scores: Scores) -> str:
     sentences = [f"Means are over {over}"] if over else []
     sentences += [f"Conventions: {', '.join(parts)}"] if parts else []
     sentences += [f"{heading} is {full}" for heading, full in renamed.items()]
-    return f"{'; '.join(sentences)}." if sentences else ""
+    return worded(f"{'; '.join(sentences)}.", scores.unit) if sentences else ""
 
 
 def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
@@ -225,7 +225,7 @@ def method(scores: Scores, comparison: Comparison | None) -> str:
     lenient = ""
     if comparison is not None and any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
         lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
-    return f"{text[0].upper()}{text[1:]}.{lenient}" if text else ""
+    return worded(f"{text[0].upper()}{text[1:]}.{lenient}", scores.unit) if text else ""
 
 
 def notes(scores: Scores) -> str:
@@ -249,7 +249,7 @@ def _interval_used(scores: Scores) -> str:
     if kinds == ["bootstrap"]:
         kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
     names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
-    return f"{level(scores)} {names} over {count} {scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
+    return f"{level(scores)} {names} over {count} {scores.unit if sizes == [1] else plural(scores.unit)}"
 
 
 def test_phrase(comparison: Comparison | None) -> str:

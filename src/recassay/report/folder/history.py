@@ -24,6 +24,7 @@ from recassay.report.content import wording
 from recassay.report.folder.results import ResultFolder, read_results
 from recassay.report.tables.model import Field, ResultTable, count, interval, name, table
 from recassay.results.exhibit import Exhibit
+from recassay.results.scores import worded
 
 ORIGIN = ("data", "filters", "splits", "protocol")  # keys of a study's lock that decide what is scored
 TRUTH = "truth"
@@ -134,7 +135,7 @@ def not_comparable(old: ResultFolder, new: ResultFolder) -> str:
     if first and second:
         if first["fingerprint"] != second["fingerprint"]:
             sizes = [f"{truth['users']:,} users with {truth['judged']:,} judged items" for truth in (second, first)]
-            return f"another truth: {sizes[0]}, before {sizes[1]}"
+            return worded(f"another truth: {sizes[0]}, before {sizes[1]}", new.unit)
     elif old.lock and new.lock:
         changed = [key for key in ORIGIN if old.lock.get(key) != new.lock.get(key)]
         if changed:

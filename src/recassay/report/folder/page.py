@@ -29,6 +29,7 @@ from recassay.report.page.content import FILTERS, FUNCTIONS, card, controls, ver
 from recassay.report.page.figures import SizeBudget, figure, means, ranks, systems
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN, Place
+from recassay.results.scores import worded
 from recassay.threads import StageProgress
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         packed=sum(len(grid.designs) for group in grids for grid in group.grids) > MAX_VIEWS,
         level=wording.percent(folder.level),
         alpha=f"{alphas.pop() if len(alphas) == 1 else 1 - folder.level:.4g}",
-        verdict=verdict_content(verdict, grids),
+        verdict=verdict_content(verdict, grids, folder.unit),
+        unit=folder.unit,
         picture=None if picture is None else figure(picture, "systems"),
         facts=card(grids, lock, folder.settings),
         by_groups=folder.groups,
@@ -181,4 +183,4 @@ def distributions_of(folder: ResultFolder, progress: StageProgress | None = None
         return {}
     better = {grid.metric: grid.higher_is_better for results in result_grids(folder.rows, ()) for grid in results.grids}
     report = None if progress is None else lambda done, total: progress("reading scores", done, total)
-    return values.exhibits(better, progress=report)
+    return values.exhibits(better, units=worded("users", folder.unit), progress=report)

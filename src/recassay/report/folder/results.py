@@ -34,7 +34,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.first_hits import FIRST_HITS
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import Place
-from recassay.results.scores import Scores, Summary, restored
+from recassay.results.scores import UNIT, Scores, Summary, restored
 
 SUMMARY, LOCK, SCORES, FINDINGS, FOLDS, TIMES, PAGE = (
     "summary.json", "study.lock.yaml", "scores.parquet", "findings.jsonl", "folds", "times.json", "report.html",
@@ -67,6 +67,11 @@ class ResultFolder:
     def scores(self) -> Path:
         """Return the path of the file of values per user (or event), which may be absent."""
         return self.path / SCORES
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what has a value, such as user or query."""
+        return str(self.settings.get(UNIT, "user"))
 
     @property
     def level(self) -> float:
@@ -205,7 +210,7 @@ def document(scores: Scores, comparison: Comparison | None = None, where: Identi
     place = Place.of(where or {})._asdict()
     return {
         "recassay": __version__,
-        "verdict": verdict_document(verdict_of_scores(scores, comparison, where)),
+        "verdict": verdict_document(verdict_of_scores(scores, comparison, where), scores.unit),
         "rows": [{"system": row.system, **place, "metric": row.metric, **row.to_dict()} for row in scores.rows],
         "comparisons": [{**place, **row} for row in comparison.to_dicts()] if comparison else [],
         "findings": [finding.to_dict() for finding in scores.findings],

@@ -48,6 +48,7 @@ from recassay.report.tables.scores import paper_tables
 from recassay.report.tables.verdict import findings_block, verdict_block
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
+from recassay.results.scores import worded
 from recassay.stats.over_datasets import Friedman
 
 EFFECTS = {"rank_biserial": "rank-biserial"}
@@ -76,10 +77,10 @@ def decision_text(
     scores. ``details`` adds every pair, ranking and order.
     """
     verdict, comparisons = decision.verdict, decision.compared.comparisons
-    names = place_names(comparisons)
-    parts: list[RenderableType] = [verdict_block(verdict)]
+    names, unit = place_names(comparisons), decision.unit
+    parts: list[RenderableType] = [verdict_block(verdict, unit=unit)]
     if details or sum(len(comparison.rows) for comparison in comparisons.values()) <= MAX_ROWS:
-        parts += [pairs_text(comparison, names[place]) for place, comparison in comparisons.items()]
+        parts += [pairs_text(comparison, names[place], unit) for place, comparison in comparisons.items()]
         note = comparison_note(next(iter(comparisons.values())))
     else:
         left_out, note = len(verdict.leads) + len(verdict.others) - MAX_ROWS, leads_note(verdict)
@@ -92,9 +93,10 @@ def decision_text(
     if decision.across is not None:
         parts.append(across_tables(decision.across) if details else across_summary(decision.across, verdict.metric))
     if decision.consistency is not None and decision.consistency.rows:
-        parts.append((consistency_tables if details else consistency_summary)(decision.consistency))
+        agreed = decision.consistency
+        parts.append(consistency_tables(agreed, unit) if details else consistency_summary(agreed))
     for place in list(decision.power)[: None if details else MAX_PLACES]:
-        parts.append(power_table(decision.power[place], names[place]))
+        parts.append(power_table(decision.power[place], names[place], unit))
     parts += [sudden_death_text(contest, name) for name, contest in decision.sudden_deaths.items()]
     first = next(iter(scores.sheets.values()))
     every: list[Finding | Mapping[str, Any]] = [*findings, *first.with_findings(*decision.findings).findings]
@@ -104,7 +106,7 @@ def decision_text(
 
 def decision_document(decision: Decision) -> dict[str, Any]:
     """Return all results of a comparison as plain values for JSON, with the sentences of the verdict."""
-    return {**decision.to_dict(), "verdict": verdict_document(decision.verdict)}
+    return {**decision.to_dict(), "verdict": verdict_document(decision.verdict, decision.unit)}
 
 
 def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
@@ -167,13 +169,13 @@ def pairs_table(comparison: Comparison, title: str = "") -> ResultTable:
     return table(map(asdict, comparison.rows), fields, dim_unless_significant, grouped=True, title=title)
 
 
-def pairs_text(comparison: Comparison, title: str = "") -> RenderableType:
+def pairs_text(comparison: Comparison, title: str = "", unit: str = "user") -> RenderableType:
     """Return the table of pairs with notes on users that were dropped and on tests that were not exact."""
     parts: list[RenderableType] = [Terminal(pairs_table(comparison, title))]
     dropped = max((row.dropped for row in comparison.rows), default=0)
     if dropped:
         note = f"Each pair excludes users without a value for one of its systems, up to {dropped:,} users."
-        parts.append(words(note, "dim"))
+        parts.append(words(worded(note, unit), "dim"))
     for note in dict.fromkeys(row.note for row in comparison.rows if row.note):
         parts.append(words(f"{note[0].upper()}{note[1:]}.", "warning"))
     return Group(*parts, Text())
@@ -292,7 +294,7 @@ def bars(groups: Sequence[Sequence[str]], system: str) -> str:
     return " ".join("│" if system in group else " " for group in groups)
 
 
-def consistency_tables(consistency: Consistency) -> RenderableType:
+def consistency_tables(consistency: Consistency, unit: str = "user") -> RenderableType:
     """Return a table of how far the orders of systems in two settings agree, and one of the pairs that swap places.
 
     The first table has a row per pair of settings, with the lowest agreement first.
@@ -320,7 +322,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
         f"Kendall's tau-b of the two orders, with its interval over {consistency.resamples:,} resamples of users. A "
         f"swap is certain if both leads occur in {wording.percent(consistency.level)} of the resamples."
     )
-    return Group(*parts, Text(), words(note, "dim"), Text())
+    return Group(*parts, Text(), words(worded(note, unit), "dim"), Text())
 
 
 def consistency_summary(consistency: Consistency) -> RenderableType:
@@ -340,17 +342,25 @@ def _more(rows: Sequence[object], what: str) -> Iterator[Text]:
         yield words(f"{len(rows) - MAX_ROWS:,} more {what}: --json or -o lists all", "dim")
 
 
-def power_table(power: Power, title: str = "") -> RenderableType:
+def power_table(power: Power, title: str = "", unit: str = "user") -> RenderableType:
     """Return a table with a row per pair of systems: how many users are needed, and what the given users can detect.
 
     The last column is the smallest difference that the given users can detect.
     """
     goal = Field("difference", "observed", wording.difference) if power.observed else Field("wanted", "target")
     enough = Field("enough", "", lambda enough: "enough" if enough else "too few")
-    fields = (name("metric"), *PAIR, goal, Field("sd", "sd"), count("n", "users"), count("users", "needed"), enough)
-    name_of = f"Users needed{f': {title}' if title else ''}"
+    fields = (
+        name("metric"),
+        *PAIR,
+        goal,
+        Field("sd", "sd"),
+        count("n", worded("users", unit)),
+        count("users", "needed"),
+        enough,
+    )
+    name_of = f"{worded('Users', unit)} needed{f': {title}' if title else ''}"
     made = table(map(asdict, power.rows), (*fields, Field("detectable", "detectable")), title=name_of)
-    return Group(Terminal(made), Text(), words(power.assumptions, "dim"), Text())
+    return Group(Terminal(made), Text(), words(worded(power.assumptions, unit), "dim"), Text())
 
 
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
@@ -365,7 +375,7 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
     )
     head = f"Sudden death: {title}"
     if not contest.n:
-        nobody = f"Nobody can be won: no user has a relevant item. {_settings(contest)}"
+        nobody = f"Nobody can be won: no {contest.unit} has a relevant item. {_settings(contest)}"
         return Group(words(head, "bold"), words(nobody), Text())
     between = Field("low high", interval(contest.confidence.level).heading, _percents)
     won = (share("sudden_death", "won"), between, share("outright"), share("hit"))

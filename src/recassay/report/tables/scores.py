@@ -16,7 +16,7 @@ from recassay.report.content import wording
 from recassay.report.content.grids import LISTS, Grid, grids_of, notes, real, result_grids
 from recassay.report.tables.formats import csv_rows, paper
 from recassay.report.tables.model import SYSTEM_WIDTH, Cell, Column, ResultTable, Terminal, groups, words
-from recassay.results.scores import Scores, Summary, restored
+from recassay.results.scores import Scores, Summary, restored, worded
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -147,7 +147,7 @@ class ScoreTables:
                 for grid in self.grids
                 for pair in grid.pairs.values()
             )
-            over = ", over the users that both systems have" if others else ""
+            over = worded(", over the users that both systems have", self.scores.unit) if others else ""
             sentences.append(f"Differences are relative to {reference}{over}.")
         return " ".join(filter(None, [*sentences, wording.notes(self.scores)]))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from recassay import drift, models, protocols, split
 from recassay.comparison.over_time.curves import ERRORS
+from recassay.data.io.lake import address_name
 from recassay.designs import parse_list as parse_designs
 from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
@@ -148,7 +149,7 @@ def _datasets(document: Document, study: Study) -> dict[str, Data]:
                 "path: ratings.csv",
             )
         place = data.path or data.table
-        name = data.name or (Path(place).name.partition(".")[0] if place else "generated")
+        name = data.name or (address_name(place) if place else "generated")
         if name in found:
             raise document.error(
                 ("data", number), f"two data sets have the name '{name}'", "give one of them another `name:`"

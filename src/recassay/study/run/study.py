@@ -22,8 +22,9 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, require_possible_folder, write_text
 from recassay.data.io.documents import YamlError, parse_yaml
 from recassay.data.io.folder_lock import locked
+from recassay.data.io.lake import is_address
 from recassay.data.io.manifest import Manifest, recording, require_own_folder
-from recassay.errors import UsageError
+from recassay.errors import UsageError, masked
 from recassay.naming.arguments import checks_types
 from recassay.naming.named import Named
 from recassay.report.folder.results import LOCK
@@ -288,6 +289,7 @@ def code_files(plan: AnyPlan) -> list[Path]:
 
 def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
     data = plan.data[name]
+    place = data.path or ""
     more: dict[str, Any] = {
         "format": data.format,
         "filters": data.filters,
@@ -298,7 +300,7 @@ def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
     }
     return {
         "name": name,
-        "source": data.generate or data.table or (Path(data.path).name if data.path else name),
+        "source": data.generate or data.table or (masked(place) if is_address(place) else Path(place).name) or name,
         "columns": dict(data.columns),
         "fingerprint": log.fingerprint,
         "users": log.n_users,
