@@ -77,11 +77,6 @@ def check(
     return register
 
 
-def load() -> Mapping[str, Check]:
-    """Return all checks by code."""
-    return CHECKS.kinds
-
-
 def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
     """Return the findings of all checks about one kind of thing, in the order of their codes.
 
@@ -95,7 +90,7 @@ def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
         for name, fact in facts.items()
         if fact is not None and not (isinstance(fact, list | tuple | dict | str) and not fact)
     }
-    asked = [check for check in load().values() if check.about == about]
+    asked = [check for check in CHECKS.kinds.values() if check.about == about]
     return tuple(finding for check in asked if (finding := check(known)) is not None)
 
 

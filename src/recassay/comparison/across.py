@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float
 from recassay.comparison.tables import FinishedScores, MeansTable, finite
 from recassay.errors import UsageError
 from recassay.naming import choices
@@ -27,7 +28,6 @@ from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.over_datasets import SAMPLES, Friedman, check_rope, friedman, nemenyi_p, signed_rank
 from recassay.stats.ranks import mid_ranks
-from recassay.stats.resampling import Floats
 
 ROPE = 0.01
 
@@ -67,7 +67,7 @@ class MeanRanks:
     setting: Mapping[str, Any]
     blocks: tuple[Any, ...]
     systems: tuple[str, ...]
-    means: Floats
+    means: Float
     mean_ranks: tuple[float, ...]
     test: Friedman | None
     groups: tuple[tuple[str, ...], ...]
@@ -289,7 +289,7 @@ def rank_means(
     )
 
 
-def _groups(systems: Sequence[str], ranks: Floats, critical: float) -> tuple[tuple[str, ...], ...]:
+def _groups(systems: Sequence[str], ranks: Float, critical: float) -> tuple[tuple[str, ...], ...]:
     """Return the largest groups of neighbouring systems in rank order whose ranks differ by less than ``critical``.
 
     ``systems`` and ``ranks`` are in rank order.

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import nctdtr, ndtri, stdtrit
 
+from recassay.arrays import Float
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.comparison.tables import finite, frame_of
@@ -25,7 +26,6 @@ from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.intervals import means
-from recassay.stats.resampling import Floats
 
 LARGE = 5_000  # users from which the t distribution is as good as normal for counting users
 MOST = 10**12
@@ -128,7 +128,7 @@ def users_needed(
 
 
 def _need(
-    metric: str, a: str, b: str, d: Floats, scale: float, wanted: float | None, alpha: float, chance: float
+    metric: str, a: str, b: str, d: Float, scale: float, wanted: float | None, alpha: float, chance: float
 ) -> Need:
     n = int(d.size)
     mean = float(means(d[:, None])[0])

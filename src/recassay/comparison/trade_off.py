@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from recassay.comparison.overall import Floats, fronts
+from recassay.arrays import Float
+from recassay.comparison.overall import fronts
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import Expression, parse, suggest
@@ -237,7 +238,7 @@ def _quadrant(diversity: pl.Expr, accuracy: pl.Expr) -> pl.Expr:
     )
 
 
-def _dominated(points: Floats) -> float:
+def _dominated(points: Float) -> float:
     """Return the area of all positions above 0 on both axes that are not above some point (n, 2) on either axis.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))

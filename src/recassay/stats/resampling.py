@@ -11,15 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float
 from recassay.draws import multinomials
 from recassay.errors import UsageError
 from recassay.rng import derive, derive_seed
 from recassay.threads import available
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # (blocks done, total blocks)
 
 MOST_RESAMPLES = 10_000_000  # more would change no digit of an interval that is shown
@@ -58,7 +57,7 @@ BOOTSTRAP_BLOCK = 256  # resamples per task, a multiple of LANES
 FLIP_BLOCK = 2048  # resamples per task
 
 
-def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) -> Floats:
+def bootstrap_sums(columns: Float, resamples: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples) of columns (m, n) over n units drawn with replacement.
 
     A resample first draws how many of its n draws fall into each chunk of 1,024 units (multinomial). Then it draws the
@@ -73,7 +72,7 @@ def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) 
     sizes = np.diff(np.append(np.arange(0, n, CHUNK), n))
     key = _key(options.seed, "bootstrap", n)
 
-    def block(first: int) -> Floats:
+    def block(first: int) -> Float:
         draws = multinomials(derive(options.seed, "bootstrap", n, first), n, sizes, BOOTSTRAP_BLOCK)
         sums = np.zeros((m, BOOTSTRAP_BLOCK))
         bootstrap_block(padded, n, draws, first, key, sums)
@@ -82,7 +81,7 @@ def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) 
     return _over_blocks(block, m, resamples, BOOTSTRAP_BLOCK, options)
 
 
-def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) -> Floats:
+def flipped_sums(columns: Float, resamples: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples) of columns (m, n) whose n units get random signs, the same for all columns.
 
     >>> bool(np.all(np.abs(flipped_sums(np.ones((1, 3)), 100, ResamplingOptions(seed=1))) <= 3))
@@ -92,7 +91,7 @@ def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) ->
     padded = _padded(columns, WORD)
     key = _key(options.seed, "flips", n)
 
-    def block(first: int) -> Floats:
+    def block(first: int) -> Float:
         sums = np.zeros((m, FLIP_BLOCK))
         flip_block(padded, first, key, sums)
         return sums
@@ -100,7 +99,7 @@ def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) ->
     return _over_blocks(block, m, resamples, FLIP_BLOCK, options)
 
 
-def signed_sums(columns: Floats) -> Floats:
+def signed_sums(columns: Float) -> Float:
     """Return the sums (m, 2^n) of columns (n, m) under every pattern of signs of the n units.
 
     Units are added in order.
@@ -121,7 +120,7 @@ def _key(seed: int, purpose: str, n: int) -> np.uint64:
     return np.uint64(derive_seed(seed, purpose, n) & 0xFFFFFFFFFFFFFFFF)
 
 
-def _padded(columns: Floats, multiple: int) -> Floats:
+def _padded(columns: Float, multiple: int) -> Float:
     """Return a copy of columns (m, n) with zeros appended to each, so that n is a multiple of ``multiple``."""
     m, n = columns.shape
     padded = np.zeros((m, -(-n // multiple) * multiple))
@@ -129,9 +128,7 @@ def _padded(columns: Floats, multiple: int) -> Floats:
     return padded
 
 
-def _over_blocks(
-    block: Callable[[int], Floats], m: int, resamples: int, size: int, options: ResamplingOptions
-) -> Floats:
+def _over_blocks(block: Callable[[int], Float], m: int, resamples: int, size: int, options: ResamplingOptions) -> Float:
     """Return the sums (m, resamples), computed on threads in blocks of ``size`` resamples.
 
     ``block(first)`` returns the sums of the block that begins with resample ``first``. Whole blocks are always

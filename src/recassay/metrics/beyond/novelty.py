@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int64
 from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import UnitMetric, Values
@@ -24,6 +24,7 @@ from recassay.metrics.beyond.base import (
 )
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.naming.named import COUNT, UP_TO_1, Ranges
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +136,7 @@ class EFD(Novelty):
 TINY = 1e-9  # rounding can put a product such as 0.7 * 10 above the whole number it should equal
 
 
-def head_items(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | None = None) -> NDArray[np.bool_]:
+def head_items(counts: Int64, *, mass: float = 0.8, share: float | None = None) -> Bool:
     """Return a mask of the items in the head, the smallest set of most popular items with ``mass`` of all events.
 
     ``counts`` are the events of each item. The item that reaches the mass belongs to the head; ties go by ascending id.
@@ -193,14 +194,10 @@ class APLT(ListMetric):
     aliases: ClassVar[tuple[str, ...]] = ("APLT", "tail_percentage")
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
+    ranges: ClassVar[Ranges] = {UP_TO_1: ("head_mass", "head_share")}
+
     head_mass: float = 0.8
     head_share: float | None = None
-
-    def validate(self) -> None:
-        if not 0 <= self.head_mass <= 1:
-            raise self.refuse("head_mass", "it must be a share of the training events, from 0 to 1")
-        if self.head_share is not None and not 0 <= self.head_share <= 1:
-            raise self.refuse("head_share", "it must be a share of the training items, from 0 to 1")
 
     def bind(self, lookup: ContextLookup) -> ItemValues:
         in_head = head_items(lookup.train.item_events, mass=self.head_mass, share=self.head_share)
@@ -250,14 +247,14 @@ class UserCoverage(UnitMetric):
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
 
+    ranges: ClassVar[Ranges] = {COUNT: ("min_items",)}
+
     min_items: int = 1
 
     def rank_formula(self) -> RankFormula:
         return NoFormula("it counts users with a list, not relevant items")
 
     def validate(self) -> None:
-        if self.min_items < 1:
-            raise self.refuse("min_items", "it must be at least 1; every user gets 0 items")
         if self.k is not None and self.min_items > self.k:
             raise self.refuse("min_items", f"it must be at most the cut-off, {self.k}")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import row_groups
 from recassay.columnar.vocabulary import Recoding
 from recassay.data.interactions import Interactions
@@ -16,14 +16,15 @@ from recassay.metrics.base import Accuracy, UnitMetric, Values, range_sums
 from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.naming.named import AT_LEAST_0, Ranges
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedItems:
     """The items that each user can expect: the m most popular of the training log and the user's own profile."""
 
-    owned: NDArray[np.int64]  # a number for each user and item of the training log, ascending
-    popular: NDArray[np.bool_]  # for each training item, and False for items that are not there
+    owned: Int64  # a number for each user and item of the training log, ascending
+    popular: Bool  # for each training item, and False for items that are not there
 
     @classmethod
     def of(cls, train: Interactions, m: int) -> ExpectedItems:
@@ -33,7 +34,7 @@ class ExpectedItems:
         offsets, items = train.by_user
         return cls(row_groups(offsets) * train.n_items + items, popular)
 
-    def is_unexpected(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def is_unexpected(self, user: Int32, item: Int32) -> Bool:
         """Return whether each item is unexpected for the user in the same row; both are codes of the training log."""
         number = user.astype(np.int64) * (self.popular.size - 1) + item
         at = np.searchsorted(self.owned, number)
@@ -47,9 +48,9 @@ class UnexpectedRows:
 
     expected: ExpectedItems
     recoding: Recoding
-    users: NDArray[np.int32]
+    users: Int32
 
-    def at(self, lists: AlignedBlock, k: int | None) -> NDArray[np.bool_]:
+    def at(self, lists: AlignedBlock, k: int | None) -> Bool:
         """Return whether each of the first k places of the lists holds an unexpected item, list after list."""
         query = row_groups(lists.places(k)[0])
         return self.expected.is_unexpected(
@@ -68,11 +69,9 @@ class Unexpected(UnitMetric):
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    m: int | None = None
+    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("m",)}
 
-    def validate(self) -> None:
-        if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it must be a number of popular items, at least 0")
+    m: int | None = None
 
     @property
     def n_popular(self) -> int:
@@ -139,13 +138,13 @@ class Serendipity(Unexpected, Accuracy):
     def rank_formula(self) -> RankFormula:
         return NoFormula("whether an item counts depends on the training items of its user")
 
-    def bind(self, lookup: ContextLookup) -> NDArray[np.bool_]:
+    def bind(self, lookup: ContextLookup) -> Bool:
         """Return a mask of the rows of the truth whose items are unexpected for their users."""
         expected = ExpectedItems.of(lookup.train, self.n_popular)
         users = lookup.train_users[row_groups(lookup.alignment.truth.offsets)]
         return expected.is_unexpected(users, lookup.truth_train_items)
 
-    def bind_at(self, moments: StreamMoments) -> NDArray[np.bool_]:
+    def bind_at(self, moments: StreamMoments) -> Bool:
         """Return a mask of the events of a stream whose item is unexpected for the user.
 
         It is unexpected if it is new to the user and not among the ``m`` most popular items so far.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import is_one_number, ranges, row_groups
 from recassay.data.truth import TruthStatistics
 from recassay.errors import UsageError
@@ -102,7 +102,7 @@ class DCG(Accuracy):
         if most > LARGEST_EXPONENT:
             raise self.refuse("gain", f"2^{most:g} is too large; the truth has a gain of {statistics.max_gain:g}")
 
-    def gains(self, grade: NDArray[np.float64]) -> Values:
+    def gains(self, grade: Float) -> Values:
         """Return the gain of each grade."""
         if self.gain == "binary":
             return (grade >= self.relevant_from).astype(np.float64)
@@ -170,7 +170,7 @@ class NDCG(DCG):
                 hint="write ndcg(gain='binary', ideal='k')@10",
             )
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         if self.ideal == "judged":
             return self._judged_ideal(lists) > 0
         return super().judgeable(lists)
@@ -186,7 +186,7 @@ class NDCG(DCG):
             return NoFormula("relevant items of gain 1 count nothing under these parameters")
         return Credit("each", self.k, self._discount_at, self._ideal_of)
 
-    def _ideal_of(self, relevant: NDArray[np.int64]) -> Values:
+    def _ideal_of(self, relevant: Int64) -> Values:
         """Return the ideal DCG for each number of relevant items in ``relevant``, if every relevant item has gain 1."""
         if self.ideal == "k":
             assert self.k is not None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.data.generated import Generated
@@ -21,10 +21,7 @@ from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import (
-    Bool,
     GivenPairs,
-    Int32,
-    Int64,
     Similarity,
     of_features,
     of_given,
@@ -45,7 +42,7 @@ class SequenceContext:
     fold: SequenceFold
     features: Features | None = None
     similarities: Any = None
-    primitive: NDArray[np.int32] | None = None
+    primitive: Int32 | None = None
     threads: int | None = None
 
     @property
@@ -55,7 +52,7 @@ class SequenceContext:
         return frozenset(name for name, data in given.items() if data is not None)
 
     @functools.cached_property
-    def popular(self) -> NDArray[np.int64]:
+    def popular(self) -> Int64:
         """Return the items by how often they occur in training, most often first, ties by id."""
         return ordered_by_popularity(self.fold.counts)
 
@@ -91,9 +88,9 @@ class Matches(NamedTuple):
     nowhere).
     """
 
-    hits: NDArray[np.bool_]  # it adds to the multiset intersection of list and reference
-    times: NDArray[np.int32]  # how often the reference has it
-    places: NDArray[np.int32]  # where the reference has it first; -1: nowhere
+    hits: Bool  # it adds to the multiset intersection of list and reference
+    times: Int32  # how often the reference has it
+    places: Int32  # where the reference has it first; -1: nowhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,27 +107,27 @@ class SequenceBlock:
     end: int
 
     @property
-    def items(self) -> NDArray[np.int32]:
+    def items(self) -> Int32:
         """Return the generated items (n, k); -1 where a list ended early."""
         return self.generated.items[self.begin : self.end]
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Bool:
         """Return a mask (n, k) of the places of the lists that hold an item."""
         return self.items >= 0
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Int64:
         """Return the offsets of the whole test sequences, seeds included, in :attr:`sequences`."""
         return self.known.fold.test.offsets[self.begin : self.end + 1]
 
     @property
-    def sequences(self) -> NDArray[np.int32]:
+    def sequences(self) -> Int32:
         """Return the items of all test sequences."""
         return self.known.fold.test.items
 
     @property
-    def following(self) -> NDArray[np.int64]:
+    def following(self) -> Int64:
         """Return the length of each reference: the test sequence without its seed."""
         return np.diff(self.offsets) - 1
 
@@ -240,7 +237,7 @@ class PlaceSum(PerSequence):
 class WholeSequenceMetric(SequenceMetric):
     """A metric of all lists together. It has no value per sequence."""
 
-    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+    def measure(self, known: SequenceContext, items: Int32) -> float:
         """Return the value, from the items of all lists."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
