@@ -14,10 +14,8 @@ from statistics import NormalDist
 import numpy as np
 
 from recassay.arrays import Bool, Float
-from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import CheckedOptions
-from recassay.naming.grammar import suggest
 from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
 from recassay.stats.resampling import Progress, ResamplingOptions, bootstrap_sums, check_resamples
 
@@ -275,15 +273,11 @@ _METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
     "bca": bca, "percentile": percentile, "abc": abc, "normal": normal,
 }  # fmt: skip
 _RESAMPLING = ("bca", "percentile")
-METHODS = ("bootstrap", *_METHODS)
 
 
 def _resolve(method: str, units: int) -> str:
-    if method == "bootstrap":
-        return "bca" if units <= LARGE else "abc"
-    if method not in METHODS:
-        raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
-    return method
+    """Return the method that ``bootstrap`` stands for with this number of units; another method itself."""
+    return method if method != "bootstrap" else "bca" if units <= LARGE else "abc"
 
 
 def _constant_and_varying(values: Float, weights: Float | None) -> tuple[Bool, Bool]:
