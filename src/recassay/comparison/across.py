@@ -26,7 +26,7 @@ from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import AXES, GIVEN, ScoreSet, score_set
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
-from recassay.stats.over_datasets import SAMPLES, Friedman, check_rope, friedman, nemenyi_p, signed_rank
+from recassay.stats.over_datasets import SAMPLES, Friedman, friedman, nemenyi_p, signed_rank
 from recassay.stats.ranks import mid_ranks
 
 ROPE = 0.01
@@ -180,7 +180,6 @@ def across(
     >>> ranking.systems, [round(rank, 3) for rank in ranking.mean_ranks], ranking.groups
     (('a', 'b', 'c'), [1.333, 2.0, 2.667], (('a', 'b', 'c'),))
     """
-    check_rope(rope)
     alpha = round(1 - level, 12)
     if isinstance(scores, FinishedScores):
         if over != "dataset":

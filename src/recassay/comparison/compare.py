@@ -293,7 +293,17 @@ def _compare_batch(
     """
     differences = _stack(batch, alone=alone)
     tested = run_test(testing.test, differences, how)
-    difference, low, high = _bounds(batch, differences, testing.level, how, shown)
+    values, weights = differences.matrix, None
+    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
+    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
+        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
+    difference, (low, high) = means(values, weights), np.full((2, len(batch)), np.nan)
+    which = np.array([paired.pair_metric in shown for paired in batch])
+    if which.any():
+        own = None if weights is None else weights[:, which]
+        low[which], high[which] = intervals(
+            values[:, which], own, level=testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+        )
     return [
         Row(
             *paired.pair_metric,
@@ -314,24 +324,6 @@ def _compare_batch(
         )
         for j, paired in enumerate(batch)
     ]
-
-
-def _bounds(
-    batch: list[PairedUnits], differences: Differences, level: float, how: ResamplingOptions, shown: Set[PairMetric]
-) -> tuple[Float, Float, Float]:
-    """Return the difference of every pair, and its lower and upper bound (NaN for pairs that are not shown)."""
-    values, weights = differences.matrix, None
-    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
-    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
-        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
-    which = np.array([paired.pair_metric in shown for paired in batch])
-    low, high = np.full((2, len(batch)), np.nan)
-    if which.any():
-        own = None if weights is None else weights[:, which]
-        low[which], high[which] = intervals(
-            values[:, which], own, level=level, seed=how.seed, threads=how.threads, progress=how.progress
-        )
-    return means(values, weights), low, high
 
 
 def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:

@@ -56,6 +56,8 @@ def assemble(
     )
     rows = [row for result in judged.values() for row in result.rows]
     findings = [finding for result in judged.values() for finding in result.findings]
+    if len(judged) > 1:
+        findings += table_findings(rows, _same_values(judged, values))
     hits = {
         name: SystemHits(result.columns["first", "rank"], result.columns["first", "length"], result.extra)
         for name, result in judged.items()
@@ -71,7 +73,7 @@ def assemble(
         threads=job.threads,
         progress=job.progress,
         cells=cells,
-        findings=merge_findings([*findings, *table_findings(rows, _same_values(judged, values))]),
+        findings=merge_findings(findings),
         settings={
             "profile": profile,
             "conventions": asdict(job.conventions),
@@ -146,9 +148,6 @@ def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]]
 
     ``same`` are pairs of systems with the same values, each with its place as text.
     """
-    rows = list(rows)
-    if len({row.system for row in rows}) < 2:
-        return ()
     about = [vars(row) for row in rows]
     return (*diagnose("table", rows=about, same=list(same)), *diagnose("list lengths", rows=about))
 

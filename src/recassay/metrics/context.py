@@ -88,7 +88,7 @@ class ContextLookup:
     @functools.cached_property
     def train_items(self) -> Recoding:
         """Return the recoding from the run's items to items of the training log; raise I406 if none matches."""
-        ids = vocabulary_ids(self.train.item_vocabulary)
+        ids = self.train.item_vocabulary.stored_ids
         return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I406", "training log", ids)
 
     @functools.cached_property
@@ -101,13 +101,13 @@ class ContextLookup:
     def train_users(self) -> Int32:
         """Return for each query of the truth its user in the training log, or -1."""
         vocabulary, codes = Vocabulary.encode(self.alignment.truth.queries)
-        return Recoding.between(vocabulary, vocabulary_ids(self.train.user_vocabulary), "user")(codes)
+        return Recoding.between(vocabulary, self.train.user_vocabulary.stored_ids, "user")(codes)
 
     @functools.cached_property
     def truth_train_items(self) -> Int32:
         """Return, for each row of the truth, the code of its item in the training log; -1 if it has none."""
         truth = self.alignment.truth
-        return Recoding.between(truth.vocabulary, vocabulary_ids(self.train.item_vocabulary))(truth.items)
+        return Recoding.between(truth.vocabulary, self.train.item_vocabulary.stored_ids)(truth.items)
 
     @functools.cached_property
     def truth_feature_rows(self) -> Int32:
@@ -144,9 +144,3 @@ def bind(metrics: Iterable[Metric], alignment: Alignment, context: Context) -> N
     lookup = ContextLookup(alignment, context)
     for metric in metrics:
         alignment.bound[metric] = metric.bind(lookup)
-
-
-def vocabulary_ids(vocabulary: Vocabulary) -> pl.Series:
-    """Return the ids of a log's vocabulary, ascending."""
-    assert vocabulary.ids is not None, "a log's ids are dense"
-    return vocabulary.ids

@@ -21,8 +21,7 @@ def gini(counts: Int64) -> float:
     n, total = counts.size, int(counts.sum())
     if total == 0:
         return float("nan")
-    ascending = np.sort(counts).astype(np.float64)
-    return float((np.arange(1 - n, n, 2) * ascending).sum() / (n * total))
+    return float((np.arange(1 - n, n, 2) * np.sort(counts).astype(np.float64)).sum() / (n * total))
 
 
 def shares(counts: Int64) -> Float:

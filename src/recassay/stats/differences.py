@@ -79,9 +79,7 @@ class Differences:
         largest = (
             np.array([largest_magnitude(column) for column in self.columns.T]) if self.largest is None else self.largest
         )
-        if self.pairs is None:
-            return largest
-        return np.asarray(np.maximum(largest[self.pairs[:, 0]], largest[self.pairs[:, 1]]))
+        return largest if self.pairs is None else np.asarray(largest[self.pairs].max(axis=1))
 
     @cached_property
     def constant(self) -> Bool:

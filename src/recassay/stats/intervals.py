@@ -300,8 +300,7 @@ def _resampled_means(v: Float, w: Float | None, options: ResamplingOptions) -> F
         return bootstrap_sums(v.T, resamples, options) / float(v.shape[0])
     shared = w[:, :1] if np.array_equal(w, np.broadcast_to(w[:, :1], w.shape)) else w
     m = v.shape[1]
-    stacked = np.concatenate([(v * w).T, shared.T])
-    sums = bootstrap_sums(stacked, resamples, options)
+    sums = bootstrap_sums(np.concatenate([(v * w).T, shared.T]), resamples, options)
     bottom = np.broadcast_to(sums[m:], (m, resamples))
     ratio = np.full((m, resamples), np.nan)
     np.divide(sums[:m], bottom, out=ratio, where=bottom != 0)
@@ -315,8 +314,7 @@ def column_influence(v: Float, w: Float | None, estimate: float, resampled: Floa
     """
     n = v.size
     if w is None:
-        influence = v - estimate
-        return ColumnInfluence(estimate, influence, 0.0, None, resampled)
+        return ColumnInfluence(estimate, v - estimate, 0.0, None, resampled)
     w = np.ascontiguousarray(w)  # one pass over a column of a table, where the sums below make five
     mean_weight, moved = w.mean(), w * (v - estimate)
     influence = moved / mean_weight

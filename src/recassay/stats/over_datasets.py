@@ -46,7 +46,7 @@ class Friedman:
 
 
 def friedman(table: Float, *, alpha: float = 0.05, higher_is_better: bool = True) -> Friedman:
-    """Return Friedman's test of a table (blocks, systems): whether the mean ranks of the systems differ.
+    """Return Friedman's test of a table (blocks, systems), at least 2 by 3: whether the mean ranks of systems differ.
 
     chi-square = (k - 1) sum_j (R_j - N (k + 1) / 2)^2 / (sum of squared ranks - N k (k + 1)^2 / 4), F = (N - 1) chi2 /
     (N (k - 1) - chi2), critical difference = q_alpha sqrt(k (k + 1) / (6 N)). If all systems tie in every block, p = 1.
@@ -55,9 +55,6 @@ def friedman(table: Float, *, alpha: float = 0.05, higher_is_better: bool = True
     (1.333..., 2.0, 2.666...)
     """
     blocks, systems = table.shape
-    if systems < 3 or blocks < 2:
-        what = f"Friedman's test needs at least 3 systems and 2 data sets, got {systems} systems on {blocks} data sets"
-        raise UsageError("U113", what, hint="for two systems use a paired test")
     ranks = np.array([mid_ranks(-row if higher_is_better else row) for row in table])
     centre = (systems + 1) / 2
     spread = float(np.sum((ranks - centre) ** 2))
@@ -122,8 +119,7 @@ def nemenyi_q(systems: int, alpha: float = 0.05) -> float:
     >>> round(nemenyi_q(2), 6), round(nemenyi_q(3), 6)
     (1.959964, 2.343701)
     """
-    q = brentq(lambda q: range_tail(q, systems) - alpha, 1e-9, 60.0, xtol=1e-12)
-    return float(q) / float(np.sqrt(2))
+    return float(brentq(lambda q: range_tail(q, systems) - alpha, 1e-9, 60.0, xtol=1e-12)) / float(np.sqrt(2))
 
 
 def nemenyi_p(rank_difference: float, systems: int, blocks: int) -> float:

@@ -39,9 +39,7 @@ class ResamplingOptions:
         >>> ResamplingOptions().n_resamples(10_000)
         10000
         """
-        if self.resamples == "auto":
-            return automatic
-        return check_resamples(self.resamples)
+        return automatic if self.resamples == "auto" else check_resamples(self.resamples)
 
 
 def check_resamples(resamples: int | str) -> int:

@@ -63,8 +63,7 @@ def run_test(name: str, differences: Float | Differences, options: ResamplingOpt
     differences = differences if name in ORDER_TESTS else differences.finite()
     test = functools.partial(_remembered_test, name) if name in RESAMPLING_TESTS and is_remembering() else TESTS[name]
     found = test(differences, options or ResamplingOptions())
-    p = np.where(undefined, np.nan, found.p)
-    return PValues(np.clip(p, SMALLEST_P, 1.0), found.resamples)
+    return PValues(np.clip(np.where(undefined, np.nan, found.p), SMALLEST_P, 1.0), found.resamples)
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
@@ -91,8 +90,7 @@ def permutation(differences: Differences, options: ResamplingOptions) -> PValues
     """
     n = differences.n
     if n <= EXACT_FLIPS:
-        extreme = _count_extreme(differences, signed_sums)
-        return PValues(extreme / 2**n, 2**n)
+        return PValues(_count_extreme(differences, signed_sums) / 2**n, 2**n)
     resamples = options.n_resamples(min(100_000, max(10_000, int(2e9) // n)))
     extreme = _count_extreme(differences, lambda columns: flipped_sums(columns.T, resamples, options))
     return PValues((extreme + 1) / (resamples + 1), resamples)
@@ -106,8 +104,7 @@ def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
     resamples = options.n_resamples(10_000)
 
     def shifted(columns: Float) -> Float:
-        centred = np.asfortranarray(columns - means(columns))
-        return bootstrap_sums(centred.T, resamples, options)
+        return bootstrap_sums(np.asfortranarray(columns - means(columns)).T, resamples, options)
 
     return PValues((_count_extreme(differences, shifted) + 1) / (resamples + 1), resamples)
 

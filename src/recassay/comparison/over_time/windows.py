@@ -88,9 +88,8 @@ class PastWindows:
 
     def sizes(self) -> Int64 | Float:
         """Return the number of scored events in each window, or the sum of their weights if these fade."""
-        if self.first is None:
-            return self.sums(np.ones(self.partial.size))
-        return np.arange(1, self.first.size + 1) - self.first
+        ones = np.ones(self.partial.size)
+        return self.sums(ones) if self.first is None else np.arange(1, self.first.size + 1) - self.first
 
     def means(self, values: Float) -> Float:
         """Return the mean of the values in each window, weighted if the weights of events fade."""

@@ -58,8 +58,7 @@ def read_scores(
         _refuse_without_scores(folder)
         manifest_of(folder).require_intact([*files_of(folder / FILE), folder / SUMMARY, folder / LOCK])
         source = folder / FILE
-    table = open_table(source, "scores", columns=columns)
-    frame = parse_numbers(table.frame())
+    frame = parse_numbers(open_table(source, "scores", columns=columns).frame())
     chosen = _metric_columns(frame, where, metrics)
     if SYSTEM not in frame.columns:
         named = ", ".join(map(repr, frame.columns))
@@ -184,8 +183,7 @@ def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
     ``unit`` is the id of what a row's value belongs to, by default the user.
     """
     lower = {name.lower(): name for name in frame.columns}
-    renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
-    frame = frame.rename(renamed)
+    frame = frame.rename({lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower})
     absent = [axis for axis in AXES if axis not in frame.columns]
     fill = [pl.lit(None, pl.Int64).alias("seed") if axis == "seed" else pl.lit(GIVEN).alias(axis) for axis in absent]
     frame = frame.with_columns(*fill).with_columns(pl.col(SYSTEM).cast(pl.String))

@@ -34,7 +34,6 @@ from recassay.engine.finish import assemble
 from recassay.engine.lists.job import Job
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, Metric, UnitMetric
-from recassay.metrics.context import vocabulary_ids
 from recassay.metrics.refusals import list_positions, raise_if_no_shared_user
 from recassay.naming.arguments import CheckedOptions
 from recassay.results.scores import Scores, Values
@@ -224,9 +223,9 @@ def _strata(job: Job, truth: Truth, number: int, seed: int) -> list[Rows]:
         return [order]
     train, activity = job.context.train, np.diff(truth.offsets)
     if train is not None:
-        rows = rows_in_table(truth.queries, vocabulary_ids(train.user_vocabulary))
-        events = np.bincount(train.users, minlength=train.n_users)
-        activity = np.append(events, 0)[rows]  # -1, a user not in the log, reads the appended 0
+        rows = rows_in_table(truth.queries, train.user_vocabulary.stored_ids)
+        # -1, a user not in the log, reads the appended 0
+        activity = np.append(np.bincount(train.users, minlength=train.user_vocabulary.size), 0)[rows]
     ranked = order[np.argsort(activity[order], kind="stable")]
     part = np.empty(ranked.size, np.int64)
     part[ranked] = np.arange(ranked.size) * strata // ranked.size

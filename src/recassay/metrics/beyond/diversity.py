@@ -64,9 +64,8 @@ def distance_source(distance: Distance, lookup: ContextLookup) -> DistanceSource
 
 def log_item_rows(distance: Distance, lookup: ContextLookup) -> Int32:
     """Return for each item of the training log its row in the distance source, or -1."""
-    if distance in ("training", "given"):
-        return np.arange(lookup.train.n_items, dtype=np.int32)
-    return lookup.train_feature_rows
+    of_log = distance in ("training", "given")
+    return np.arange(lookup.train.n_items, dtype=np.int32) if of_log else lookup.train_feature_rows
 
 
 @dataclass(frozen=True, repr=False)

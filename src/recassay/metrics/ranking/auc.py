@@ -67,9 +67,8 @@ class AUC(Accuracy):
             )
 
     def rank_formula(self) -> RankFormula:
-        if self.negatives == "judged":
-            return JudgedFormula(_of_judged, by_judged_alone=True)
-        return PairFormula(share_in_order)
+        judged = self.negatives == "judged"
+        return JudgedFormula(_of_judged, by_judged_alone=True) if judged else PairFormula(share_in_order)
 
     def _negatives(self, lists: AlignedBlock) -> Int64:
         if self.negatives == "judged":

@@ -111,8 +111,7 @@ class DCG(Accuracy):
         return np.where(grade > 0, np.maximum(np.exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
     def rank_formula(self) -> RankFormula:
-        gain = float(self.gains(np.ones(1))[0])
-        return Credit("each", self.k, self._discount_at, constant(1.0), factor=gain)
+        return Credit("each", self.k, self._discount_at, constant(1.0), factor=float(self.gains(np.ones(1))[0]))
 
     def _discount_at(self, ranks: Values) -> Values:
         return discount_at(self.discount, ranks)
@@ -171,9 +170,7 @@ class NDCG(DCG):
             )
 
     def judgeable(self, lists: AlignedBlock) -> Bool:
-        if self.ideal == "judged":
-            return self._judged_ideal(lists) > 0
-        return super().judgeable(lists)
+        return self._judged_ideal(lists) > 0 if self.ideal == "judged" else super().judgeable(lists)
 
     @property
     def defined_if_relevant(self) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ class SequenceContext:
     similarities: Any = None
     primitive: Int32 | None = None
     threads: int | None = None
+    _similarities: dict[Source, Similarity] = field(default_factory=dict, repr=False)
 
     @property
     def has(self) -> frozenset[str]:
@@ -58,27 +60,19 @@ class SequenceContext:
 
     def similarity(self, source: Source) -> Similarity:
         """Return the similarities of items from a source: ``training``, ``features`` or ``given``."""
-        if source == "training":
-            return self._training
-        return self._features if source == "features" else self._given
+        if source not in self._similarities:
+            compute: dict[Source, Callable[[], Similarity]] = {
+                "training": lambda: of_training(self.fold, self.threads),
+                "features": lambda: of_features(self.fold, self.features),
+                "given": lambda: of_given(self.fold, self.similarities),
+            }
+            self._similarities[source] = compute[source]()
+        return self._similarities[source]
 
     def given_pairs(self) -> GivenPairs | None:
         """Return how many pairs of items in lists have a given similarity; None if no metric read given ones."""
-        read = vars(self).get("_given")
+        read = self._similarities.get("given")
         return None if read is None else read.given_pairs()
-
-    @functools.cached_property
-    def _training(self) -> Similarity:
-        return of_training(self.fold, self.threads)
-
-    @functools.cached_property
-    def _features(self) -> Similarity:
-        assert self.features is not None, "a metric that uses features requires them in ready()"
-        return of_features(self.fold, self.features.required())
-
-    @functools.cached_property
-    def _given(self) -> Similarity:
-        return of_given(self.fold, self.similarities)
 
 
 class Matches(NamedTuple):

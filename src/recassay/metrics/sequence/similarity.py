@@ -108,7 +108,7 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     return Similarity((counts > 0).astype(np.float64), counts > 0, cosine)
 
 
-def of_features(fold: SequenceFold, features: Features) -> Similarity:
+def of_features(fold: SequenceFold, features: Features | None) -> Similarity:
     """Return similarities of items by features: the cosine of their feature sets.
 
     An item without features has similarity 0 to every item, itself included. Raise I407 if no item of the fold has a
@@ -116,6 +116,8 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
     """
     from scipy.sparse import csr_array
 
+    assert features is not None, "a metric that uses features requires them in ready()"
+    features = features.required()
     every = np.arange(fold.n_items, dtype=np.int32)
     rows = Recoding.between(fold.train.item_vocabulary, features.items)(every)
     if not (rows >= 0).any():
@@ -161,14 +163,13 @@ def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
     if missing := [name for name in PAIR_COLUMNS if name not in frame.columns]:
         raise unusable(f"the table of pairs has no column {missing[0]}: there are {', '.join(frame.columns)}")
     vocabulary = fold.train.item_vocabulary
-    assert vocabulary.ids is not None, "ids of sequences are dense"
     ends = []
     for name in PAIR_COLUMNS[:2]:
         own, codes = Vocabulary.dense(frame[name])
-        ends.append(Recoding.between(own, vocabulary.ids)(codes).astype(np.int64))
+        ends.append(Recoding.between(own, vocabulary.stored_ids)(codes).astype(np.int64))
     known = (ends[0] >= 0) & (ends[1] >= 0)
     if not known.any():
-        ours = vocabulary.ids.head(3).to_list()
+        ours = vocabulary.stored_ids.head(3).to_list()
         raise unusable(f"no pair of the table has both items in the sequences (such as {', '.join(map(repr, ours))})")
     one, other = ends[0][known], ends[1][known]
     values = frame[PAIR_COLUMNS[2]].cast(pl.Float64).to_numpy()[known]
