@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -45,27 +46,18 @@ class ListMetric(UnitMetric):
         return np.where(lists.length > 0, values, np.nan if self.empty == "undefined" else 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemValues:
-    """A value for each item of the training log (``table``), and last the value of items outside the log."""
-
-    recoding: Recoding
-    table: Values
-
-    def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the value in ``table`` of each of the first k items of every list, one list after the other."""
-        return self.table[item_codes(lists, k, self.recoding)]  # code -1 of an unknown item reads the last number
+# A function of lists and k that returns a value for each of the first k places of every list, one list after the other.
+PlaceValues = Callable[[AlignedBlock, int | None], NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class RowValues:
-    """A value for each row of a run (``rows``)."""
+def item_values(recoding: Recoding, table: Values) -> PlaceValues:
+    """Return the values of items from a ``table`` of the items of the training log, and last of all other items."""
+    return lambda lists, k: table[item_codes(lists, k, recoding)]  # code -1 of an unknown item reads the last number
 
-    rows: Values
 
-    def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the values of the first k rows of each list (of all rows if k is None), one list after the other."""
-        return self.rows[lists.places(k)[1]]
+def row_values(rows: Values) -> PlaceValues:
+    """Return the values of items from a value for each row of a run."""
+    return lambda lists, k: rows[lists.places(k)[1]]
 
 
 @dataclass(frozen=True, eq=False)

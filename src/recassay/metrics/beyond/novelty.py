@@ -14,13 +14,14 @@ from recassay.metrics.base import UnitMetric, Values
 from recassay.metrics.beyond.base import (
     Discount,
     ItemPopularity,
-    ItemValues,
     ListMetric,
-    RowValues,
+    PlaceValues,
     StreamMoments,
+    item_values,
     mean_over_places,
     ordered_by_popularity,
     relevant_places,
+    row_values,
 )
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
@@ -37,18 +38,17 @@ class MeanPopularity(ListMetric):
         """Return the numbers of items from their popularity, by default how many training users had them."""
         return popularity.counts
 
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         counts = lookup.train.item_users.astype(np.float64)
         of_all = float(lookup.train.n_users), float(counts.sum()), float(counts.size), float(counts.min(initial=np.inf))
-        return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
+        return item_values(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
 
-    def bind_at(self, moments: StreamMoments) -> RowValues:
+    def bind_at(self, moments: StreamMoments) -> PlaceValues:
         """Return the number of each recommended item on a stream (row of the run), right before its event."""
-        return RowValues(self.of_items(moments.popularity()))
+        return row_values(self.of_items(moments.popularity()))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        numbers: ItemValues | RowValues = lists.bound(self)
-        return mean_over_places(lists, self.k, numbers.at(lists, self.k))
+        return mean_over_places(lists, self.k, lists.bound(self)(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,13 +63,13 @@ class Novelty(MeanPopularity):
     relevance_aware: bool = False
     relevant_from: float = 1.0
 
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         if not lookup.train.n_items:
             raise UsageError("U105", f"{self} needs a training log with rows", where=str(self))
         return super().bind(lookup)
 
     def judge(self, lists: AlignedBlock) -> Values:
-        values: Values = lists.bound(self).at(lists, self.k)
+        values: Values = lists.bound(self)(lists, self.k)
         if not self.relevance_aware:
             return mean_over_places(lists, self.k, values, self.rank_discount)
         values = np.where(relevant_places(lists, self.k, self.relevant_from), values, 0.0)
@@ -199,13 +199,12 @@ class APLT(ListMetric):
     head_mass: float = 0.8
     head_share: float | None = None
 
-    def bind(self, lookup: ContextLookup) -> ItemValues:
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
         in_head = head_items(lookup.train.item_events, mass=self.head_mass, share=self.head_share)
-        return ItemValues(lookup.train_items, np.append(~in_head, True).astype(np.float64))
+        return item_values(lookup.train_items, np.append(~in_head, True).astype(np.float64))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        tail: ItemValues = lists.bound(self)
-        return mean_over_places(lists, self.k, tail.at(lists, self.k))
+        return mean_over_places(lists, self.k, lists.bound(self)(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)

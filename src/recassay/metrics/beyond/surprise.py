@@ -9,11 +9,17 @@ import numpy as np
 
 from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import row_groups
-from recassay.columnar.vocabulary import Recoding
 from recassay.data.interactions import Interactions
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, UnitMetric, Values, range_sums
-from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
+from recassay.metrics.beyond.base import (
+    ListMetric,
+    PlaceValues,
+    StreamMoments,
+    item_codes,
+    ordered_by_popularity,
+    row_values,
+)
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.naming.named import AT_LEAST_0, Ranges
@@ -40,22 +46,6 @@ class ExpectedItems:
         at = np.searchsorted(self.owned, number)
         owned = (np.append(self.owned, -1)[at] == number) & (user >= 0) & (item >= 0)
         return np.asarray(~(owned | self.popular[item]))
-
-
-@dataclass(frozen=True, eq=False)
-class UnexpectedRows:
-    """Rows of a run whose items their users could not expect; ``users`` are the users' codes in the training log."""
-
-    expected: ExpectedItems
-    recoding: Recoding
-    users: Int32
-
-    def at(self, lists: AlignedBlock, k: int | None) -> Bool:
-        """Return whether each of the first k places of the lists holds an unexpected item, list after list."""
-        query = row_groups(lists.places(k)[0])
-        return self.expected.is_unexpected(
-            self.users[lists.begin : lists.end][query], item_codes(lists, k, self.recoding)
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,18 +90,26 @@ class Unexpectedness(Unexpected, ListMetric):
     divide_by: Literal["k", "list"] = "k"
     empty: Literal["undefined", "zero"] = "zero"
 
-    def bind(self, lookup: ContextLookup) -> UnexpectedRows:
-        expected = ExpectedItems.of(lookup.train, self.n_popular)
-        return UnexpectedRows(expected, lookup.train_items, lookup.train_users)
+    def bind(self, lookup: ContextLookup) -> PlaceValues:
+        expected, recoding, users = (
+            ExpectedItems.of(lookup.train, self.n_popular),
+            lookup.train_items,
+            lookup.train_users,
+        )
 
-    def bind_at(self, moments: StreamMoments) -> RowValues:
+        def at_places(lists: AlignedBlock, k: int | None) -> Bool:
+            query = row_groups(lists.places(k)[0])
+            return expected.is_unexpected(users[lists.begin : lists.end][query], item_codes(lists, k, recoding))
+
+        return at_places
+
+    def bind_at(self, moments: StreamMoments) -> PlaceValues:
         """Return which recommended items on a stream (rows of the run) are unexpected right before their events."""
-        return RowValues(moments.listed_unexpected(self.n_popular).astype(np.float64))
+        return row_values(moments.listed_unexpected(self.n_popular).astype(np.float64))
 
     def judge(self, lists: AlignedBlock) -> Values:
-        unexpected: UnexpectedRows | RowValues = lists.bound(self)
         offsets, _ = lists.places(self.k)
-        new = unexpected.at(lists, self.k)
+        new = lists.bound(self)(lists, self.k)
         shown = np.full(lists.size, self.k) if self.divide_by == "k" else np.maximum(np.diff(offsets), 1)
         return range_sums(offsets, new) / shown
 
