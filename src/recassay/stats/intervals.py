@@ -16,8 +16,16 @@ import numpy as np
 from recassay.arrays import Bool, Float
 from recassay.naming import choices
 from recassay.naming.arguments import CheckedOptions
-from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
-from recassay.stats.resampling import Progress, ResamplingOptions, bootstrap_sums, check_resamples
+from recassay.stats.resampling import (
+    Progress,
+    ResamplingOptions,
+    bootstrap_sums,
+    check_resamples,
+    column_digests,
+    digest_of,
+    is_remembering,
+    remembered,
+)
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
 NORMAL = NormalDist()

@@ -20,9 +20,17 @@ from recassay.arrays import Float
 from recassay.errors import UsageError
 from recassay.stats.differences import ROUNDING, Differences
 from recassay.stats.intervals import means
-from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
 from recassay.stats.ranks import signed_ranks
-from recassay.stats.resampling import ResamplingOptions, bootstrap_sums, flipped_sums, signed_sums
+from recassay.stats.resampling import (
+    ResamplingOptions,
+    bootstrap_sums,
+    column_digests,
+    digest_of,
+    flipped_sums,
+    is_remembering,
+    remembered,
+    signed_sums,
+)
 
 SMALLEST_P = sys.float_info.min  # p-values are in (0, 1]: one that rounds to 0 is reported as this
 EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated

@@ -174,12 +174,10 @@ def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
     one, other = ends[0][known], ends[1][known]
     values = frame[PAIR_COLUMNS[2]].cast(pl.Float64).to_numpy()[known]
     keys = np.minimum(one, other) * fold.n_items + np.maximum(one, other)
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    first = np.append(True, keys[1:] != keys[:-1])
-    if not np.allclose(values, values[first][np.cumsum(first) - 1], rtol=0, atol=ROUNDING, equal_nan=True):
+    keys, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+    if not np.allclose(values, values[first][pair], rtol=0, atol=ROUNDING, equal_nan=True):
         raise unusable("a pair is listed several times with different similarities")
-    low, high = np.divmod(keys[first], fold.n_items)
+    low, high = np.divmod(keys, fold.n_items)
     values, itself = values[first], np.ones(fold.n_items)
     itself[low[low == high]] = values[low == high]
     apart = low != high

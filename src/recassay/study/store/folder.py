@@ -31,7 +31,7 @@ from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS
 from recassay.report.content.csv_text import csv_text
 from recassay.results.exhibit import Exhibit
-from recassay.stats.memo import Memo, remembering
+from recassay.stats.resampling import Memo, remembering
 from recassay.threads import available
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
