@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from recassay.data.read import Columns
+from recassay.data.read import Columns, read_with_shared_names
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import CheckedOptions
+
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,18 @@ class ReadOptions(CheckedOptions):
     def columns_of(self, run: str) -> Columns:
         """Return the column names of the run with this name."""
         return self.run_columns.get(run, self.columns)
+
+    def read(self, role: str, read: Callable[..., Table], source: Any, *arguments: Any, **options: Any) -> Table:
+        """Return the table that ``read`` makes of a source, with the column names of its role in the call.
+
+        The ``role`` is truth, train, users or items; ``arguments`` and ``options`` are further ones of ``read``.
+        """
+        return read_with_shared_names(
+            lambda names: read(source, *arguments, columns=names, **options),
+            self.columns,
+            getattr(self, f"{role}_columns"),
+            option="--columns" if role == "truth" else f"--{role}-columns",
+        )
 
 
 @dataclass(frozen=True)

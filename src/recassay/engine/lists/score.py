@@ -121,16 +121,11 @@ def score_job(
         stated["missing"] = defaults.pop("missing")
     elif "missing" in defaults:
         stated["missing"] = "allow"  # the metrics themselves count the user as 0, or leave the user out
-    items = None
-    if inputs.items is not None:
-        items = read_with_shared_names(
-            lambda names: read_items(inputs.items, columns=names), reading.columns, reading.items_columns,
-            option="--items-columns",
-        )  # fmt: skip
+    named = library.translate(metrics, defaults) if library else parse_metrics(metrics, defaults)
     return Job(
-        library.translate(metrics, defaults) if library else parse_metrics(metrics, defaults),
+        named,
         Conventions(**{**(library.conventions if library else {}), **stated, "users": users}),
-        Context(None, items),
+        Context(None, None if inputs.items is None else reading.read("items", read_items, inputs.items)),
         library.excludes if library else (),
         execution.threads,
         execution.progress,
@@ -157,18 +152,9 @@ def score_in_memory(request: ScoreRequest) -> Scores:
     together = total_size(inputs.truth, first_source(inputs.runs))
     ahead = together is not None and together <= MOST_AHEAD
     with sharing_orders(), first_ahead(runs) if ahead else nullcontext(runs) as runs:
-        truth = read_with_shared_names(
-            lambda names: read_truth(inputs.truth, columns=names, negative=reading.negative),
-            reading.columns,
-            reading.truth_columns,
-        )
-        log = distances = None
+        truth, distances = reading.read("truth", read_truth, inputs.truth, negative=reading.negative), None
+        log = None if inputs.train is None else reading.read("train", read_training, inputs.train)
         about: dict[str, Any] = {}  # the settings that the tables add
-        if inputs.train is not None:
-            log = read_with_shared_names(
-                lambda names: read_training(inputs.train, columns=names), reading.columns, reading.train_columns,
-                option="--train-columns",
-            )  # fmt: skip
         if inputs.distances is not None and log is not None:
             distances = validated_distances(inputs.distances, log.n_items)
         if log is not None and conventions.users == "known":
@@ -208,13 +194,9 @@ def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
 
 def _item_memberships(request: ScoreRequest, by: str) -> Memberships:
     """Return the groups of items that the column ``by`` makes; raise U105 without a table of items to group by."""
-    reading, items = request.reading, request.inputs.items
-    if items is None:
+    if request.inputs.items is None:
         raise UsageError("U105", f"groups by '{by}' need the table of items", hint="give it with --items FILE")
-    return read_with_shared_names(
-        lambda names: read_memberships(items, by, "items", columns=names), reading.columns, reading.items_columns,
-        option="--items-columns",
-    )  # fmt: skip
+    return request.reading.read("items", read_memberships, request.inputs.items, by, "items")
 
 
 def user_memberships(inputs: ScoreInputs, reading: ReadOptions, by: str) -> Memberships:
@@ -222,16 +204,13 @@ def user_memberships(inputs: ScoreInputs, reading: ReadOptions, by: str) -> Memb
 
     The truth and the training log are taken only if they have the column. Raise U105 if no table is found.
     """
-    own, option = (None, "--columns") if inputs.users is None else (reading.users_columns, "--users-columns")
-    source = inputs.users
-    if source is None:
-        source = next((table for table in (inputs.truth, inputs.train) if has_column(table, by, "users")), None)
+    if inputs.users is not None:
+        return reading.read("users", read_memberships, inputs.users, by, "users")
+    source = next((table for table in (inputs.truth, inputs.train) if has_column(table, by, "users")), None)
     if source is None:
         what = f"groups by '{by}' need a table of users with this column"
         raise UsageError("U105", what, hint="give it with --users FILE; it has a row per user")
-    return read_with_shared_names(
-        lambda names: read_memberships(source, by, "users", columns=names), reading.columns, own, option=option
-    )
+    return read_with_shared_names(lambda names: read_memberships(source, by, "users", columns=names), reading.columns)
 
 
 def _unique_names(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
