@@ -18,17 +18,17 @@ from recassay.engine.streams.values import StreamMetrics
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, UnitMetric
 from recassay.metrics.credit import Credit, JudgedFormula, NoFormula, PairFormula
-from recassay.metrics.registry import metrics, parse_metric, parse_metrics
+from recassay.metrics.registry import METRICS, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
 from recassay.models.incremental._walk import WalkOutput
 from recassay.sampled.measure import measure_system, user_groups
 from recassay.sampled.scheme import SamplingScheme
 
 from ..refusals import refused
-from .test_metrics import METRICS, variants
+from .test_metrics import LISTED, variants
 
-EVERY = [text for kind in metrics().values() for text in variants(kind)]
-RANKED = [text for kind in METRICS for text in variants(kind)]
+EVERY = [text for kind in METRICS.kinds.values() for text in variants(kind)]
+RANKED = [text for kind in LISTED for text in variants(kind)]
 N_ITEMS = 30
 
 

@@ -21,16 +21,16 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric, truth_statistics_for
 from recassay.metrics.context import Context
-from recassay.metrics.registry import find, parse_metrics
+from recassay.metrics.registry import METRICS, parse_metrics
 from recassay.naming.grammar import parse
-from recassay.profiles import profiles
+from recassay.profiles import PROFILES
 
 from ..refusals import refused
 from .test_metrics import ALL, N_USERS, bits, remapped, table_of_distances, world
 
 
 def kind_of(text):
-    return find(parse(text).name)
+    return METRICS.find(parse(text).name)
 
 
 def builds(text):
@@ -61,7 +61,7 @@ def job_of(tables, texts, **conventions):
     named = parse_metrics(texts)
     facts = truth_statistics_for(named.values(), truth)
     resolved = {heading: metric.resolve(facts) for heading, metric in named.items()}
-    excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
+    excludes = tuple(one for profile in PROFILES.kinds.values() for one in profile.excludes)
     return Job(resolved, Conventions(**conventions), context, excludes, threads=1)
 
 
@@ -101,11 +101,8 @@ def counted(log, dealt):
 
 
 def same(part, whole):
-    assert {key: column.tobytes() for key, column in part.values.items()} == {
-        key: column.tobytes() for key, column in whole.values.items()
-    }
-    assert {key: column.tobytes() for key, column in part.weights.items()} == {
-        key: column.tobytes() for key, column in whole.weights.items()
+    assert {key: column.tobytes() for key, column in part.columns.items()} == {
+        key: column.tobytes() for key, column in whole.columns.items()
     }
     assert repr(part.rows) == repr(whole.rows)  # the digits of a float are those that make it
     assert part.findings == whole.findings

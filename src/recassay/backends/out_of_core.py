@@ -154,11 +154,7 @@ class _ChunkedScoring:
         opened = None if self.only_known else self._open(source, "truth", reading.columns, reading.truth_columns)
         if opened is not None:
             return opened
-        return read_with_shared_names(
-            lambda names: read_truth(source, columns=names, negative=reading.negative),
-            reading.columns,
-            reading.truth_columns,
-        )
+        return reading.read("truth", read_truth, source, negative=reading.negative)
 
     def open_log(self) -> Interactions | _OpenedTable | None:
         """Return the opened files of the training log, the log itself if it must be in memory, or None without a log.
@@ -172,10 +168,7 @@ class _ChunkedScoring:
         opened = None if whole else self._open(source, "log", reading.columns, reading.train_columns)
         if opened is not None:
             return opened
-        return read_with_shared_names(
-            lambda names: read_training(source, columns=names), reading.columns, reading.train_columns,
-            option="--train-columns",
-        )  # fmt: skip
+        return reading.read("train", read_training, source)
 
     def truth_parts(self, truth: Truth | _OpenedTable, held: int) -> TruthParts:
         """Return the truth in parts, one per chunk of users, and its statistics.

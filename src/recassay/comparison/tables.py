@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.stats.resampling import Floats
 
 SYSTEM, DATASET, METRIC, VALUE = "system", "dataset", "metric", "value"
 TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "int | None": pl.Int64, "bool": pl.Boolean}
@@ -42,7 +42,7 @@ class MeansTable:
 
     datasets: tuple[Any, ...]
     systems: tuple[str, ...]
-    values: Floats
+    values: Float
     left_out: tuple[str, ...] = ()
 
 

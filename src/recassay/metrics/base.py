@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Int64
 from recassay.columnar.layout import row_groups
 from recassay.data.interactions import whole_log_needed
 from recassay.data.truth import Truth, TruthStatistics
@@ -25,7 +26,7 @@ from recassay.naming.grammar import Expression, Value
 from recassay.naming.named import Named, unknown_parameter
 from recassay.stats.exact_sums import ExactSum
 
-Values = NDArray[np.float64]
+Values = Float
 Addend = int | ExactSum  # sums have the same bits however users are partitioned
 
 ROUNDING = 1e-9
@@ -54,10 +55,6 @@ class Metric(Named):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        self._check_cutoff()
-        super().__post_init__()
-
-    def _check_cutoff(self) -> None:
         k = self.k
         if k is None and self.cutoff == "required":
             raise UsageError("U103", f"{self.name} needs a cut-off", hint=f"write {self.name}@10")
@@ -71,6 +68,7 @@ class Metric(Named):
                 where=self.name,
                 hint="give a whole number of at least 1, and below 2^31",
             )
+        super().__post_init__()
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -254,7 +252,7 @@ class CatalogueMetric(Metric):
         super().prepare(statistics, context)
         self.require(frozenset({self.catalogue} - {"truth"}), context)
 
-    def measure(self, exposure: NDArray[np.int64]) -> float:
+    def measure(self, exposure: Int64) -> float:
         """Return the value, from the number of top-k lists that hold each item of the catalogue, zeros included."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
@@ -298,7 +296,7 @@ class Accuracy(UnitMetric):
                 hint="choose ties id, optimistic or pessimistic for it, or leave it out",
             )
 
-    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> Bool:
         """Return a mask of the queries on which the metric is defined: those with a relevant item."""
         return lists.relevant(self.relevant_from) > 0
 
@@ -326,7 +324,7 @@ def truth_statistics_for(metrics: Iterable[Metric], truth: Truth) -> TruthStatis
     return TruthStatistics.of(truth, [gain for gain in below if gain is not None])
 
 
-def range_sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
+def range_sums(offsets: Int64, values: NDArray[Any]) -> Values:
     """Return the sum of each range ``values[offsets[i]:offsets[i + 1]]``, added in order.
 
     The bits of a sum depend on the values of its range only.

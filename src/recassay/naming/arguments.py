@@ -209,11 +209,14 @@ def _hints_of_fields(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def check_fields(options: object) -> None:
-    """Raise U107 or U102 if a field of an options object is not what its annotation says."""
-    kind: Any = type(options)  # a class has a hash, whatever its metaclass is taken to be
-    for name, hint in _hints_of_fields(kind).items():
-        check_argument(type(options).__name__, name, getattr(options, name), hint, all_kinds=True)
+class CheckedOptions:
+    """The base of options objects, data classes whose fields are checked where an object is made."""
+
+    def __post_init__(self) -> None:
+        """Raise U107 or U102 if a field is not what its annotation says."""
+        kind: Any = type(self)  # a class has a hash, whatever its metaclass is taken to be
+        for name, hint in _hints_of_fields(kind).items():
+            check_argument(kind.__name__, name, getattr(self, name), hint, all_kinds=True)
 
 
 def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds: bool = False) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 from recassay.data.io.formats import FORMATS, formats
 from recassay.designs import grammar
 from recassay.errors import UsageError, explanations
-from recassay.metrics.registry import Description, describe, names
+from recassay.metrics.registry import Description, describe
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure, parameter_kinds
@@ -184,7 +184,7 @@ def explanation(name: str) -> Explanation:
         return replace(page, sections={**page.sections, "File format of this name": f"{title} {use}"})
     if page is None:
         values = [one for home in (*NAMED.values(), PROFILES, CHECKS) for one in home.registry.kinds]
-        hint = suggest(name, [*names(), *values, *grammar.TITLES, *FORMATS.kinds, *explanations()])
+        hint = suggest(name, [*METRICS.registry.names, *values, *grammar.TITLES, *FORMATS.kinds, *explanations()])
         if len(hint) >= 100:
             hint = f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
         raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)
@@ -194,8 +194,8 @@ def explanation(name: str) -> Explanation:
 def _page(name: str) -> Explanation | None:
     """Return the page about a name; None if nothing but a file format has this name."""
     bare = name.partition("(")[0].partition("@")[0]
-    if bare in names():
-        return _metric_page(names()[bare])
+    if bare in METRICS.registry.names:
+        return _metric_page(METRICS.registry.names[bare])
     named = [(home, one) for home in NAMED.values() for one in home.registry.kinds if one.lower() == bare.lower()]
     if named:  # a model and a split may differ in case alone: random is a split, Random a model
         return _named_page(*next((found for found in named if found[1] == bare), named[0]))

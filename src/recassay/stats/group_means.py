@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.stats.differences import ROUNDING, largest_magnitude
 from recassay.stats.intervals import column_influence, means, t_quantile
-from recassay.stats.resampling import Floats
 from recassay.stats.significance import SMALLEST_P, adjust, t_both_tails
 
 Places = NDArray[np.intp]
-Fold = tuple[NDArray[np.int64], Floats, Floats]  # positions of its units among all, their values, their weights
+Fold = tuple[Int64, Float, Float]  # positions of its units among all, their values, their weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class GroupMean:
 
     places: Places
     mean: float
-    influence: Floats
+    influence: Float
     error: float
     scale: float
 
     @classmethod
-    def of(cls, places: Places, values: Floats, weights: Floats | None = None, power: float = 1.0) -> GroupMean:
+    def of(cls, places: Places, values: Float, weights: Float | None = None, power: float = 1.0) -> GroupMean:
         """Return the (weighted) mean of the values of a group, all of them defined.
 
         ``places`` are the positions of the group's units among all units, ascending. With a ``power`` p it is the power
@@ -167,7 +167,7 @@ def _satterthwaite(a: GroupMean, b: GroupMean) -> float:
     return float(total**2 / sum(variance**2 / freedom for variance, freedom in shares))
 
 
-def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Floats, Floats]:
+def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple[Float, Float]:
     """Return (values, weights) of ``size`` units: each unit's power mean over folds, and its sum of weights.
 
     A fold is (positions of its units, their values, their weights), and ``power`` 1 is the arithmetic mean. A unit may
@@ -181,13 +181,13 @@ def pooled_values(folds: Iterable[Fold], size: int, power: float = 1.0) -> tuple
     """
     places, values, counts = (np.concatenate(column) for column in zip(*folds, strict=True))
     total = np.bincount(places, np.where(counts > 0, values, 0.0) ** power * counts, size)
-    weight: Floats = np.bincount(places, counts, size).astype(np.float64)
+    weight: Float = np.bincount(places, counts, size).astype(np.float64)
     value = np.full(size, np.nan)
     np.divide(total, weight, out=value, where=weight > 0)
     return value if power == 1 else value ** (1 / power), weight
 
 
-def defined_weights(values: Floats, weights: Floats | None) -> Floats:
+def defined_weights(values: Float, weights: Float | None) -> Float:
     """Return the weight of every value, 0 if the value is NaN; ``weights`` None means that all others are 1."""
     defined = ~np.isnan(values)
     return defined.astype(np.float64) if weights is None else np.where(defined, weights, 0.0)

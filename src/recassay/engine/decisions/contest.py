@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Float
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.comparison.rules import NAME, PLAIN, Rules
@@ -31,7 +32,6 @@ from recassay.results.scores import Scores, Summary, plural
 from recassay.shown import Displayable
 from recassay.stats.group_means import pooled_values
 from recassay.stats.intervals import BOOTSTRAP, Uncertainty
-from recassay.stats.resampling import Floats
 
 Users = NDArray[np.bool_]  # a mask of the units
 
@@ -122,7 +122,7 @@ class SuddenDeath(Displayable):
         """Return the number of counted users to whom no system shows a relevant item down to the cut-off ``at``."""
         return self.n - int((self.earliest <= self._depth(at)).sum())
 
-    def values(self, system: str, at: int | None = None) -> Floats:
+    def values(self, system: str, at: int | None = None) -> Float:
         """Return the part (0 to 1) of each user that a system wins down to a cut-off; NaN for users that do not count.
 
         Under the rule ``ties="split"``, k systems that are equally early win 1 / k each, else 1 each. By default users
@@ -135,7 +135,7 @@ class SuddenDeath(Displayable):
         own = self.first[self._line(system)]
         return np.asarray((own == self.earliest) & (own <= self._depth(at)))
 
-    def _share(self, parts: Floats | Users) -> float:
+    def _share(self, parts: Float | Users) -> float:
         return float(parts.sum()) / self.n if self.n else float("nan")
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:

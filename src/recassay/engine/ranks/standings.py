@@ -26,7 +26,6 @@ from recassay.engine.ranks import _kernels
 from recassay.engine.ranks.blocks import BLOCK_ROWS, EMPTY, alike_rows, query_blocks
 from recassay.engine.ranks.task import RankingTask
 from recassay.errors import InputError
-from recassay.metrics.context import vocabulary_ids
 from recassay.models.base.capabilities import HasFactors, MissesFactors, score_function, unknown_users
 from recassay.models.base.model import NO_ITEM, checked_scores
 from recassay.threads import Progress, each_block, one_library_thread, worth_starting
@@ -305,7 +304,7 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
     Rows of the run that tie get equal scores.
     """
     train = task.train
-    item = Recoding.between(run.vocabulary, vocabulary_ids(train.item_vocabulary))(run.items)
+    item = Recoding.between(run.vocabulary, train.item_vocabulary.stored_ids)(run.items)
     level = np.arange(run.items.size) if run.tied is None else np.maximum.accumulate(
         np.where(run.tied, 0, np.arange(run.items.size))
     )  # fmt: skip

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Int64
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
+from recassay.naming.named import INSIDE, POSITIVE, Ranges
 
 
 def rank_weights_of(p: float, ranks: Values) -> Values:
@@ -40,6 +41,8 @@ class RBP(Accuracy):
     aliases = ("RBP",)
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
+    ranges: ClassVar[Ranges] = {INSIDE: ("p",), POSITIVE: ("scale",)}
+
     p: float = 0.8
     scale: float | None = None
     normalize: bool = False
@@ -49,10 +52,6 @@ class RBP(Accuracy):
         return (0.0, 1.0) if self.scale is None else self.bounds
 
     def validate(self) -> None:
-        if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence must lie between 0 and 1")
-        if self.scale is not None and self.scale <= 0:
-            raise self.refuse("scale", "the largest grade must be above 0")
         if self.normalize and self.scale is not None:
             raise self.refuse("normalize", "it needs binary relevance, so leave out scale")
 
@@ -63,7 +62,7 @@ class RBP(Accuracy):
         factor = 1.0 if self.scale is None else 1.0 / self.scale
         return Credit("each", k, lambda ranks: rank_weights_of(self.p, ranks), norm, factor)
 
-    def _reached(self, places: NDArray[np.int64]) -> Values:
+    def _reached(self, places: Int64) -> Values:
         """Return the value of a list whose first n items are relevant and no others, for each n in ``places``."""
         return np.asarray(1.0 - self.p**places)
 
@@ -95,11 +94,9 @@ class RBPResidual(Accuracy):
     name = "rbp_residual"
     higher_is_better = None
 
-    p: float = 0.8
+    ranges: ClassVar[Ranges] = {INSIDE: ("p",)}
 
-    def validate(self) -> None:
-        if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence must lie between 0 and 1")
+    p: float = 0.8
 
     def rank_formula(self) -> RankFormula:
         return NoFormula("it depends on which ranks were judged")

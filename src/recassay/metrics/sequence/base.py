@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.data.features import Features
 from recassay.data.generated import Generated
@@ -22,9 +22,6 @@ from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.context import Context
 from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import (
-    Bool,
-    Int32,
-    Int64,
     Similarity,
     of_features,
     of_given,
@@ -45,17 +42,14 @@ class SequenceContext:
     fold: SequenceFold
     features: Features | None = None
     similarities: Any = None
-    primitive: NDArray[np.int32] | None = None
+    primitive: Int32 | None = None
     threads: int | None = None
+    _similarities: dict[Source, Similarity] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
-    def popular(self) -> NDArray[np.int64]:
+    def popular(self) -> Int64:
         """Return the items by how often they occur in training, most often first, ties by id."""
         return ordered_by_popularity(self.fold.counts)
-
-    @functools.cached_property
-    def _similarities(self) -> dict[str, Similarity]:
-        return {}
 
     def similarity(self, source: Source) -> Similarity:
         """Return the similarities of items from a source: ``training``, ``features`` or ``given``."""
@@ -70,7 +64,7 @@ class SequenceContext:
 
 SIMILARITIES: Mapping[Source, Callable[[SequenceContext], Similarity]] = {
     "training": lambda known: of_training(known.fold, known.threads),
-    "features": lambda known: of_features(known.fold, cast("Features", known.features).required()),  # ready() saw them
+    "features": lambda known: of_features(known.fold, known.features),
     "given": lambda known: of_given(known.fold, known.similarities),
 }
 
@@ -82,9 +76,9 @@ class Matches(NamedTuple):
     nowhere).
     """
 
-    hits: NDArray[np.bool_]  # it adds to the multiset intersection of list and reference
-    times: NDArray[np.int32]  # how often the reference has it
-    places: NDArray[np.int32]  # where the reference has it first; -1: nowhere
+    hits: Bool  # it adds to the multiset intersection of list and reference
+    times: Int32  # how often the reference has it
+    places: Int32  # where the reference has it first; -1: nowhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +95,27 @@ class SequenceBlock:
     end: int
 
     @property
-    def items(self) -> NDArray[np.int32]:
+    def items(self) -> Int32:
         """Return the generated items (n, k); -1 where a list ended early."""
         return self.generated.items[self.begin : self.end]
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Bool:
         """Return a mask (n, k) of the places of the lists that hold an item."""
         return self.items >= 0
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Int64:
         """Return the offsets of the whole test sequences, seeds included, in :attr:`sequences`."""
         return self.known.fold.test.offsets[self.begin : self.end + 1]
 
     @property
-    def sequences(self) -> NDArray[np.int32]:
+    def sequences(self) -> Int32:
         """Return the items of all test sequences."""
         return self.known.fold.test.items
 
     @property
-    def following(self) -> NDArray[np.int64]:
+    def following(self) -> Int64:
         """Return the length of each reference: the test sequence without its seed."""
         return np.diff(self.offsets) - 1
 
@@ -231,7 +225,7 @@ class PlaceSum(PerSequence):
 class WholeSequenceMetric(SequenceMetric):
     """A metric of all lists together. It has no value per sequence."""
 
-    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+    def measure(self, known: SequenceContext, items: Int32) -> float:
         """Return the value, from the items of all lists."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Int32
 from recassay.data.generated import Generated
 from recassay.metrics.base import Values
 from recassay.metrics.sequence.accuracy import HitShare
@@ -21,7 +21,7 @@ from recassay.metrics.sequence.base import (
     Source,
     WholeSequenceMetric,
 )
-from recassay.naming.named import Departure
+from recassay.naming.named import COUNT, Departure, Ranges
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +40,7 @@ class SequenceCoverage(WholeSequenceMetric):
     name = "seq_coverage"
     describes: ClassVar[bool] = True
 
-    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+    def measure(self, known: SequenceContext, items: Int32) -> float:
         shown = np.zeros(known.fold.n_items + 1, np.bool_)  # the last entry is for missing places (-1)
         shown[items] = True
         return float(np.count_nonzero(shown[:-1]) / known.fold.n_items)
@@ -93,12 +93,10 @@ class SequenceSerendipity(HitShare):
 
     name = "seq_serendipity"
 
+    ranges: ClassVar[Ranges] = {COUNT: ("k_p",)}
+
     k_p: int | None = None
     primitive: Literal["popular", "given"] = "popular"
-
-    def validate(self) -> None:
-        if self.k_p is not None and self.k_p < 1:
-            raise self.refuse("k_p", "it must be at least 1; without obvious items it is seq_precision")
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         if self.primitive == "given":
@@ -108,7 +106,7 @@ class SequenceSerendipity(HitShare):
         items = block.items[:, : self.depth]
         return np.asarray(block.matches.hits[:, : self.depth] & ~self._is_obvious(block, items), np.float64)
 
-    def _is_obvious(self, block: SequenceBlock, items: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _is_obvious(self, block: SequenceBlock, items: Int32) -> Bool:
         """Return a mask (n, k) of items that the primitive recommender gives everyone, or for the same first item."""
         given = block.known.popular if self.primitive == "popular" else block.known.primitive
         assert given is not None, "a metric that uses the list requires it in ready()"

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.columnar.layout import readonly, row_groups
 from recassay.columnar.vocabulary import Recoding, rows_in_table
 from recassay.data.features import Features
@@ -22,12 +22,8 @@ from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
-Bool = NDArray[np.bool_]
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 OfPairs = Callable[[Int64, Int64], Float]
-HasPairs = Callable[[Int64, Int64], NDArray[np.bool_]]
+HasPairs = Callable[[Int64, Int64], Bool]
 
 OWNERS_PER_BLOCK = 512
 PAIRS_PER_BLOCK = 1 << 18
@@ -44,13 +40,11 @@ class Similarity:
     given one (None: all pairs have).
     """
 
-    def __init__(
-        self, own: Float, known: NDArray[np.bool_], of_pairs: OfPairs, has_pairs: HasPairs | None = None
-    ) -> None:
+    def __init__(self, own: Float, known: Bool, of_pairs: OfPairs, has_pairs: HasPairs | None = None) -> None:
         self.own, self.known, self.of_pairs, self.has_pairs = own, known, of_pairs, has_pairs
         self._keys, self._values, self._count = np.full(FIRST_TABLE, -1, np.int64), np.empty(FIRST_TABLE), 0
 
-    def add_pairs(self, items: NDArray[np.int32], k: int) -> None:
+    def add_pairs(self, items: Int32, k: int) -> None:
         """Compute and store the similarity of every two items that occur in the first k places of the same list.
 
         ``items`` are the lists, one per row. Call it on one thread, before other methods.
@@ -69,7 +63,7 @@ class Similarity:
             "given": low.size if self.has_pairs is None else int(self.has_pairs(low, high).sum()),
         }
 
-    def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
+    def distance_sums(self, items: Int32, k: int) -> Float:
         """Return (n, k): for each of the first k places, the sum of 1 - similarity to the items before it."""
         out = np.empty((items.shape[0], k))
         distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
@@ -109,7 +103,7 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     return Similarity((counts > 0).astype(np.float64), counts > 0, cosine)
 
 
-def of_features(fold: SequenceFold, features: Features) -> Similarity:
+def of_features(fold: SequenceFold, features: Features | None) -> Similarity:
     """Return similarities of items by features: the cosine of their feature sets.
 
     An item without features has similarity 0 to every item, itself included. Raise I407 if no item of the fold has a
@@ -117,6 +111,8 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
     """
     from scipy.sparse import csr_array
 
+    assert features is not None, "a metric that uses features requires them in ready()"
+    features = features.required()
     every = np.arange(fold.n_items, dtype=np.int32)
     rows = Recoding.between(fold.train.item_vocabulary, features.items)(every)
     if not (rows >= 0).any():

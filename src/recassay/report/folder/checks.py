@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recassay.checks.base import Check, diagnose, load
+from recassay.checks.base import CHECKS, Check, diagnose
 from recassay.comparison.compare import SignificanceOptions
 from recassay.data.io.manifest import manifest_of
 from recassay.engine.decisions.comparing import comparison_facts
@@ -57,7 +57,7 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
         for finding in diagnose(about, **facts):
             rows[finding.code] = [finding.to_dict()]
     outcomes = []
-    for code, check in load().items():
+    for code, check in CHECKS.kinds.items():
         why = "" if code in rows else _why_not(check, folder, known)
         kind: Outcome = "finding" if code in rows else "not applicable" if why else "fine"
         outcomes.append(CheckOutcome(check, kind, tuple(rows.get(code, ())), why))

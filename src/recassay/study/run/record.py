@@ -31,7 +31,7 @@ from recassay.results.finding import Finding
 from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import POPULATION, Scores
-from recassay.stats.memo import Memo
+from recassay.stats.resampling import Memo
 from recassay.study.plan.plan import AnyPlan
 from recassay.study.run.study_scores import StudyScores, pool_folds
 from recassay.study.store.folder import EXHIBITS, FAILURES, FOLDS, SCORED, StudyCell, StudyFolder

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.checks.base import load as checks
+from recassay.checks.base import CHECKS
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
@@ -324,7 +324,7 @@ def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
     Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
     """
     modules = [type(metric).__module__ for metric in metrics.values()]
-    modules += [check.ask.__module__ for check in checks().values()]
+    modules += [check.ask.__module__ for check in CHECKS.kinds.values()]
     if any(not module.startswith("recassay.") for module in modules):
         return None
     return {heading: str(metric) for heading, metric in metrics.items()}

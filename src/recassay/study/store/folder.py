@@ -29,7 +29,7 @@ from recassay.data.io.write import file_name
 from recassay.data.sequences import Sequences
 from recassay.errors import RecassayError, UsageError
 from recassay.naming.system_names import ADDRESS
-from recassay.stats.memo import Memo, remembering
+from recassay.stats.resampling import Memo, remembering
 from recassay.threads import available
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"

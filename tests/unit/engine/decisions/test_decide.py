@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.checks.base import load
+from recassay.checks.base import CHECKS
 from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.rules import SuddenDeathOptions
 from recassay.data.io import write_bytes
@@ -65,7 +65,7 @@ def test_many_comparisons_without_correction_are_reported():
     assert "3 p-values without correction" in found.detail
     assert f"with probability 14 %; {claims} are, of which {claims - kept} would not be" in found.detail
     assert found.severity == ("warning" if claims > kept else "info")
-    assert found.title == load()["D001"].title
+    assert found.title == CHECKS.kinds["D001"].title
     assert "D001" not in codes(given)
     assert "D001" not in codes(given.filter(pl.col("system") != "ccc"), correction="none")
 
