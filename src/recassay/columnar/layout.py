@@ -69,6 +69,17 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def run_kernel(
+    kernel: Any, n: int, inputs: Sequence[Any], *outputs: NDArray[Any], size: int, threads: int | None = None
+) -> None:
+    """Call ``kernel(begin, end, *inputs, *outputs)`` for each block of ``size`` numbers below ``n``, over threads.
+
+    Arrays among ``inputs`` are given to the kernel read-only; it writes to ``outputs``.
+    """
+    fixed = [readonly(value) if isinstance(value, np.ndarray) else value for value in inputs]
+    each_block(lambda begin, end: kernel(begin, end, *fixed, *outputs), n, size=size, threads=threads)
+
+
 def one_number(value: float, rows: int) -> NDArray[np.float64]:
     """Return an array in which one number stands for all rows, so that it takes no memory.
 

@@ -26,8 +26,7 @@ from recassay.metrics.credit import credit_of
 from recassay.metrics.ranking.precision import Precision
 from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.results.exhibit import Exhibit
-from recassay.sampled.curve import sampling_curve
-from recassay.sampled.scheme import WAYS
+from recassay.sampled.curve import WAYS, sampling_curve
 from recassay.split.chance import subsample
 
 SLACK = 1e-12  # of rounding

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from recassay.arrays import Float, Int64
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
@@ -19,8 +20,6 @@ from recassay.rng import derive
 from recassay.sampled.measure import MeasuredSystem
 from recassay.stats.ranks import kendall_taus, pair_signs
 from recassay.threads import one_library_thread
-
-Float = NDArray[np.float64]
 
 EXACT = 12  # decimals of a mean; with more, rounding errors would put a hit rate above 1
 
@@ -175,7 +174,7 @@ class Resamples:
         counts = np.bincount(drawn.ravel(), minlength=resamples * groups).reshape(resamples, groups)
         return cls(counts.astype(np.float64))
 
-    def means(self, sums: Float, counts: NDArray[np.int64]) -> Float:
+    def means(self, sums: Float, counts: Int64) -> Float:
         """Return the mean of every column in every resample: sums of the drawn groups divided by their counts.
 
         ``sums`` (groups, columns) are sums of values, ``counts`` (groups,) the numbers of values.

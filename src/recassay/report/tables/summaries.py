@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recassay.data.stats import Distribution, RatingStats, SequenceStats, Stats, TimeStats
     from recassay.engine.finished.conclude import FinishedConclusions, FinishedRanking
     from recassay.models.rerank import Reranked
-    from recassay.sampled.corrected import CorrectedMetrics
+    from recassay.sampled.corrections import CorrectedMetrics
 
 SHOWN = {"weight", "places", "candidates"}  # parameters that have a line or a place of their own
 PROBLEMS = {
