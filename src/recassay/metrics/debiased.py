@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -16,7 +16,7 @@ from recassay.metrics.align import AlignedBlock, Alignment
 from recassay.metrics.base import Accuracy, Addend, Values, range_sums
 from recassay.metrics.context import Context, ContextLookup
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
-from recassay.naming.named import ABOVE_0_UP_TO_1, UP_TO_1, Ranges
+from recassay.naming.named import ABOVE_0_UP_TO_1, UP_TO_1
 from recassay.stats.exact_sums import ExactSum
 
 STEEPEST = 20.0
@@ -131,11 +131,9 @@ class WeightedPairs(Accuracy):
 class PropensityWeighted(WeightedPairs):
     """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
 
-    ranges: ClassVar[Ranges] = {ABOVE_0_UP_TO_1: ("p_min",)}
-
     credit: CreditKind = "hit"
     gamma: float | None = None
-    p_min: float | None = None
+    p_min: Annotated[float | None, ABOVE_0_UP_TO_1] = None
     targets: int | None = None
 
     def validate(self) -> None:
@@ -255,9 +253,7 @@ class StratifiedRecall(WeightedPairs):
 
     name = "stratified_recall"
 
-    ranges: ClassVar[Ranges] = {UP_TO_1: ("b",)}
-
-    b: float = 0.5
+    b: Annotated[float, UP_TO_1] = 0.5
     weighting: Literal["stratified", "equal"] = "stratified"
 
     def bind(self, lookup: ContextLookup) -> Values:

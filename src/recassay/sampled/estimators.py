@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,7 +32,7 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import PairFormula, counts_pairs, credit_of
 from recassay.naming.arguments import checks_types
-from recassay.naming.named import ABOVE_0_UP_TO_1, COUNT, Named, Ranges
+from recassay.naming.named import ABOVE_0_UP_TO_1, COUNT, Named
 from recassay.naming.registry import Registry
 from recassay.sampled.joint import Joint
 from recassay.sampled.ranks import check_ranks
@@ -131,9 +131,7 @@ class MinimalBias(Estimator):
 
     name: ClassVar[str] = "minimal_bias"
 
-    ranges: ClassVar[Ranges] = {COUNT: ("condition",)}
-
-    condition: float = 1e12
+    condition: Annotated[float, COUNT] = 1e12
 
     def estimates(self, target: Target) -> RankEstimates:
         """Return, for each sampled rank, the estimate of ``target``, a metric of the full rank, with the least bias.
@@ -156,9 +154,7 @@ class BiasVariance(Estimator):
 
     name: ClassVar[str] = "bias_variance"
 
-    ranges: ClassVar[Ranges] = {ABOVE_0_UP_TO_1: ("gamma",)}  # minimal_bias has weight 0
-
-    gamma: float = 0.1
+    gamma: Annotated[float, ABOVE_0_UP_TO_1] = 0.1
 
     def estimates(self, target: Target) -> RankEstimates:
         """Return the weighted sum of the metric's components (see ``joint.py``) at each sampled rank.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import item_codes, values_at_places
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.naming.named import COUNT, Ranges
+from recassay.naming.named import COUNT
 
 AspectSource = Literal["features", "subprofiles"]
 Intents = Literal["relevant", "profile"]
@@ -76,11 +76,10 @@ class WithAspects(UnitMetric):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"items"})
-    ranges: ClassVar[Ranges] = {COUNT: ("k1", "k2")}
 
     aspects: AspectSource = "features"
-    k1: int = 10
-    k2: int = 10
+    k1: Annotated[int, COUNT] = 10
+    k2: Annotated[int, COUNT] = 10
     liked_from: float | None = None
 
     @property

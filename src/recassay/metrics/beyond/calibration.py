@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import WithAspects
 from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, rank_weights
 from recassay.metrics.context import ContextLookup
-from recassay.naming.named import INSIDE, Ranges
+from recassay.naming.named import INSIDE
 from recassay.threads import blocks
 
 Divergence = Literal["kl", "js", "sqrt_js", "hellinger", "tv"]
@@ -50,10 +50,9 @@ class Calibration(WithAspects, ListMetric):
     bounds = (0.0, float("inf"))
     higher_is_better = False
     needs: ClassVar[frozenset[str]] = frozenset({"train", "items"})
-    ranges: ClassVar[Ranges] = {INSIDE: ("alpha",)}
 
     divergence: Divergence = "kl"
-    alpha: float = 0.01
+    alpha: Annotated[float, INSIDE] = 0.01
     rank_discount: Discount = "none"
 
     def bind(self, lookup: ContextLookup) -> object:

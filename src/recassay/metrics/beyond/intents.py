@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from recassay.metrics.beyond.aspects import AspectGains, AspectMetric, IntentMet
 from recassay.metrics.beyond.base import ListMetric, item_codes, place_discounts, ratio, relevant_places
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.ranking.err import Satisfying
-from recassay.naming.named import UP_TO_1, Departure, Ranges
+from recassay.naming.named import UP_TO_1, Departure
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,9 +154,7 @@ class AlphaNDCG(AspectMetric):
         ),
     )
 
-    ranges: ClassVar[Ranges] = {UP_TO_1: ("alpha",)}
-
-    alpha: float = 0.5
+    alpha: Annotated[float, UP_TO_1] = 0.5
     ideal: Literal["greedy", "exact", "ranksys"] = "greedy"
     clip: bool = False
 

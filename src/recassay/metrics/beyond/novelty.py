@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from recassay.metrics.beyond.base import (
 )
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.naming.named import COUNT, UP_TO_1, Ranges
+from recassay.naming.named import COUNT, UP_TO_1
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,10 +194,8 @@ class APLT(ListMetric):
     aliases: ClassVar[tuple[str, ...]] = ("APLT", "tail_percentage")
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    ranges: ClassVar[Ranges] = {UP_TO_1: ("head_mass", "head_share")}
-
-    head_mass: float = 0.8
-    head_share: float | None = None
+    head_mass: Annotated[float, UP_TO_1] = 0.8
+    head_share: Annotated[float | None, UP_TO_1] = None
 
     def bind(self, lookup: ContextLookup) -> PlaceValues:
         in_head = head_items(lookup.train.item_events, mass=self.head_mass, share=self.head_share)
@@ -246,9 +244,7 @@ class UserCoverage(UnitMetric):
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
 
-    ranges: ClassVar[Ranges] = {COUNT: ("min_items",)}
-
-    min_items: int = 1
+    min_items: Annotated[int, COUNT] = 1
 
     def rank_formula(self) -> RankFormula:
         return NoFormula("it counts users with a list, not relevant items")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from recassay.metrics.beyond.base import (
 )
 from recassay.metrics.context import ContextLookup
 from recassay.metrics.credit import NoFormula, RankFormula
-from recassay.naming.named import AT_LEAST_0, Ranges
+from recassay.naming.named import AT_LEAST_0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +59,7 @@ class Unexpected(UnitMetric):
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("m",)}
-
-    m: int | None = None
+    m: Annotated[int | None, AT_LEAST_0] = None
 
     @property
     def n_popular(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from recassay.errors import UsageError
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, every_rank
-from recassay.naming.named import POSITIVE, Ranges
+from recassay.naming.named import POSITIVE
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,9 +32,7 @@ class F1(Accuracy):
     name = "f1"
     aliases = ("f", "F1")
 
-    ranges: ClassVar[Ranges] = {POSITIVE: ("beta",)}
-
-    beta: float = 1.0
+    beta: Annotated[float, POSITIVE] = 1.0
     divide_by: Literal["k", "list"] = "k"
 
     def validate(self) -> None:

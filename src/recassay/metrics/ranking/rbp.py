@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from recassay.arrays import Int64
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
-from recassay.naming.named import INSIDE, POSITIVE, Ranges
+from recassay.naming.named import INSIDE, POSITIVE
 
 
 def rank_weights_of(p: float, ranks: Values) -> Values:
@@ -41,10 +41,8 @@ class RBP(Accuracy):
     aliases = ("RBP",)
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
-    ranges: ClassVar[Ranges] = {INSIDE: ("p",), POSITIVE: ("scale",)}
-
-    p: float = 0.8
-    scale: float | None = None
+    p: Annotated[float, INSIDE] = 0.8
+    scale: Annotated[float | None, POSITIVE] = None
     normalize: bool = False
 
     @property
@@ -94,9 +92,7 @@ class RBPResidual(Accuracy):
     name = "rbp_residual"
     higher_is_better = None
 
-    ranges: ClassVar[Ranges] = {INSIDE: ("p",)}
-
-    p: float = 0.8
+    p: Annotated[float, INSIDE] = 0.8
 
     def rank_formula(self) -> RankFormula:
         return NoFormula("it depends on which ranks were judged")

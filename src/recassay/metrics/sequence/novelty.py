@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from recassay.metrics.sequence.base import (
     Source,
     WholeSequenceMetric,
 )
-from recassay.naming.named import COUNT, Departure, Ranges
+from recassay.naming.named import COUNT, Departure
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,9 +93,7 @@ class SequenceSerendipity(HitShare):
 
     name = "seq_serendipity"
 
-    ranges: ClassVar[Ranges] = {COUNT: ("k_p",)}
-
-    k_p: int | None = None
+    k_p: Annotated[int | None, COUNT] = None
     primitive: Literal["popular", "given"] = "popular"
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
