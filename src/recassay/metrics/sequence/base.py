@@ -47,12 +47,6 @@ class SequenceContext:
     threads: int | None = None
     _similarities: dict[Source, Similarity] = field(default_factory=dict, repr=False)
 
-    @property
-    def has(self) -> frozenset[str]:
-        """Return the names of the data that were given."""
-        given = {"items": self.features, "similarities": self.similarities, "primitive": self.primitive}
-        return frozenset(name for name, data in given.items() if data is not None)
-
     @functools.cached_property
     def popular(self) -> Int64:
         """Return the items by how often they occur in training, most often first, ties by id."""
@@ -173,9 +167,9 @@ class SequenceMetric(Metric):
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
-    def must_have(self, name: str, known: SequenceContext) -> None:
-        """Raise U105 unless the named data, such as ``items``, were given."""
-        if name not in known.has:
+    def must_have(self, name: str, data: object) -> None:
+        """Raise U105 unless the ``data`` of this name, such as ``items``, were given."""
+        if data is None:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
 
