@@ -137,7 +137,7 @@ def interleave(
     Chapelle, Joachims, Radlinski and Yue, Large-scale validation and analysis of interleaved search evaluation, TOIS
     30(1), 2012; click models: Craswell, Zoeter, Taylor and Ramsey, WSDM 2008.
     """
-    _validate(at, click, draws, {"relevant": relevant, "other": other, "persistence": persistence})
+    _validate(at, draws, {"relevant": relevant, "other": other, "persistence": persistence})
     judged = read_truth(truth, columns=columns)
     lists = _Lists(judged, at, relevant_from)
     for run in each_run(runs, columns=columns):
@@ -220,18 +220,14 @@ def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[n
     return np.asarray(mix(mix(mix(id_keys(users)) ^ salt)[:, None] + number[None]))
 
 
-def _validate(at: int, click: str, draws: int | None, chances: dict[str, float]) -> None:
-    """Raise an error for an impossible length, click model, number of drafts, or probability in ``chances``."""
-    if not isinstance(at, int | np.integer) or isinstance(at, bool) or not 1 <= at <= MOST_PLACES:
+def _validate(at: int, draws: int | None, chances: dict[str, float]) -> None:
+    """Raise an error for an impossible length, too many drafts, or an impossible probability in ``chances``."""
+    if not 1 <= at <= MOST_PLACES:
         what = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
         raise UsageError("U103", what, where="at", hint="at=10")
-    if click not in ("cascade", "position"):
-        raise UsageError("U107", f"there is no click model '{click}'", where="click", hint="cascade or position")
     if draws is None and at > EXACT_PLACES:
         what = f"a list of {at} places has more than a thousand drafts per user"
         raise UsageError("U102", what, where="at", hint="draws=100 takes a hundred of them")
-    if draws is not None and draws < 1:
-        raise UsageError("U102", f"draws must be at least 1, got {draws}", where="draws", hint="draws=100")
     for name, chance in chances.items():
         if not 0 <= chance <= 1:
             raise UsageError("U102", f"{name} must be a probability, got {chance:g}", where=name, hint=f"{name}=0.5")
