@@ -287,7 +287,7 @@ class _ChunkedScoring:
         return TableChunks.of(opened.ranges, opened.folder, available / ROW_COPIES, progress)
 
     def _progress(self, stage: str, of: int) -> Progress | None:
-        return cumulative_progress(self.job.progress, stage, of)
+        return None if self.job.progress is None else cumulative_progress(self.job.progress, stage, of)
 
 
 @dataclass(frozen=True)

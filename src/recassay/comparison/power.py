@@ -19,7 +19,6 @@ from scipy.special import nctdtr, ndtri, stdtrit
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.comparison.tables import finite, frame_of
-from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.results.scores import Scores
@@ -107,14 +106,6 @@ def users_needed(
     >>> row.users, row.enough, round(row.detectable, 4)
     (789, False, 0.0141)
     """
-    if not 0 < chance < 1:
-        raise UsageError("U102", f"chance must be between 0 and 1, got {chance:g}", hint="such as chance=0.8")
-    if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
-        raise UsageError(
-            "U102",
-            f"wanted must be a finite difference above 0, got {wanted:g}",
-            hint="the smallest difference that matters, such as 0.005",
-        )
     chosen = [one for one in scores.unit_metrics if metrics is None or one in metrics]
     pairs = pairs_of(scores.systems, baseline)
     alpha = round(1 - level, 12) / (1 if correction == "none" else len(pairs))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from recassay.data.read import Columns, read_with_shared_names
-from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import CheckedOptions
 
@@ -89,12 +88,6 @@ class GroupOptions(CheckedOptions):
 
     smallest_group: int = 10
     correction: choices.Correction = "holm"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.smallest_group < 2:
-            what = f"the smallest group must have at least 2 users, got {self.smallest_group}"
-            raise UsageError("U102", what, hint="the default is 10: the mean of fewer users says little")
 
 
 @dataclass(frozen=True)

@@ -338,9 +338,10 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
     run = run.by_score() if conventions.order == "score" else run
     run = run.by_row() if conventions.order == "row" else run
     run = run.with_float32_ties() if conventions.precision == "single" else run
-    tied_rows = 0 if run.tied is None else int(np.count_nonzero(run.tied))
-    tied_lists = 0 if run.tied is None else count_groups_with(run.offsets, run.tied)
-    run = with_tie_order(run, conventions.ties)
+    tied_rows = tied_lists = 0
+    if run.tied is not None:
+        tied_rows, tied_lists = int(np.count_nonzero(run.tied)), count_groups_with(run.offsets, run.tied)
+        run = with_tie_order(run, conventions.ties)
     listed = given if conventions.duplicates == "last" else run
     repeated = listed.repeated()
     duplicate_lists = count_groups_with(listed.offsets, repeated) if repeated.any() else 0

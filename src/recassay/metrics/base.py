@@ -169,7 +169,7 @@ class Metric(Named):
 
     def require(self, names: frozenset[str], context: Context) -> None:
         """Raise U105 unless all of the named data, such as ``train``, were given."""
-        missing = sorted(names - context.has)
+        missing = sorted(name for name in names if getattr(context, name) is None)
         if missing:
             called = {"train": "training log", "items": "table of items", "distances": "table of distances"}
             options = {"train": "--train LOG", "items": "--items FILE", "distances": "distances=TABLE in Python"}

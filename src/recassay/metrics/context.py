@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Context:
     """Data for metrics besides run and truth: training log, features of items, and distances of items.
 
-    A metric that needs data that are not given raises an error before any list is judged.
+    A metric names the data that it needs in ``needs``; it is an error before any list is judged if they are not given.
     """
 
     train: Interactions | None = None
@@ -34,11 +34,6 @@ class Context:
     distances: Float | None = None  # between items of the training log, which ascend by id
     judged_items: pl.Series | None = None  # of the whole truth, ascending, if it is judged in partitions
     _miners: dict[tuple[int, int, float | None], Miner] = field(default_factory=dict, repr=False)
-
-    @property
-    def has(self) -> frozenset[str]:
-        """Return the names of the data that were given, as in ``Metric.needs``."""
-        return frozenset(name for name in ("train", "items", "distances") if getattr(self, name) is not None)
 
     def miner(self, k1: int, k2: int, liked_from: float | None) -> Miner:
         """Return the object that finds the subprofiles of training users; it is built once for all runs and metrics.

@@ -25,8 +25,6 @@ def with_tie_order(run: Run, ties: Ties) -> Run:
     ``pessimistic``). Raise U107 if the policy needs the order of rows in the file, or scores, which the run does not
     keep.
     """
-    if run.tied is None:
-        return run
     if ties in OF_ROWS and not run.has_row_order:
         raise UsageError(
             "U107",

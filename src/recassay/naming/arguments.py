@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import inspect
+import math
 import numbers
 import os
 import sys
@@ -38,13 +39,20 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     **dict.fromkeys(
         ("draws", "points", "positions", "resamples", "samples"),
         (
-            lambda value: not isinstance(value, int) or 1 <= value <= MOST,
+            lambda value: value == "auto" or not isinstance(value, int | str) or value in range(1, MOST + 1),
             f"a whole number from 1 to {MOST:,}",
             "leave it out for the default",
         ),
     ),
     "block": (lambda value: value >= 1, "at least 1", "leave it out for the default"),
     "threads": (lambda value: value is None or value >= 1, "at least 1", "leave it out for all processors"),
+    "chance": (lambda value: 0 < value < 1, "between 0 and 1", "such as chance=0.8"),
+    "fewest": (lambda value: value >= 0, "at least 0", "fewest=10"),
+    "rope": (lambda value: 0 <= value < math.inf, "a finite number of at least 0", "such as rope=0.01"),
+    "smallest_group": (lambda value: value >= 2, "at least 2", "the default is 10; means of fewer users say little"),
+    "strata": (lambda value: value >= 1, "at least 1", "strata=1 draws from all users"),
+    "wanted": (lambda value: value is None or 0 < value < math.inf, "a finite number above 0", "such as 0.005"),
+    "width": (lambda value: 0 < value < 1, "between 0 and 1", "within=0.001 gives means accurate to ± 0.001"),
 }
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

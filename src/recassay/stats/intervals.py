@@ -20,7 +20,6 @@ from recassay.stats.resampling import (
     Progress,
     ResamplingOptions,
     bootstrap_sums,
-    check_resamples,
     column_digests,
     digest_of,
     is_remembering,
@@ -41,11 +40,6 @@ class Uncertainty(CheckedOptions):
     level: float = 0.95
     resamples: int = 10_000
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Raise U107 for an unknown method, U102 if the number of resamples cannot be used."""
-        super().__post_init__()
-        check_resamples(self.resamples)
 
 
 BOOTSTRAP = Uncertainty()

@@ -20,6 +20,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, stdtr
 from recassay.arrays import Float, Int64
 from recassay.draws import gammas
 from recassay.errors import UsageError
+from recassay.naming.arguments import checks_types
 from recassay.rng import derive
 from recassay.stats.differences import largest_magnitude, standard_deviation
 from recassay.stats.ranks import mid_ranks
@@ -161,6 +162,7 @@ class Chances(NamedTuple):
     better: float
 
 
+@checks_types
 def signed_rank(differences: Float, *, rope: float, seed: int = 0, samples: int = SAMPLES) -> Chances:
     """Return the Bayesian signed-rank test: probabilities that a is worse than b, equivalent, or better.
 
@@ -176,7 +178,6 @@ def signed_rank(differences: Float, *, rope: float, seed: int = 0, samples: int 
     Chances(worse=0.0, equivalent=1.0, better=0.0)
     """
     d = np.append(0.0, np.asarray(differences, np.float64))
-    check_rope(rope)
     order = np.argsort(d, kind="stable")
     ascending = d[order]
     sums = ascending[:, None] + ascending
@@ -217,6 +218,7 @@ def dirichlets(rng: np.random.Generator, alphas: Float, rows: int) -> Float:
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
+@checks_types
 def correlated_t(differences: Float, *, rho: float, rope: float) -> Chances:
     """Return the Bayesian correlated t-test for folds of one data set, which share most of their training rows.
 
@@ -228,7 +230,6 @@ def correlated_t(differences: Float, *, rho: float, rope: float) -> Chances:
     [0.0056, 0.0649, 0.9294]
     """
     d = np.asarray(differences, np.float64)
-    check_rope(rope)
     if d.size < 2 or not 0 <= rho < 1:
         what = f"the correlated t-test needs at least 2 folds and 0 <= rho < 1, got {d.size} folds and rho={rho:g}"
         raise UsageError("U102", what, hint="rho=1/k for k folds")
@@ -239,10 +240,3 @@ def correlated_t(differences: Float, *, rho: float, rope: float) -> Chances:
     worse = float(stdtr(d.size - 1, (-rope - mean) / spread))
     better = float(stdtr(d.size - 1, (mean - rope) / spread))
     return Chances(worse, 1 - worse - better, better)
-
-
-def check_rope(rope: float) -> None:
-    """Raise U102 unless ``rope``, half the width of the region of practical equivalence, is finite and at least 0."""
-    if not (np.isfinite(rope) and rope >= 0):
-        what = f"rope must be a finite number of at least 0, got {rope:g}"
-        raise UsageError("U102", what, where=f"rope={rope:g}", hint="the largest difference that does not matter: 0.01")

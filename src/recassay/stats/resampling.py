@@ -29,17 +29,15 @@ from numpy.typing import NDArray
 from recassay._kernel_cache import njit
 from recassay.arrays import Float
 from recassay.draws import multinomials
-from recassay.errors import UsageError
+from recassay.naming.arguments import CheckedOptions
 from recassay.rng import derive, derive_seed
 from recassay.threads import available
 
 Progress = Callable[[int, int], None]  # (blocks done, total blocks)
 
-MOST_RESAMPLES = 10_000_000  # more would change no digit of an interval that is shown
-
 
 @dataclass(frozen=True)
-class ResamplingOptions:
+class ResamplingOptions(CheckedOptions):
     """Options of resampling; ``resamples`` "auto" lets the method decide, ``threads`` None takes all cores."""
 
     seed: int = 0
@@ -53,15 +51,7 @@ class ResamplingOptions:
         >>> ResamplingOptions().n_resamples(10_000)
         10000
         """
-        return automatic if self.resamples == "auto" else check_resamples(self.resamples)
-
-
-def check_resamples(resamples: int | str) -> int:
-    """Return ``resamples`` unchanged; raise U102 if it is text, or not a whole number from 1 to ``MOST_RESAMPLES``."""
-    if isinstance(resamples, str) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
-        what = f"resamples must be a whole number from 1 to {MOST_RESAMPLES:,}, got {resamples!r}"
-        raise UsageError("U102", what, hint="leave resamples out for the default")
-    return resamples
+        return automatic if isinstance(self.resamples, str) else self.resamples
 
 
 # These constants fix the random streams: a change here changes results.

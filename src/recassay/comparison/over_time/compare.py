@@ -248,8 +248,6 @@ def compare_over_time(
     """
     if not 0 < alpha < 1:
         raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
-    if fewest < 0:
-        raise UsageError("U102", f"fewest must be at least 0, got {fewest}", hint="fewest=10")
     systems = systems_of(a, b)
     pairs = [paired_values(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
     events = next(iter(systems.values())).events

@@ -34,7 +34,6 @@ from recassay.results.finding import Finding
 from recassay.results.first_hits import FirstHits
 from recassay.results.score_set import AXES, Place, ScoreSet
 from recassay.results.scores import Scores, worded_findings
-from recassay.stats.over_datasets import check_rope
 from recassay.stats.resampling import Progress
 from recassay.threads import StageProgress
 
@@ -124,7 +123,6 @@ def decide(
     ``sudden_death`` has the cut-offs, or all options, of Sudden Death: for each user, the system that ranks its first
     relevant item highest wins.
     """
-    check_rope(rope)
     compared = compare_places(
         scores,
         SignificanceOptions(test, correction, effect, level, seed, resamples),

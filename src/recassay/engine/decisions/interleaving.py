@@ -206,20 +206,16 @@ def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[n
 
 
 def _validate(at: int, draws: int | None, chances: dict[str, float]) -> None:
-    """Raise an error for an impossible length, number of drafts, or probability in ``chances``."""
-    limits = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
-    many = f"a list of {at} places has more than a thousand drafts per user"
-    for is_wrong, code, what, where, hint in (
-        (not 1 <= at <= MOST_PLACES, "U103", limits, "at", "at=10"),
-        (draws is None and at > EXACT_PLACES, "U102", many, "at", "draws=100 takes a hundred of them"),
-        (draws is not None and draws < 1, "U102", f"draws must be at least 1, got {draws}", "draws", "draws=100"),
-        *(
-            (not 0 <= chance <= 1, "U102", f"{name} must be a probability, got {chance:g}", name, f"{name}=0.5")
-            for name, chance in chances.items()
-        ),
-    ):
-        if is_wrong:
-            raise UsageError(code, what, where=where, hint=hint)
+    """Raise an error for an impossible length, too many drafts, or an impossible probability in ``chances``."""
+    if not 1 <= at <= MOST_PLACES:
+        what = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
+        raise UsageError("U103", what, where="at", hint="at=10")
+    if draws is None and at > EXACT_PLACES:
+        what = f"a list of {at} places has more than a thousand drafts per user"
+        raise UsageError("U102", what, where="at", hint="draws=100 takes a hundred of them")
+    for name, chance in chances.items():
+        if not 0 <= chance <= 1:
+            raise UsageError("U102", f"{name} must be a probability, got {chance:g}", where=name, hint=f"{name}=0.5")
 
 
 @njit(nogil=True, cache=True)

@@ -203,7 +203,8 @@ class Job:
         """Return (values, weights) of all users under some metrics; blocks of users run in parallel."""
         n, cutoffs = alignment.match.size, [metric.k for metric in metrics.values()]
         depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
-        progress = cumulative_progress(self.progress, f"judging {alignment.run.name}", n)
+        doing = f"judging {alignment.run.name}"
+        progress = None if self.progress is None else cumulative_progress(self.progress, doing, n)
         return measure_blocks(
             metrics, n, lambda begin, end: alignment.block(begin, end, depth), size=users_per_block(alignment),
             threads=self.threads, progress=progress,
@@ -273,14 +274,12 @@ class Job:
         )
 
 
-def cumulative_progress(report: StageProgress | None, stage: str, of: int) -> Progress | None:
-    """Return a callback that adds up increments and reports how much of a stage is done; None without ``report``.
+def cumulative_progress(report: StageProgress, stage: str, of: int) -> Progress:
+    """Return a callback that adds up increments and reports how much of a stage is done.
 
     ``stage`` names the stage, and ``of`` is the sum of all its increments.
     """
     done = 0
-    if report is None:
-        return None
 
     def add(more: int) -> None:
         nonlocal done

@@ -23,6 +23,7 @@ from recassay.results.design_scores import DesignScores
 from recassay.results.score_set import AXES, GIVEN, Place, ScoreSet, score_set
 from recassay.results.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
 from recassay.stats.group_means import defined_weights, pooled_values
+from recassay.stats.intervals import mean_of
 
 FILE, SUMMARY, LOCK = "scores.parquet", "summary.json", "study.lock.yaml"
 USER, UNIT, SYSTEM, FOLD = "user_id", "unit", "system", "fold"
@@ -267,11 +268,8 @@ def _summary(
     """Return a row of the summary: the stored row if there is one, else one computed from the values of users."""
     values, weight = per_unit[system, metric], weights.get((system, metric))
     defined = ~np.isnan(values)
-    mean = float("nan")
-    if defined.any():
-        mean = float(np.average(values[defined], weights=None if weight is None else weight[defined]))
-    mean_stored = restored(stored).get("mean")
+    mean = restored(stored).get("mean")
     counted = {**stored, "n": defined.sum(), "undefined": (~defined).sum()}
     return Summary.of(
-        system, metric, mean if mean_stored is None else float(mean_stored), counted, higher_is_better=higher
+        system, metric, mean_of(values, weight) if mean is None else float(mean), counted, higher_is_better=higher
     )

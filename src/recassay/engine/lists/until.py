@@ -58,19 +58,6 @@ class Until(CheckedOptions):
     width: float
     strata: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.width < 1:
-            raise UsageError(
-                "U102",
-                f"within must be between 0 and 1, got {self.width:g}",
-                hint="within=0.001 gives means accurate to ± 0.001",
-            )
-        if self.strata < 1:
-            raise UsageError(
-                "U102", f"strata must be at least 1, got {self.strata}", hint="strata=1 draws from all users"
-            )
-
 
 def score_until(
     job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, uncertainty: Uncertainty, profile: str | None

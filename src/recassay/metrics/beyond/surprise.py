@@ -89,11 +89,8 @@ class Unexpectedness(Unexpected, ListMetric):
     empty: Literal["undefined", "zero"] = "zero"
 
     def bind(self, lookup: ContextLookup) -> PlaceValues:
-        expected, recoding, users = (
-            ExpectedItems.of(lookup.train, self.n_popular),
-            lookup.train_items,
-            lookup.train_users,
-        )
+        expected = ExpectedItems.of(lookup.train, self.n_popular)
+        recoding, users = lookup.train_items, lookup.train_users
 
         def at_places(lists: AlignedBlock, k: int | None) -> Bool:
             query = row_groups(lists.places(k)[0])

@@ -194,14 +194,11 @@ class NDCG(DCG):
 
     def judge(self, lists: AlignedBlock) -> Values:
         achieved = super().judge(with_unlisted(lists) if self.unlisted == "tied" else lists)
-        ideal = self._ideal(lists)
-        return achieved / np.where(ideal > 0, ideal, 1.0)
-
-    def _ideal(self, lists: AlignedBlock) -> Values:
-        """Return the ideal DCG of each list of a block, in which gains may differ."""
         if self.ideal == "k":
-            return self._ideal_of(lists.relevant(self.relevant_from))
-        return self._judged_ideal(lists) if self.ideal == "judged" else self._retrieved_ideal(lists)
+            ideal = self._ideal_of(lists.relevant(self.relevant_from))
+        else:
+            ideal = self._judged_ideal(lists) if self.ideal == "judged" else self._retrieved_ideal(lists)
+        return achieved / np.where(ideal > 0, ideal, 1.0)
 
     def _judged_ideal(self, lists: AlignedBlock) -> Values:
         def compute() -> Values:

@@ -167,9 +167,9 @@ class SequenceMetric(Metric):
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
-    def must_have(self, name: str, known: SequenceContext) -> None:
-        """Raise U105 unless the named data, such as ``features``, were given."""
-        if getattr(known, name) is None:
+    def must_have(self, name: str, data: object) -> None:
+        """Raise U105 unless the ``data`` of this name, such as ``items``, were given."""
+        if data is None:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
 

@@ -98,7 +98,7 @@ class SequenceSerendipity(HitShare):
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
         if self.primitive == "given":
-            self.must_have("primitive", known)
+            self.must_have("primitive", known.primitive)
 
     def added(self, block: SequenceBlock) -> Values:
         items = block.items[:, : self.depth]
@@ -114,9 +114,6 @@ class SequenceSerendipity(HitShare):
         for column in given[block.begin : block.end, : self.k_p or self.depth].T:
             found |= items == column[:, None]
         return found
-
-
-NEEDS = {"features": "features", "given": "similarities"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,8 +151,9 @@ class SequenceDiversity(PlaceSum):
     similarity: Source = "training"
 
     def ready(self, known: SequenceContext, generated: Generated) -> None:
-        if self.similarity in NEEDS:
-            self.must_have(NEEDS[self.similarity], known)
+        if self.similarity != "training":
+            data = {"features": ("items", known.features), "given": ("similarities", known.similarities)}
+            self.must_have(*data[self.similarity])
         known.similarity(self.similarity).add_pairs(generated.items, self.depth)
 
     def added(self, block: SequenceBlock) -> Values:
