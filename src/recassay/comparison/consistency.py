@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from recassay.arrays import Float
-from recassay.comparison.tables import finite, frame_of
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest

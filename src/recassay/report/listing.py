@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from rich.console import Group, RenderableType
@@ -37,10 +37,6 @@ class Entry:
     title: str
     source: str = OWN
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the line as plain values for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Displayable):
@@ -55,10 +51,6 @@ class Explanation(Displayable):
     sections: Mapping[str, str]
     parameters: tuple[dict[str, Any], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the page as plain values for JSON."""
-        return asdict(self)
 
 
 def _parameters(kind: Any) -> str:
@@ -161,17 +153,11 @@ def _heading(metric: Description) -> str:
 def explain(name: str) -> Explanation:
     """Return the page about a metric, a model, any other listed name, or a code: what ``recassay explain`` prints.
 
+    A name may have parameters. A file format may have the name of a profile or a model, whose page then has a section
+    about the format. Raise U107 if nothing has this name.
+
     >>> explain("hit").title
     '1 if one of the first k places holds a relevant item, else 0.'
-    """
-    return explanation(name)
-
-
-def explanation(name: str) -> Explanation:
-    """Return the page about a metric or class (with or without parameters), a profile, a check or an error code.
-
-    A file format may have the name of a profile or a model, whose page then has a section about the format. Raise U107
-    if nothing has this name.
     """
     page = _page(name)
     known = next((one for one in formats() if one.name == name.lower()), None)

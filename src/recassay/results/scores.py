@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.io import write_parquet
+from recassay.data.io.write import finite, write_parquet
 from recassay.errors import UsageError
-from recassay.naming.grammar import Value, suggest
+from recassay.naming.grammar import Value, require_known
 from recassay.results.finding import Finding, Findings
 from recassay.results.first_hits import FirstHits
 from recassay.results.group_scores import GroupScores
@@ -88,9 +87,7 @@ def worded(text: str, unit: str) -> str:
 
 def worded_findings(findings: Iterable[Finding], unit: str) -> Findings:
     """Return findings whose sentences have the word for what has a list in the input."""
-    return Findings(
-        dataclasses.replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings
-    )
+    return Findings(replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings)
 
 
 def plural(unit: str) -> str:
@@ -202,11 +199,11 @@ class Summary:
         numbers = {name: float(getattr(self, name)) for name in ("mean", "low", "high")}
         infinite = {name: str(value) for name, value in numbers.items() if math.isinf(value)}
         return {
-            **_json_numbers(numbers),
+            **finite(numbers),
             **{name: getattr(self, name) for name in self.COUNTS},
             "parameters": dict(self.parameters),
             **({"infinite": infinite} if infinite else {}),
-            **({"accompanying": _json_numbers(self.accompanying)} if self.accompanying else {}),
+            **({"accompanying": finite(self.accompanying)} if self.accompanying else {}),
         }
 
 
@@ -259,10 +256,8 @@ class Scores(Displayable):
         return self.per_unit_weights.get((system, metric))
 
     def _known(self, system: str, metric: str) -> None:
-        if system not in self.systems:
-            raise UsageError("U108", f"there is no system '{system}'", hint=suggest(system, self.systems))
-        if metric not in self.metrics:
-            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.metrics))
+        require_known(system, self.systems, "U108", f"there is no system '{system}'")
+        require_known(metric, self.metrics, "U101", f"'{metric}' was not scored")
 
     def summary(self) -> pl.DataFrame:
         """Return a row per system and metric: mean, low, high, n, missing, short, duplicate, undefined."""
@@ -324,14 +319,10 @@ class Scores(Displayable):
 
     def with_findings(self, *findings: Finding) -> Scores:
         """Return a copy of these scores to which findings are added."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
+        return replace(self, findings=(*self.findings, *findings))
 
 
 def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a row of :meth:`Summary.to_dict` with its infinite numbers put back."""
     infinite = row.get("infinite")
     return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
-
-
-def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
