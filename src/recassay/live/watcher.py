@@ -202,7 +202,7 @@ class Watcher:
                 for one, names in self._kept()
             ]
             write_archive(buffer := io.BytesIO(), (watermark, totals))
-            state.write_blob(TOTALS, buffer.getvalue())
+            state.write(TOTALS, buffer.getvalue())
         self._begin()
 
     def _write_logs(self) -> None:
@@ -229,7 +229,7 @@ class Watcher:
         if state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
             snapshot = self.attached.snapshot()
             if snapshot is not None:
-                state.write_blob(SNAPSHOT, snapshot)
+                state.write(SNAPSHOT, snapshot)
                 state.trim("learned", END)
                 self.next_snapshot, self.to_relearn = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot)), 0
 
@@ -251,11 +251,11 @@ class Watcher:
 
     def _restore(self) -> None:
         """Restore the state of the last commit; open exposures are rebuilt from the stored events."""
-        state, tally, blobs = self.state, self.tally, self.state.blobs()
-        self._restore_models(blobs.get(SNAPSHOT))
-        if TOTALS not in blobs:
+        state, tally = self.state, self.tally
+        self._restore_models(state.read(SNAPSHOT))
+        if (stored := state.read(TOTALS)) is None:
             return
-        watermark, totals = read_archive(io.BytesIO(blobs[TOTALS]))
+        watermark, totals = read_archive(io.BytesIO(stored))
         for name, store in self._stores().items():
             for period, data in state.sums(name):
                 store.add([period], GroupSums.from_bytes(data, store.columns))
@@ -265,8 +265,8 @@ class Watcher:
         for table in state.log("units"):
             tally.add_units(table, table.select(pl.selectors.starts_with("m")).to_numpy())
         tally.users.close(watermark - self.settings.window)
-        for (one, _), stored in zip(self._kept(), totals, strict=True):  # at the end: counts have these exposures
-            vars(one).update(stored)
+        for (one, _), attributes in zip(self._kept(), totals, strict=True):  # at the end: counts have these exposures
+            vars(one).update(attributes)
         self.counts, tally.counts = Counter(self.counts), Counter(tally.counts)
         self._restore_exposures(watermark)
 
