@@ -33,12 +33,12 @@ import polars as pl
 from recassay.cli.watch import SHOW_EVERY
 from recassay.live.clock import SECOND
 from recassay.live.events import lines
-from recassay.live.loop import Loop
 from recassay.live.opening import open_sources
 from recassay.live.results import Watched
 from recassay.live.server import Server
 from recassay.live.settings import WatchSettings
 from recassay.live.sources import BATCH, Arrival, Source
+from recassay.live.watch import Loop
 from recassay.live.watcher import Watcher
 from tools import help_if_asked, write_section
 
@@ -109,7 +109,13 @@ def measured(watcher: Watcher, given: str, count: int, *, once: bool = False) ->
     begin, used = time.perf_counter(), time.process_time()
     Loop(watcher, open_sources(given, follow=once), once=once, interval=5.0).run()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return f"{text_of(count, begin, used)} | {watcher.state.bytes / 1e6:,.0f} | {memory:,.0f}"
+    return f"{text_of(count, begin, used)} | {state_bytes(watcher) / 1e6:,.0f} | {memory:,.0f}"
+
+
+def state_bytes(watcher: Watcher) -> int:
+    """Return the size of the state file and its write-ahead log; 0 in memory."""
+    folder = watcher.state.folder
+    return 0 if folder is None else sum(path.stat().st_size for path in folder.glob("state.sqlite*"))
 
 
 def text_of(count: int, begin: float, used: float) -> str:
@@ -252,7 +258,7 @@ def memory(exposures: int, folder: Path) -> None:
         arrays = (users.latest.slots, users.latest.values, users.sums, users.counts, users.first, users.arm)
         table = sum(array.nbytes for array in arrays)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        sizes = [size / 1e6 for size in (one.counts["received"], resident(), most, one.state.bytes, keys, table)]
+        sizes = [size / 1e6 for size in (one.counts["received"], resident(), most, state_bytes(one), keys, table)]
         print("{:9.1f} {:14,.0f} {:17,.0f} {:11,.0f} {:10,.0f} {:11,.0f} {:16,} {:7.0f}".format(
             *sizes, join.n_open, time.process_time()), flush=True)  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from recassay.live.events import read_lines, read_table
 from recassay.live.results import Watched
-from recassay.live.rules import read_rules
+from recassay.live.settings import read_rules
 from recassay.live.simulate import MONDAY, Simulation
 from recassay.live.watch import build_settings
 from recassay.live.watcher import Watcher

@@ -33,7 +33,8 @@ from tests.unit.live.test_attached import OWN_MODEL, STATE, interactions
 from tests.unit.live.test_sources import Redis
 
 import recassay as ra
-from recassay.live import loop, opening
+from recassay.live import opening
+from recassay.live import watch as watch_module
 from recassay.live import watcher as watching
 from recassay.live.attached import AttachedModels
 from recassay.live.opening import open_sources
@@ -46,7 +47,7 @@ from .flip import MEMORY_FOLDER
 
 PER_ROUND = 10  # kills
 PER_REDIS = 5  # restarts of a server
-WRITES = ("write", "write_blob", "append", "trim", "write_sums", "set_aside", "write_letters")
+WRITES = ("write", "append", "trim", "write_sums", "set_aside", "write_letters")
 LAST = ("letters",)  # the first argument of the last write of a commit
 LINES = 20  # of a file that are read at once
 LONGEST = 600  # seconds until a watch counts as one that hangs
@@ -130,8 +131,6 @@ def arm(death: Death | None, place: Place) -> None:
         patch(StateFile, name, f"in a commit, before {name}", inside=True)
     patch(Watcher, "take", "reading")
     patch(Watcher, "step", "scoring")
-    for kind in (opening.FileSource, *([redis_source()] if redis_source() else [])):
-        patch(kind, "acknowledge", "after a commit, before it is acknowledged")
     commit = Watcher.commit
 
     def counted(self: Watcher) -> None:
@@ -141,6 +140,8 @@ def arm(death: Death | None, place: Place) -> None:
         place.most.value, place.writes.value = max(place.most.value, place.writes.value), 0
         place.commits.value = self.versions
         place.at("after a commit")
+        if death is not None and death.where == "after a commit" and self.versions >= death.commits:
+            die()
 
     Watcher.commit = counted  # type: ignore[method-assign]
     if death is not None and death.where == "any moment":
@@ -152,14 +153,6 @@ def arm(death: Death | None, place: Place) -> None:
             die()
 
         threading.Thread(target=wait, daemon=True).start()
-
-
-def redis_source() -> type | None:
-    with contextlib.suppress(ImportError):
-        from recassay.live.queues import RedisSource
-
-        return RedisSource
-    return None
 
 
 @dataclass
@@ -205,13 +198,13 @@ class Round:
         place.at("starting")
         follow = isinstance(sources, str)
         if folder is not None:
-            loop.PER_COMMIT = 1
+            watch_module.PER_COMMIT = 1
             opening.CHUNK = LINES * sum(map(len, self.lines)) // len(self.lines)
             if self.models:
                 watching.SMALL_LOG = 3000
         watcher = Watcher(build_settings("ndcg@5 hit@5", segments=("arm",), **OPTIONS), folder, models=self.attached())
         everything = lambda one: one.counts["received"] >= len(self.lines)  # noqa: E731
-        loop.Loop(watcher, open_sources(sources, follow=follow), everything if follow else lambda _: None,
+        watch_module.Loop(watcher, open_sources(sources, follow=follow), everything if follow else lambda _: None,
                   finish=True, interval=0.02 if follow else 0.5).run()  # fmt: skip
         place.at("at its end")
         if follow:
@@ -240,7 +233,7 @@ class Round:
         """Yield deaths in order of the commits after which they happen; at least ``inside`` of them are in a commit."""
         places = sorted(self.rng.sample(range(commits), min(kills, commits)))
         chosen = set(self.rng.sample(range(len(places)), min(inside, len(places))))
-        elsewhere = ("reading", "scoring", "after a commit, before it is acknowledged", "any moment", "any moment")
+        elsewhere = ("reading", "scoring", "after a commit", "any moment", "any moment")
         for number, after in enumerate(places):
             where = "commit" if number in chosen else self.rng.choice(elsewhere)
             yield Death(where, after, self.rng.randrange(1, writes), self.rng.uniform(0, 0.6))

@@ -111,7 +111,7 @@ class PlainBPRMF:
 
     def against(self, key, had):
         """The first draw that is no item of the user's; after 64 of them one from those that are left."""
-        pool = sorted(self.pairs) if self.model.sampling == "frequency" else range(self.met)
+        pool = self.pairs if self.model.sampling == "frequency" else range(self.met)
         for _ in range(64):
             key = mixed(key)
             item = pool[len(pool) * (key >> 32) >> 32]

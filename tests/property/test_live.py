@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.live.clock import HOUR, MINUTE
 from recassay.live.events import read_lines
-from recassay.live.loop import Loop
 from recassay.live.settings import WatchSettings
 from recassay.live.sources import table_source
+from recassay.live.watch import Loop
 from recassay.live.watcher import Watcher
 
 LONG = bool(os.environ.get("RECASSAY_LONG"))  # make test-all

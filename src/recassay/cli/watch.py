@@ -209,7 +209,7 @@ def watch(
     Example: recassay watch --simulate days=2 --until "hit@10: new > old" -o watched
     """
     from recassay.live.attached import AttachedModels, read_models
-    from recassay.live.rules import read_rules
+    from recassay.live.settings import read_rules
     from recassay.live.simulate import Simulation
     from recassay.live.watch import build_context, build_settings
 
@@ -267,11 +267,11 @@ def _run(
     The results are shown in a live table, or by a web server at the address ``http``.
     """
     from recassay.live.display import live_table
-    from recassay.live.loop import Loop
     from recassay.live.notify import Notifier
     from recassay.live.opening import open_sources
     from recassay.live.results import Watched
     from recassay.live.sources import BatchSource
+    from recassay.live.watch import Loop
 
     opened: list[Any] = (
         [BatchSource("simulation", simulation.batches, rate)]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.drift.base import Alarm, Detector, State
+from recassay.naming.named import ABOVE_0_UP_TO_1, COUNT, INSIDE, POSITIVE
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,19 +41,11 @@ class ADWIN(Detector):
     """
 
     name: ClassVar[str] = "ADWIN"
-    delta: float = 0.002
+    delta: Annotated[float, INSIDE] = 0.002
     bound: Literal["variance", "hoeffding"] = "variance"
-    buckets: int = 5
-    clock: int = 1
+    buckets: Annotated[int, COUNT] = 5
+    clock: Annotated[int, COUNT] = 1
     sees: Literal["change", "rise"] = "change"
-
-    def validate(self) -> None:
-        """Raise if ``delta`` is not a probability, or a count is below 1."""
-        if not 0 < self.delta < 1:
-            raise self.refuse("delta", "the probability of a false alarm must be between 0 and 1")
-        for field in ("buckets", "clock"):
-            if getattr(self, field) < 1:
-                raise self.refuse(field, "it must be at least 1")
 
     def initial_state(self) -> State:
         """Return the state, named arrays, of a detector without buckets."""
@@ -104,18 +97,14 @@ class PageHinkley(Detector):
 
     name: ClassVar[str] = "PageHinkley"
     delta: float = 0.005
-    threshold: float = 50.0
-    fading: float = 1.0
+    threshold: Annotated[float, POSITIVE] = 50.0
+    fading: Annotated[float, ABOVE_0_UP_TO_1] = 1.0
     least: int = 30
     form: Literal["classic", "cusum"] = "classic"
     warn_at: float | None = None
 
     def validate(self) -> None:
-        """Raise if a threshold or the fading factor is out of range."""
-        if self.threshold <= 0:
-            raise self.refuse("threshold", "it must be above 0")
-        if not 0 < self.fading <= 1:
-            raise self.refuse("fading", "it must be above 0 and at most 1")
+        """Raise U102 if a warning does not come before an alarm."""
         if self.warn_at is not None and not 0 < self.warn_at < self.threshold:
             raise self.refuse("warn_at", "a warning comes before an alarm", "choose it between 0 and threshold")
 

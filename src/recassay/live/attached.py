@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,17 +46,6 @@ def text_log(log: Interactions) -> Interactions:
     return read_interactions(log.frame().with_columns(pl.col("user_id", "item_id").cast(pl.String)))
 
 
-class FittedBefore:
-    """A model that was fitted before, in the form of an unfitted one: its ``fit`` returns the fitted model."""
-
-    def __init__(self, fitted: Any) -> None:
-        self.fitted = fitted
-
-    def fit(self, log: Interactions) -> Any:
-        """Return the model that was fitted before; ``log`` is ignored."""
-        return self.fitted
-
-
 class AttachedModel:
     """A model that recommends before each interaction, and then learns it.
 
@@ -64,12 +54,16 @@ class AttachedModel:
     on the log and does not change.
     """
 
+    player: Player  # runs the model over events, from ``start`` on
+    fitted: Any = None  # the model of a file that was fitted before and cannot learn single events
+
     def __init__(self, name: str, model: Any, log: Interactions | None) -> None:
         self.name = name
         if isinstance(model, str | Path) and str(model).endswith(SUFFIX):
             self.text, fitted = load_fitted(Path(model))
-            known, log = parse(self.text), text_log(fitted.log)
-            self.model = known if isinstance(known, StartsOnline) else FittedBefore(fitted)
+            self.model, log = parse(self.text), text_log(fitted.log)
+            if not isinstance(self.model, StartsOnline):
+                self.model, self.fitted = SimpleNamespace(fit=lambda _: fitted), fitted
         else:
             self.model = parse(model) if isinstance(model, str) else model
             self.text = str(self.model)
@@ -80,14 +74,13 @@ class AttachedModel:
         if not self.online and self.log is None:
             hint = "give it a training log: --train LOG; or attach a file that recassay fit wrote"
             raise UsageError("U191", f"{self.text} cannot learn event by event", where=f"--model {name}", hint=hint)
-        self.player: Player | None = None
 
-    def new_player(self, length: int) -> Player:
-        """Return a player (runs a model over events) that has learned nothing; lists have ``length`` items."""
+    def start(self, length: int) -> None:
+        """Begin with a model that has learned nothing; lists have ``length`` items."""
         before = 0 if self.log is None else len(self.log)
         until = None if self.online else before
         protocol = Prequential(at=length, order="row", warmup=before, learn_until=until)
-        return Player(self.model, protocol, None, self.text, keep=True)
+        self.player = Player(self.model, protocol, None, self.text, keep=True)
 
     def description(self) -> str:
         """Return the model with its parameters, and the size and a hash of its training log, as text.
@@ -104,7 +97,6 @@ class AttachedModel:
         As in the prequential protocol, a user's first interaction, and one with an item that the user had before, get
         no list and are not returned.
         """
-        assert self.player is not None, "started or restored"
         first = self.player.reached
         chunks = self.walk(Interactions.from_frame(events.select("user_id", "item_id")))
         numbers = np.concatenate([np.zeros(0, np.int64), *chunks.event])
@@ -117,7 +109,6 @@ class AttachedModel:
 
     def walk(self, log: Interactions) -> OutcomeChunks:
         """Let the model recommend before each event of ``log`` and learn it; return the lists."""
-        assert self.player is not None, "started or restored"
         chunks = self.player.chunks = OutcomeChunks()
         for _ in self.player.walk(_batch(log, self.player.reached)):
             pass
@@ -127,7 +118,7 @@ class AttachedModel:
     @property
     def stateful(self) -> Any:
         """Return the learner, or the model that an adapter wraps, if it gives its state; else None."""
-        learner = getattr(self.player, "learner", None)
+        learner = self.player.learner
         candidates = (learner, getattr(learner, "model", None))
         return next((one for one in candidates if hasattr(one, "state") and hasattr(one, "load_state")), None)
 
@@ -149,7 +140,7 @@ class AttachedModels:
     def start(self, length: int, snapshot: bytes | None) -> None:
         """Continue from a snapshot, or without one begin with the training log; lists have ``length`` items."""
         for one in self.models:
-            one.player = one.new_player(length)
+            one.start(length)
         if snapshot is not None:
             self._restore(snapshot)
             return
@@ -188,10 +179,12 @@ class AttachedModels:
 
     def _left_out(self) -> dict[str, object]:
         """Return what a snapshot leaves out: models before they learn, fitted ones in files, and those with a state."""
-        named = [("model", one, one.model) for one in self.models]
-        named += [("fitted", one, one.model.fitted) for one in self.models if isinstance(one.model, FittedBefore)]
-        named += [("learner", one, one.stateful) for one in self.models if one.stateful is not None]
-        return {f"{what} {one.name}": thing for what, one, thing in named}
+        return {
+            f"{what} {one.name}": thing
+            for one in self.models
+            for what, thing in (("model", one.model), ("fitted", one.fitted), ("learner", one.stateful))
+            if thing is not None
+        }
 
     def _restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot; raise I374 if a model does not take its state."""

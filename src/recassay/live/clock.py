@@ -130,11 +130,6 @@ class Clock:
             reached = max(one.newest for one in known) + now - max(one.heard for one in waiting)
         self.watermark = max(self.watermark, reached - self.lateness)
 
-    def end(self, name: str) -> None:
-        """Record that a partition will have no more events."""
-        if name in self.partitions:
-            self.partitions[name].ended = True
-
     @property
     def newest(self) -> int:
         """Return the latest event time of all partitions, in microseconds."""

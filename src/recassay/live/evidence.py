@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recassay.live.rules import Rule
+from recassay.live.settings import Rule
 from recassay.stats.anytime import TUNED_FOR, best_rho, boundary, log_mixture
 from recassay.stats.exact_sums import GroupSums
 from recassay.stats.significance import adjust
@@ -229,7 +229,7 @@ class Evidence:
 
     def claimed(self, rule: Rule) -> Difference:
         """Return the difference that a rule is about; its lower bound is one-sided, at the level of the rule."""
-        return self.difference(rule.better, rule.worse, rule.metric, min(2 * self.level(rule), 0.999999))
+        return self.difference(*rule.arms, rule.metric, min(2 * self.level(rule), 0.999999))
 
     def units_needed(self, rule: Rule) -> int | None:
         """Return about how many units would establish the claim of a rule, if the difference stays as it is.
@@ -237,7 +237,7 @@ class Evidence:
         The result is None if the difference is not above the rule's margin, or if a million times as many units are
         needed.
         """
-        a, b = sorted((rule.better, rule.worse))
+        a, b = sorted(rule.arms)
         adjusted = self.claimed(rule).adjusted
         if not adjusted > rule.margin:  # also where it is undefined
             return None
@@ -261,7 +261,7 @@ class Evidence:
             expected = units * self.share(arm) / (whole + self.share(arm))
             return arm not in arms and (ended or expected >= FEWEST_EXPECTED)
 
-        named = {str(rule): [rule.better, rule.worse] for rule in self.rules}
+        named = {str(rule): [*rule.arms] for rule in self.rules}
         if control is not None:
             named[f"--control {control}"] = [control]
         absent = {name: [arm for arm in both if missing(arm)] for name, both in named.items()}

@@ -42,7 +42,7 @@ class Notifier:
         self._url, self.watcher, self.say = url, watcher, say
         self.failures, self.problem = 0, ""
         self._said = ""  # the problem as far as it was said
-        self._accepted: list[str] = watcher.state.read("notified", [])
+        self._accepted: list[str] = json.loads(watcher.state.read("notified", "[]"))
         self._stored, self._sent = len(self._accepted), set(self._accepted)
         self._waiting: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
         threading.Thread(target=self._post_all, daemon=True).start()
@@ -60,7 +60,7 @@ class Notifier:
         if len(accepted := sorted(self._accepted)) > self._stored:
             self._stored = len(accepted)
             with self.watcher.state.transaction():
-                self.watcher.state.write("notified", accepted)
+                self.watcher.state.write("notified", json.dumps(accepted))
         if self.problem != self._said:
             self._said = self.problem
             self.say(f"--notify: {self._said or 'posted'}")

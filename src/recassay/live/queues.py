@@ -4,9 +4,8 @@ Kafka (or another server that speaks its protocol): one process assigns itself a
 consumer group, because a group could move a partition to another process, without the exposures that are still open.
 Positions are stored in the state.
 
-Redis: a consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that
-a dead process had are handed out again. The state stores the latest id of each stream, so an entry that is already
-stored is recognised.
+Redis: streams are read as files are, each after the last entry that the state has. There is no consumer group, which
+would keep the same position a second time, on the server.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ MESSAGES, ENTRIES = 20_000, 5000  # that are read at once
 ANSWER_WITHIN = 10.0  # seconds
 DELIVERED_WITHIN = 300  # seconds; after these librdkafka gives an event up
 FIELD = b"event"
+BEFORE_ALL = "0-0"  # an id of Redis below that of every entry
+EARLIEST = 10**12  # the milliseconds of 2001: ids from here on are times
 
 
 class KafkaSource(Source):
@@ -163,125 +164,63 @@ def kafka_sink(url: str) -> Sink:
 class RedisSource(Source):
     """A source that reads streams of a Redis server, each of which is a partition.
 
-    Its URL is ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``.
+    Its URL is ``redis://HOST:PORT/DB?stream=NAME[,NAME]``.
     """
 
     def __init__(self, address: str) -> None:
-        url, streams, group, consumer = parse_redis(address)
-        redis = need("redis", for_="a source redis://")
-        self.error = redis.exceptions.RedisError
-        self.name = masked(f"{url}?stream={','.join(streams)}")
+        url, self.streams = parse_redis(address)
+        self.error = need("redis", for_="a source redis://").exceptions.RedisError
+        self.name = masked(f"{url}?stream={','.join(self.streams)}")
         self.client = redis_client(url, socket_timeout=ANSWER_WITHIN)
-        for command in ("XREADGROUP", "XAUTOCLAIM"):  # entries stay lists: a dict for each takes a third of the time
-            self.client.set_response_callback(command, lambda answer, **_: answer)
-        self.streams, self.group, self.consumer = [name.encode() for name in streams], group, consumer
-        self.last: dict[bytes, tuple[int, int]] = {}  # the latest entry of each stream that is in the state
-        self.unacknowledged: dict[bytes, list[bytes]] = {}
-        self._claim_later()
+        # entries stay lists: a dict for each takes a third of the time
+        self.client.set_response_callback("XREAD", lambda answer, **_: answer)
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Create missing consumer groups, continue after the stored positions, and return the names of the streams."""
-        for stream in self.streams:
-            self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
+        """Continue each stream after the entry whose id is its stored position, and return the names of the streams."""
+        self.last = {stream: positions.get(stream, BEFORE_ALL) for stream in self.streams}
         try:
-            self._create_groups()
+            self._begin_deleted_again()
         except self.error as error:
             raise UsageError(
                 "U254", f"Redis does not answer as it should: {error}", where=self.name,
                 hint="start the server, or check the address and the stream",
             ) from None  # fmt: skip
-        return [stream.decode() for stream in self.streams]
+        return self.streams
 
-    def _create_groups(self) -> None:
-        """Create the consumer groups that are missing, and note streams that were deleted since they were read.
+    def _begin_deleted_again(self) -> None:
+        """Read a stream that was deleted since it was read from its beginning: all that it will have is new.
 
-        A new stream may begin with ids below that of the latest entry that was read. Its entries are new all the same.
+        A new stream may count from small ids. Ids that are times never do: a stream whose latest entry is older than
+        the one that was read is then the same stream, and its server lost the entries after that.
         """
-        for stream in self.streams:
-            try:
-                self.client.xgroup_create(stream, self.group, id="0", mkstream=True)
-            except self.error as error:
-                if "BUSYGROUP" not in str(error):
-                    raise
-                continue
-            if _id(self.client.xinfo_stream(stream)["last-generated-id"]) < self.last[stream]:
-                self.last[stream] = _id(b"0-0")
-                self.problem = f"the stream {stream.decode()} was deleted or lost, and has no new entry yet"
-
-    def _claim_later(self) -> None:
-        """Begin the next poll with the entries that were not acknowledged."""
-        self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
+        for stream, last in self.last.items():
+            there = self.client.exists(stream)
+            newest = _id(self.client.xinfo_stream(stream)["last-generated-id"]) if there else (0, 0)
+            if newest < _id(last.encode()) and newest[0] < EARLIEST:
+                self.last[stream] = BEFORE_ALL
+                self.problem = f"the stream {stream} was deleted or lost, and has no new entry yet"
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return new entries, waiting up to ``timeout`` seconds.
+        """Return new entries, waiting for them up to ``timeout`` seconds.
 
-        After a start or a lost connection, entries that were not acknowledged come first. While the server does not
-        answer, or a stream is deleted, the source waits.
+        While the server does not answer, or a stream is deleted, the source waits.
         """
         try:
-            if self.cursors:
-                return self._claim()
-            news, wait = dict.fromkeys(self.streams, b">"), max(1, int(timeout * 1000))
-            found = self.client.xreadgroup(self.group, self.consumer, news, count=ENTRIES, block=wait)
+            answer = self.client.xread(self.last, count=ENTRIES, block=max(1, int(timeout * 1000)))
+            if self.unreachable:
+                self.problem, self.unreachable = "", False
+            if timeout and not answer:
+                self._begin_deleted_again()
         except self.error as error:
             self.problem, self.unreachable = f"Redis does not answer as it should: {error}", True
-            self._claim_later()
             time.sleep(min(max(timeout, 0.05), 1.0))
             return []
-        return self._arrivals(found)
-
-    def _claim(self) -> list[Arrival]:
-        """Return entries that were handed out to any consumer and not acknowledged, in order, and take them over.
-
-        The group belongs to this state, which only this process has locked, so the consumers that had them no longer
-        run. A deleted stream, and its group, are created again.
-        """
-        if self.problem:
-            self.problem = ""
-            self._create_groups()
-        claimed = []
-        for stream, begin in list(self.cursors.items()):
-            cursor, entries, *_ = self.client.xautoclaim(
-                stream, self.group, self.consumer, 0, start_id=begin, count=ENTRIES
-            )
-            self.cursors[stream] = cursor
-            if cursor == b"0-0":
-                del self.cursors[stream]
-            claimed.append((stream, [entry for entry in entries if entry is not None and entry[1] is not None]))
-        self.unreachable = False
-        return self._arrivals(claimed)
-
-    def _arrivals(self, found: Any) -> list[Arrival]:
-        """Return the entries that are not in the state yet, and note all entries for acknowledgement.
-
-        ``found`` is the server's answer: the entries of each stream, each a name and a list of fields and values.
-        """
-        made = []
-        for stream, pairs in found.items() if isinstance(found, dict) else found or ():
-            self.unacknowledged.setdefault(stream, []).extend([pair[0] for pair in pairs])
-            last = self.last[stream]
-            # The server hands entries out in order: if the first is new, all are.
-            new = pairs if pairs and _id(pairs[0][0]) > last else [pair for pair in pairs if _id(pair[0]) > last]
-            if new:
-                self.last[stream], self.problem = _id(new[-1][0]), ""
-                lines = [_event(pair[1]) for pair in new]
-                made.append(Arrival(stream.decode(), lines, new[-1][0].decode()))
-        return made
-
-    def acknowledge(self) -> None:
-        """Acknowledge everything polled so far, in one round trip."""
-        waiting = {stream: names for stream, names in self.unacknowledged.items() if names}
-        if not waiting:
-            return
-        try:
-            pipe = self.client.pipeline(transaction=False)
-            for stream, names in waiting.items():
-                for begin in range(0, len(names), ENTRIES):
-                    pipe.xack(stream, self.group, *names[begin : begin + ENTRIES])
-            pipe.execute()
-        except self.error:
-            self._claim_later()  # they come again, and are recognised
-        self.unacknowledged = {}
+        arrivals = []
+        for name, entries in answer.items() if isinstance(answer, dict) else answer or ():
+            stream, self.problem = name.decode(), ""
+            self.last[stream] = entries[-1][0].decode()
+            arrivals.append(Arrival(stream, [_event(fields) for _, fields in entries], self.last[stream]))
+        return arrivals
 
     def close(self) -> None:
         """Close the connection."""
@@ -303,7 +242,7 @@ def redis_client(url: str, **options: Any) -> Any:
 def _id(name: bytes) -> tuple[int, int]:
     """Return the id of a Redis entry as two numbers."""
     time, _, number = name.partition(b"-")
-    return int(time), int(number or 0)
+    return int(time), int(number)
 
 
 def _event(fields: Sequence[bytes] | None) -> bytes:
@@ -319,20 +258,18 @@ def _event(fields: Sequence[bytes] | None) -> bytes:
     return fields[2 * names.index(FIELD) + 1] if FIELD in names else b""
 
 
-def parse_redis(url: str) -> tuple[str, list[str], str, str]:
-    """Return the server, streams, group and consumer in a URL; raise U254 if no stream is named."""
+def parse_redis(url: str) -> tuple[str, list[str]]:
+    """Return the server and the streams in a URL; raise U254 if no stream is named."""
     server, _, query = url.partition("?")
-    settings = parse_qs(query)
-    streams = [name for value in settings.get("stream", []) for name in value.split(",")]
+    streams = [name for value in parse_qs(query).get("stream", []) for name in value.split(",")]
     if not streams:
         raise UsageError("U254", "a Redis address needs a stream", where=url, hint="redis://HOST:6379/0?stream=NAME")
-    group, consumer = (settings.get(name, ["recassay"])[-1] for name in ("group", "consumer"))
-    return server, streams, group, consumer
+    return server, streams
 
 
 def redis_sink(url: str) -> Sink:
     """Return a function that adds events to a Redis stream, and one that closes the connection."""
-    server, streams, *_ = parse_redis(url)
+    server, streams = parse_redis(url)
     client, redis = redis_client(server), need("redis", for_="redis://")
 
     def write(part: list[bytes]) -> None:

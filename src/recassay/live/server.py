@@ -12,7 +12,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -128,12 +128,6 @@ class Server:
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
         from starlette.routing import Route
 
-        def route(path: str, respond: Callable[[Request], Response]) -> Route:
-            async def endpoint(request: Request) -> Response:
-                return respond(request)
-
-            return Route(path, endpoint)
-
         def events(_: Request) -> Response:
             headers = {"Cache-Control": "no-store"}
             return StreamingResponse(self._events(), media_type="text/event-stream", headers=headers)
@@ -154,10 +148,10 @@ class Server:
 
         application = Starlette(
             routes=[
-                route("/", lambda _: HTMLResponse(shell(self.content), headers=POLICY)),
-                route("/content", lambda _: HTMLResponse(self.content, headers=POLICY)),
-                route("/events", events),
-                route("/metrics", metrics), route("/health", health), route("/api/{part}.json", api),
+                Route("/", lambda _: HTMLResponse(shell(self.content), headers=POLICY)),
+                Route("/content", lambda _: HTMLResponse(self.content, headers=POLICY)),
+                Route("/events", events),
+                Route("/metrics", metrics), Route("/health", health), Route("/api/{part}.json", api),
             ]
         )  # fmt: skip
 

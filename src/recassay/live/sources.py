@@ -61,9 +61,6 @@ class Source:
         """Return new events, waiting for them up to ``timeout`` seconds."""
         raise NotImplementedError
 
-    def acknowledge(self) -> None:
-        """Tell the source that everything polled so far is stored; by default positions in the state suffice."""
-
     def close(self) -> None:
         """Close the source; by default nothing is open."""
 

@@ -28,23 +28,21 @@ from recassay.live.clock import BEGINNING, Mask
 from recassay.live.events import EventBatch, contents
 from recassay.live.sources import Arrival, Source
 
-VERSION = 4  # of the tables below
+VERSION = 5  # of the tables below
 TABLES = """
-create table meta (name text primary key, value text not null, crc integer not null);
+create table value (name text primary key, data blob not null, crc integer not null);
 create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null,
                     crc integer not null);
 create index chunk_log on chunk (log, newest);
 create table sums (store text, length integer, begin integer, arm text, segment text, data blob not null,
                    crc integer not null, primary key (store, length, begin, arm, segment)) without rowid;
-create table blob (name text primary key, data blob not null, crc integer not null);
 create table aside (content text, reason text, n integer not null, crc integer not null,
                     primary key (content, reason)) without rowid;
 """
 ROWS = {
-    "meta": "name, value",
+    "value": "name, data",
     "chunk": "id, log, newest, data",
     "sums": "store, length, begin, arm, segment, data",
-    "blob": "name, data",
     "aside": "content, reason, n",
 }  # the columns of each table that the checksum of a row covers
 PAGE = 32_768  # bytes: chunks are megabytes, and pages of 4 KiB cost twice the processor time
@@ -161,22 +159,14 @@ class StateFile:
             f"insert or replace into {table} values ({marks}, ?)", ((*row, checksum(*row)) for row in rows)
         )
 
-    def write(self, name: str, value: Any) -> None:
-        """Store a value under a name, as JSON."""
-        self._store("meta", [(name, json.dumps(value))])
+    def write(self, name: str, value: bytes | str | int) -> None:
+        """Store a value under a name."""
+        self._store("value", [(name, value)])
 
     def read(self, name: str, default: Any = None) -> Any:
         """Return the value that :meth:`write` stored under a name, or ``default`` if there is none."""
-        rows = self.db.execute("select value from meta where name = ?", (name,)).fetchall()
-        return json.loads(rows[0][0]) if rows else default
-
-    def write_blob(self, name: str, data: bytes) -> None:
-        """Store bytes under a name."""
-        self._store("blob", [(name, data)])
-
-    def blobs(self) -> dict[str, bytes]:
-        """Return everything that :meth:`write_blob` stored, by name."""
-        return dict(self.db.execute("select name, data from blob"))
+        row = self.db.execute("select data from value where name = ?", (name,)).fetchone()
+        return default if row is None else row[0]
 
     def append(self, log: str, frame: pl.DataFrame) -> None:
         """Append a table to the stored tables of the name ``log``."""
@@ -244,13 +234,6 @@ class StateFile:
             else:
                 self.letters.write(json.dumps(letter, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return dropped
-
-    @property
-    def bytes(self) -> int:
-        """Return the size of the state file and its write-ahead log in bytes; 0 in memory."""
-        if self.folder is None:
-            return 0
-        return sum(path.stat().st_size for path in self.folder.glob(f"{FILE}*"))
 
 
 class Journal:

@@ -200,7 +200,7 @@ class Watcher:
                 {name: dict(held) if isinstance(held := getattr(one, name), Counter) else held for name in names}
                 for one, names in self._kept()
             ]
-            state.write_blob(TOTALS, archive_of((watermark, totals)))
+            state.write(TOTALS, archive_of((watermark, totals)))
         self._begin()
 
     def _write_logs(self) -> None:
@@ -227,7 +227,7 @@ class Watcher:
         if state.log_bytes("learned") > self.next_snapshot or self.attached.snapshot_due:
             snapshot = self.attached.snapshot()
             if snapshot is not None:
-                state.write_blob(SNAPSHOT, snapshot)
+                state.write(SNAPSHOT, snapshot)
                 state.trim("learned", END)
                 self.next_snapshot, self.to_relearn = max(SMALL_LOG, DELTAS_PER_SNAPSHOT * len(snapshot)), 0
 
@@ -249,11 +249,11 @@ class Watcher:
 
     def _restore(self) -> None:
         """Restore the state of the last commit; open exposures are rebuilt from the stored events."""
-        state, tally, blobs = self.state, self.tally, self.state.blobs()
-        self._restore_models(blobs.get(SNAPSHOT))
-        if TOTALS not in blobs:
+        state, tally = self.state, self.tally
+        self._restore_models(state.read(SNAPSHOT))
+        if (stored := state.read(TOTALS)) is None:
             return
-        watermark, totals = load_archive(blobs[TOTALS])
+        watermark, totals = load_archive(stored)
         for name, store in self._stores().items():
             for period, data in state.sums(name):
                 store.add([period], GroupSums.from_bytes(data, store.columns))
@@ -263,8 +263,8 @@ class Watcher:
         for table in state.log("units"):
             tally.add_units(table, table.select(pl.selectors.starts_with("m")).to_numpy())
         tally.users.close(watermark - self.settings.window)
-        for (one, _), stored in zip(self._kept(), totals, strict=True):  # at the end: counts have these exposures
-            vars(one).update(stored)
+        for (one, _), attributes in zip(self._kept(), totals, strict=True):  # at the end: counts have these exposures
+            vars(one).update(attributes)
         self.counts, tally.counts = Counter(self.counts), Counter(tally.counts)
         self._restore_exposures(watermark)
 

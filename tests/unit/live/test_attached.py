@@ -105,7 +105,7 @@ def test_bits_do_not_depend_on_batches_order_and_restarts(tmp_path, monkeypatch,
     assert reached == sorted(reached)
     assert reached[-1] == log_of(events).height
     stored = watching.StateFile(output)
-    assert (watching.SNAPSHOT in stored.blobs()) == snapshots
+    assert (stored.read(watching.SNAPSHOT) is not None) == snapshots
     stored.close()
 
 
@@ -170,7 +170,7 @@ def test_an_adapted_model_is_stored_by_its_own_state(tmp_path, monkeypatch):
         ra.watch(events, METRICS, models=models, **OPTIONS)
     )
     stored = watching.StateFile(tmp_path / "state")
-    assert watching.SNAPSHOT in stored.blobs()
+    assert stored.read(watching.SNAPSHOT) is not None
     stored.close()
 
 
@@ -180,7 +180,7 @@ def test_models_that_learn_slowly_are_stored_before_their_log_is_large(tmp_path,
     found = ra.watch(interactions(50, seed=12), METRICS, models="new=Recent", output=tmp_path, **OPTIONS)
     assert found.watcher.to_relearn == 0
     stored = watching.StateFile(tmp_path)
-    assert watching.SNAPSHOT in stored.blobs()
+    assert stored.read(watching.SNAPSHOT) is not None
     stored.close()
 
 
@@ -213,7 +213,7 @@ def test_a_model_that_is_fitted_in_a_file_is_not_stored_again(tmp_path, monkeypa
     found = in_parts(events, tmp_path, models)
     assert models_of(found) == models_of(ra.watch(events, METRICS, models=models, **OPTIONS))
     stored = watching.StateFile(tmp_path / "state")
-    snapshot = stored.blobs()[watching.SNAPSHOT]
+    snapshot = stored.read(watching.SNAPSHOT)
     stored.close()
     assert b"FittedEASE" not in snapshot
     assert b"recassay.engine.streams.learners:RefitLearner" in snapshot

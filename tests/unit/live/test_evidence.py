@@ -5,7 +5,7 @@ import pytest
 
 import recassay as ra
 from recassay.live.evidence import Evidence
-from recassay.live.rules import Rule, parse_rule, read_rules
+from recassay.live.settings import Rule, parse_rule, read_rules
 from recassay.stats.anytime import anytime_bounds, boundary
 from recassay.stats.exact_sums import GroupSums
 
@@ -69,7 +69,7 @@ def test_a_control_arm_is_what_the_others_are_compared_with():
 def test_units_that_a_rule_needs_decide_it():
     rng = np.random.default_rng(5)
     periods = [(rng.random(20) < 0.2, rng.random(20) < 0.6) for _ in range(40)]
-    rule = Rule("hit@10", "new", "old")
+    rule = Rule("hit@10", ("new", "old"))
     few = fed(*zip(*periods[:3], strict=True), rules=(rule,))
     needed = few.units_needed(rule)
     assert few.pair["new", "old", "hit@10"].n == 120 < needed
@@ -104,7 +104,7 @@ def test_a_difference_is_found_and_a_broken_assignment_too():
     rng = np.random.default_rng(1)
     old = [rng.random(200) < 0.2 for _ in range(30)]
     new = [rng.random(170) < 0.3 for _ in range(30)]
-    rule = Rule("hit@10", "new", "old")
+    rule = Rule("hit@10", ("new", "old"))
     evidence = fed(old, new, rules=(rule,))
     decided = evidence.decisions[str(rule)]
     assert decided["low"] > 0
@@ -114,7 +114,7 @@ def test_a_difference_is_found_and_a_broken_assignment_too():
 
 
 def test_rules():
-    assert parse_rule("ndcg@10: new < old") == Rule("ndcg@10", "old", "new")
+    assert parse_rule("ndcg@10: new < old") == Rule("ndcg@10", ("old", "new"))
     assert read_rules([{"metric": "hit@5", "arms": ["b", "a"], "margin": 0.01, "alpha": 0.1}])[0].margin == 0.01
     for wrong in ("ndcg@10 new > old", {"metric": "hit@5"}, {"metric": "hit@5", "arms": ["a", "b"], "margn": 1}):
         with pytest.raises(ra.UsageError, match="U255"):

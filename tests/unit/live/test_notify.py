@@ -96,7 +96,7 @@ def test_a_try_that_fails_is_said_counted_and_repeated(watcher, answer, why):
     assert len(hook.posted) == 3
     assert said[-1] == "--notify: posted"
     assert said[:-1] == [f"--notify: a decision was not posted ({why}), trying again"]
-    assert watcher.state.read("notified") == [RULE]
+    assert json.loads(watcher.state.read("notified")) == [RULE]
 
 
 def test_what_was_not_posted_at_the_end_is_said_and_posted_after_a_restart(watcher, monkeypatch):

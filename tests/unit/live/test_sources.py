@@ -21,11 +21,10 @@ import pytest
 import recassay as ra
 from recassay.errors import UsageError
 from recassay.live.events import LARGEST_LINE, lines
-from recassay.live.loop import Loop
 from recassay.live.opening import FileSource, open_sources, write_events
 from recassay.live.simulate import Simulation
 from recassay.live.sources import Arrival, Source
-from recassay.live.watch import build_settings
+from recassay.live.watch import Loop, build_settings
 from recassay.live.watcher import Watcher
 
 from ...refusals import refused

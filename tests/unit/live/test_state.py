@@ -45,7 +45,7 @@ def test_what_is_no_state_or_a_newer_one_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", ["update sums set data = zeroblob(length(data))", "update meta set name = name || 'x'"]
+    "change", ["update sums set data = zeroblob(length(data))", "update value set name = name || 'x'"]
 )
 def test_a_row_that_was_changed_is_refused(change, tmp_path):
     ra.watch(SHOWN, "hit@1", output=tmp_path)
@@ -92,8 +92,8 @@ def test_the_size_of_the_state_is_bounded_by_the_window(tmp_path):
             for at in range(20_000)
         ]
         watcher = Watcher(build_settings("hit@1", user_window="1h", every="1h"), tmp_path / str(hours))
-        from recassay.live.loop import Loop
         from recassay.live.sources import table_source
+        from recassay.live.watch import Loop
 
         Loop(watcher, [table_source(shown, "t")]).run()
         sizes.append(watcher.state.log_bytes("kept") + watcher.state.log_bytes("waiting"))

@@ -125,7 +125,8 @@ def _bprmf(learner: Any) -> bool:
         and counts[3] <= learner.users.shape[0] == lists.start.size
         and _codes(_held(lists), (int(lists.length.sum()),), int(counts[2]))
         and _table(learner.mark, (learner.mark.size,), "int64")
-        and _table(learner.tree, (learner.mark.size + 1 if state.by_frequency else 0,), "int64")
+        and _codes(learner.pairs, (learner.pairs.size,), max(1, int(counts[2])))
+        and learner.pairs.size >= (counts[1] if state.by_frequency else 0)
         and _table(state.rates, (5,))
     )
 
@@ -176,6 +177,7 @@ RULES: dict[str, Callable[[Any], bool]] = {
     "LearningBiasedMF": _biased,
     "LearningControl": lambda learner: (
         _table(learner.item_scores, (learner.item_scores.size,), "float64")
+        and _table(learner.n_events, (1,), "int64")
         and 0 <= learner.n_items <= learner.item_scores.size
     ),
 }

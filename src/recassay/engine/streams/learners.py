@@ -257,7 +257,6 @@ def make_learner(model: Any, protocol: Prequential, player: Any) -> Any:
     refitted needs.
     """
     learns_once = protocol.learn_until is not None and protocol.learn_until == protocol.warmup
-    what, hint = "", ""
     learner: Any = None
     if "refit" in protocol.regime:
         learner = RefitLearner(model, player)
@@ -267,13 +266,15 @@ def make_learner(model: Any, protocol: Prequential, player: Any) -> Any:
         learner = copy.deepcopy(model)
     elif isinstance(model, CanFit) and learns_once:
         learner = RefitLearner(model, player)
-    else:
-        what = "cannot learn event by event"
-        hint = "refit it every 1,000 events: prequential(refit=1000); or give it learn(users, items, values)"
-    if learner is not None and protocol.predict == "ratings" and not isinstance(learner, PredictsRatings):
-        what, hint = "predicts no ratings", "give it predict(user, item)"
-    elif learner is not None and protocol.predict == "items" and not isinstance(learner, ScoresItems | ListsOnline):
-        what, hint = "recommends nothing", "give it scores(user)"
-    if what:
-        raise UsageError("U191", f"{model} {what}", where=str(protocol), hint=hint)
+    of_items, of_ratings = isinstance(learner, ScoresItems | ListsOnline), isinstance(learner, PredictsRatings)
+    for lacks, what, hint in (
+        (
+            learner is None, "cannot learn event by event",
+            "refit it every 1,000 events: prequential(refit=1000); or give it learn(users, items, values)",
+        ),
+        (protocol.predict == "ratings" and not of_ratings, "predicts no ratings", "give it predict(user, item)"),
+        (protocol.predict == "items" and not of_items, "recommends nothing", "give it scores(user)"),
+    ):  # fmt: skip
+        if lacks:
+            raise UsageError("U191", f"{model} {what}", where=str(protocol), hint=hint)
     return learner

@@ -6,7 +6,7 @@ other events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,36 +90,48 @@ class StreamMetrics:
 
 def _why_no_list(metric: Metric, protocol: Prequential) -> tuple[str, str]:
     """Return why a metric of whole lists has no value for the list of one event, and a hint; "" if it has one."""
+    of_one_list = isinstance(metric, UnitMetric) and metric.family not in ("debiased", "rating")
     is_relevant = "relevant_from" in metric.defaults() and getattr(metric, "relevance_aware", True)
-    if isinstance(metric, CatalogueMetric):
-        hint = f"stream.catalogue_over_time('{metric}', window=1000) of ra.play(..., lists=True)"
-        return ": it describes the lists of many events", hint
-    if (
-        not isinstance(metric, UnitMetric)
-        or metric.family in ("debiased", "rating")
-        or (metric.needed - {"items"} and not hasattr(metric, "bind_at"))
-    ):
-        hint = "choose ndcg, ild, efd, epc, arp, unexpectedness, ..."
-        return ": it needs a training log, which grows during a stream", hint
-    if metric.k is not None and metric.k > protocol.at:
-        return f": a list has only {protocol.at} items", f"{metric.name}@{protocol.at}, or at={metric.k}"
-    if protocol.match != "exact" and (metric.family != "beyond" or is_relevant):
-        return f": with match={protocol.match!r} it is not clear what is relevant", "match='exact'"
-    return "", ""
+    relaxed = protocol.match != "exact" and (metric.family != "beyond" or is_relevant)
+    too_deep = metric.k is not None and metric.k > protocol.at
+    return _first((
+        (
+            isinstance(metric, CatalogueMetric), ": it describes the lists of many events",
+            f"stream.catalogue_over_time('{metric}', window=1000) of ra.play(..., lists=True)",
+        ),
+        (
+            not of_one_list or (metric.needed - {"items"} and not hasattr(metric, "bind_at")),
+            ": it needs a training log, which grows during a stream",
+            "choose ndcg, ild, efd, epc, arp, unexpectedness, ...",
+        ),
+        (too_deep, f": a list has only {protocol.at} items", f"{metric.name}@{protocol.at}, or at={metric.k}"),
+        (relaxed, f": with match={protocol.match!r} it is not clear what is relevant", "match='exact'"),
+    ))  # fmt: skip
 
 
 def _why_no_rank(metric: Metric, protocol: Prequential) -> tuple[str, str]:
     """Return why a metric has no value for the rank of an event's one relevant item, and a hint; "" if it has one."""
     formula, defaults = metric.rank_formula(), metric.defaults()
     ignored = {name for name in metric.list_parameters & set(defaults) if metric.parameters[name] != defaults[name]}
+    plain = metric.name in RELAXED and metric.parameters == defaults
     hint = "choose metrics of the rank of one item, such as recall@10, mrr@10, ndcg@10 or auc"
-    if protocol.match != "exact" and (metric.name not in RELAXED or metric.parameters != defaults):
-        return f" with match={protocol.match!r}", f"choose among {', '.join(RELAXED)}, with default parameters"
-    if isinstance(formula, JudgedFormula):
-        return f": {NEEDS_JUDGED}", hint
-    if isinstance(formula, Credit) and formula.weight is not None:
-        return ": the credit of an item depends on its number of training users, which grows during a stream", hint
-    return (f": {', '.join(sorted(ignored))} has no meaning for one event" if ignored else ""), hint
+    return _first((
+        (
+            protocol.match != "exact" and not plain, f" with match={protocol.match!r}",
+            f"choose among {', '.join(RELAXED)}, with default parameters",
+        ),
+        (isinstance(formula, JudgedFormula), f": {NEEDS_JUDGED}", hint),
+        (
+            isinstance(formula, Credit) and formula.weight is not None,
+            ": the credit of an item depends on its number of training users, which grows during a stream", hint,
+        ),
+        (ignored, f": {', '.join(sorted(ignored))} has no meaning for one event", hint),
+    ))  # fmt: skip
+
+
+def _first(reasons: Iterable[tuple[object, str, str]]) -> tuple[str, str]:
+    """Return the text and the hint of the first reason that holds; "" if none does."""
+    return next(((why, hint) for holds, why, hint in reasons if holds), ("", ""))
 
 
 def _values(formula: RankFormula, shown: WalkOutput) -> Float:

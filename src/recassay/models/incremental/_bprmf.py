@@ -17,7 +17,6 @@ from recassay.arrays import Float32, Int32, Int64
 from recassay.columnar._hashes import below, mix, normal
 from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, score_and_count, score_of
 from recassay.models.incremental._lists import append_to
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_counted
 
 EVENT, USER, BOTH = 0, 1, 2  # what an event updates: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit an item of the user's profile; then all other items are enumerated
@@ -27,26 +26,6 @@ RESTART, ITEM, BEFORE = (
     np.uint64(1 << 41),
     np.uint64(1 << 42),
 )  # separate draws by purpose
-
-
-class BprmfState(NamedTuple):
-    """Parameters learned so far: factors of ``users`` and ``items``, the items of each user, and counts.
-
-    ``items`` (blocks, factors + 1, items of a block) has the biases as the last factor. ``profiles[start[u]:start[u] +
-    length[u]]`` are the items of user u. ``tree`` is a Fenwick tree of the number of users of each item, empty if
-    negatives are drawn uniformly. Profiles are marked one at a time, and the markings are numbered: ``mark[i]`` is the
-    last marking that included item i. ``counts`` are the numbers of events, distinct pairs, items, users and markings,
-    and 1 or 0 for whether the items were trained before the first query.
-    """
-
-    users: Float32
-    items: Float32  # (blocks, factors + 1, items of a block); the last factor is the bias
-    start: Int64
-    length: Int64
-    profiles: Int32  # items of each user; start and length delimit a user's list
-    tree: Int64  # number of users of each item, as a Fenwick tree; empty if sampling is uniform
-    mark: Int64  # the number of the last profile in which an item was marked
-    counts: Int64  # events, distinct pairs, items, users, markings, whether the warm-up was trained
 
 
 class BprmfSettings(NamedTuple):
@@ -67,74 +46,77 @@ class BprmfSettings(NamedTuple):
     salt: np.uint64
 
 
-@njit(cache=True, nogil=True)
-def walk(
-    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput
-) -> None:  # fmt: skip
-    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+class BprmfState(NamedTuple):
+    """Settings, and what was learned so far: factors of ``users`` and ``items``, the items of each user, and counts.
 
-    The remaining events are learned at the end.
+    ``items`` (blocks, factors + 1, items of a block) has the biases as the last factor. ``profiles[start[u]:start[u] +
+    length[u]]`` are the items of user u. ``pairs`` has the item of each distinct pair of user and item, and no entry if
+    negatives are drawn uniformly. Profiles are marked one at a time, and the markings are numbered: ``mark[i]`` is the
+    last marking that included item i. ``counts`` are the numbers of events, distinct pairs, items, users and markings,
+    and 1 or 0 for whether the items are trained, as they are before the first query unless single events train them.
     """
-    row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
-    factors = np.ones(state.items.shape[1], np.float32)
-    users, items = state.users, state.items
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            learn(events.users[event], events.items[event], settings, state)
-        learned = until
-        if query == queries.users.size:
-            break
-        if query == 0:
-            train_before_queries(settings, state)
-        factors[:-1] = users[queries.users[query]]
-        item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
-        own_score = score_of(factors, items, item, known, universe, False)
-        counts = score_and_count(factors, items, known, False, own_score, row)
-        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
-            row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
-            queries.order, output.lists, query,
-        )  # fmt: skip
+
+    settings: BprmfSettings
+    users: Float32
+    items: Float32  # (blocks, factors + 1, items of a block); the last factor is the bias
+    start: Int64
+    length: Int64
+    profiles: Int32  # items of each user; start and length delimit a user's list
+    pairs: Int32  # the item of each distinct pair of user and item; empty if sampling is uniform
+    mark: Int64  # the number of the last profile in which an item was marked
+    counts: Int64  # events, distinct pairs, items, users, markings, whether items are trained
 
 
 @njit(cache=True, nogil=True)
-def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
+def score(state: BprmfState, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
+    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    if not state.counts[5]:
+        train_before_queries(state)
+    factors = np.ones(state.items.shape[1], np.float32)  # the last factor of an item is its bias
+    factors[:-1] = state.users[user]
+    own_score = score_of(factors, state.items, item, known, universe, False)
+    return own_score, score_and_count(factors, state.items, known, False, own_score, row)
+
+
+@njit(cache=True, nogil=True)
+def learn(state: BprmfState, user: int, item: int, _value: float) -> None:
     """Learn one event; the caller has allocated memory for it in the list of the user's items."""
     count_event(user, item, state)
-    if settings.updates != EVENT and not state.counts[5]:
+    if not state.counts[5]:
         return
-    key = mix(settings.salt + mix(np.uint64(state.counts[0])))
+    key = mix(state.settings.salt + mix(np.uint64(state.counts[0])))
     profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
     mark_items(profile, state)
-    if settings.updates == EVENT:
-        move_event(user, item, key, profile.size, settings, state)
+    if state.settings.updates == EVENT:
+        move_event(user, item, key, profile.size, state)
         return
     for factor in range(state.users.shape[1]):
-        state.users[user, factor] = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
+        state.users[user, factor] = state.settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
     for step in range(profile.size):
         negative = draw_negative(
-            key + np.uint64(step), profile.size, settings.by_frequency, state.mark, state.tree, state.counts
+            key + np.uint64(step), profile.size, state.settings.by_frequency, state.mark, state.pairs, state.counts
         )
         if negative == NONE:
             break
         positive = profile[below(mix(key + RESTART + np.uint64(state.users.shape[1] + step)), profile.size)]
-        gradient_step(state.users[user], positive, negative, settings.rates, True, False, False, state)
-    if settings.updates == BOTH:
-        retrain_item(item, key + ITEM, settings, state)
+        gradient_step(state.users[user], positive, negative, state.settings.rates, True, False, False, state)
+    if state.settings.updates == BOTH:
+        retrain_item(item, key + ITEM, state)
 
 
 @njit(cache=True, nogil=True)
-def move_event(user: int, item: int, key: np.uint64, n_own: int, settings: BprmfSettings, state: BprmfState) -> None:
+def move_event(user: int, item: int, key: np.uint64, n_own: int, state: BprmfState) -> None:
     """Make the steps of one event, each with a negative item drawn by ``key``; stop if there is none.
 
     ``n_own`` is the number of the user's items, which are marked. The factors of the items are copied, because theirs
     are apart from each other in memory.
     """
-    users, items, mark, tree, counts = state.users, state.items, state.mark, state.tree, state.counts
-    rates, by_frequency, mine = settings.rates, settings.by_frequency, users[user]
+    users, items, mark, pairs, counts = state.users, state.items, state.mark, state.pairs, state.counts
+    rates, by_frequency, mine = state.settings.rates, state.settings.by_frequency, users[user]
     up, down = np.empty(items.shape[1], np.float32), np.empty(items.shape[1], np.float32)
     copy_factors(items, item, up)
-    for step in range(settings.steps):
-        negative = draw_negative(key + np.uint64(step), n_own, by_frequency, mark, tree, counts)
+    for step in range(state.settings.steps):
+        negative = draw_negative(key + np.uint64(step), n_own, by_frequency, mark, pairs, counts)
         if negative == NONE:
             break
         copy_factors(items, negative, down)
@@ -160,14 +142,14 @@ def store_factors(items: Float32, item: Any, factors: Float32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: BprmfState) -> None:
+def retrain_item(item: int, key: np.uint64, state: BprmfState) -> None:
     """Reset an item's factors and train them on random users.
 
     In each step the item is the positive item if the random user had it, else the negative one. ``key`` seeds the
     random draws.
     """
     for factor in range(state.users.shape[1]):
-        start = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
+        start = state.settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
         state.items[item // ITEMS_PER_BLOCK, factor, item % ITEMS_PER_BLOCK] = start
     for step in range(state.counts[1] // state.counts[2]):
         draw = mix(key + np.uint64(step))
@@ -175,38 +157,39 @@ def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: Bprm
         profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
         mark_items(profile, state)
         if state.mark[item] == state.counts[4]:
-            negative = draw_negative(draw, profile.size, settings.by_frequency, state.mark, state.tree, state.counts)
+            negative = draw_negative(
+                draw, profile.size, state.settings.by_frequency, state.mark, state.pairs, state.counts
+            )
             if negative != NONE:
-                gradient_step(state.users[user], item, negative, settings.rates, False, True, False, state)
+                gradient_step(state.users[user], item, negative, state.settings.rates, False, True, False, state)
         elif profile.size:
             positive = profile[below(mix(draw + RESTART), profile.size)]
-            gradient_step(state.users[user], positive, item, settings.rates, False, False, True, state)
+            gradient_step(state.users[user], positive, item, state.settings.rates, False, False, True, state)
 
 
 @njit(cache=True, nogil=True)
-def train_before_queries(settings: BprmfSettings, state: BprmfState) -> None:
-    """Train on the events before the first query, unless single events train the items; do nothing on later calls.
+def train_before_queries(state: BprmfState) -> None:
+    """Train on the events before the first query; do nothing on later calls, or if single events train the items.
 
-    Each of ``settings.steps`` rounds has as many steps as there are distinct pairs of user and item, each on a random
-    user.
+    Each of the ``steps`` rounds has as many steps as there are distinct pairs of user and item, each on a random user.
     """
-    if settings.updates == EVENT or state.counts[5]:
+    if state.counts[5]:
         return
     state.counts[5] = 1
-    key = mix(settings.salt + BEFORE)
-    for step in range(settings.steps * state.counts[1]):
+    key = mix(state.settings.salt + BEFORE)
+    for step in range(state.settings.steps * state.counts[1]):
         draw = mix(key + np.uint64(step))
         user = below(draw, state.counts[3])
         profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
         mark_items(profile, state)
         negative = (
-            draw_negative(draw, profile.size, settings.by_frequency, state.mark, state.tree, state.counts)
+            draw_negative(draw, profile.size, state.settings.by_frequency, state.mark, state.pairs, state.counts)
             if profile.size
             else NONE
         )
         if negative != NONE:
             positive = profile[below(mix(draw + RESTART), profile.size)]
-            gradient_step(state.users[user], positive, negative, settings.rates, True, True, True, state)
+            gradient_step(state.users[user], positive, negative, state.settings.rates, True, True, True, state)
 
 
 @njit(cache=True, nogil=True)
@@ -221,12 +204,10 @@ def count_event(user: int, item: int, state: BprmfState) -> None:
     for known in state.profiles[state.start[user] : state.start[user] + state.length[user]]:
         if known == item:
             return
+    if state.settings.by_frequency:
+        state.pairs[state.counts[1]] = item
     state.counts[1] += 1
     append_to(user, item, state.start, state.length, state.profiles)
-    node = item + 1
-    while node < state.tree.size:
-        state.tree[node] += 1
-        node += node & -node
 
 
 @njit(cache=True, nogil=True)
@@ -241,60 +222,32 @@ def mark_items(profile: Int32, state: BprmfState) -> None:
 
 
 @njit(cache=True, nogil=True)
-def draw_negative(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, tree: Int64, counts: Int64) -> Any:
+def draw_negative(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, pairs: Int32, counts: Int64) -> Any:
     """Return a random item that the user does not have; -1 if there is none.
 
-    All such items are equally likely, or with ``by_frequency`` in proportion to their number of users. ``key`` seeds
-    the draw. The user has ``n_own`` items, for which :func:`mark_items` must have been called just before.
+    All such items are equally likely, or with ``by_frequency`` all their pairs with a user. ``key`` seeds the draw. The
+    user has ``n_own`` items, for which :func:`mark_items` must have been called just before.
     """
     n_items, marking = counts[2], counts[4]
     if n_own >= n_items:
         return NONE
-    draw = mix(key)
+    draw, n_drawn = mix(key), counts[1] if by_frequency else n_items
     for _ in range(TRIES):
-        item = item_of_pair(below(draw, counts[1]), tree) if by_frequency else below(draw, n_items)
+        number = below(draw, n_drawn)
+        item = pairs[number] if by_frequency else number
         if mark[item] != marking:
             return item
         draw = mix(draw)
     left = 0
-    for item in range(n_items):
-        if mark[item] != marking:
-            left += frequency(item, tree) if by_frequency else 1
+    for pair in range(n_drawn):
+        left += mark[pairs[pair] if by_frequency else pair] != marking
     wanted = below(draw, left)
-    for item in range(n_items):
-        if mark[item] != marking:
-            wanted -= frequency(item, tree) if by_frequency else 1
-            if wanted < 0:
-                return item
+    for pair in range(n_drawn):
+        other = pairs[pair] if by_frequency else pair
+        wanted -= mark[other] != marking
+        if wanted < 0:
+            return other
     return NONE
-
-
-@njit(cache=True, nogil=True)
-def item_of_pair(pair: Any, tree: Int64) -> int:
-    """Return the item of the pair with number ``pair``.
-
-    Pairs of user and item are numbered from 0 item by item. ``tree`` is a Fenwick tree (1994) of the number of users of
-    each item.
-    """
-    node, step = 0, tree.size - 1
-    while step:
-        if node + step < tree.size and tree[node + step] <= pair:
-            node += step
-            pair -= tree[node]
-        step //= 2
-    return node
-
-
-@njit(cache=True, nogil=True)
-def frequency(item: int, tree: Int64) -> Any:
-    """Return the number of users of an item; ``tree`` is a Fenwick tree of these numbers."""
-    node = item + 1
-    count, stop = tree[node], node - (node & -node)
-    node -= 1
-    while node != stop:
-        count -= tree[node]
-        node -= node & -node
-    return count
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ This layout scores many items with one vector instruction, and a new item takes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -133,23 +133,25 @@ def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
     return compare(line, own_score)
 
 
-class FactorDraws(NamedTuple):
-    """Random initial factors, Normal(0, ``deviation``), drawn by the seed, a purpose and the code of each row."""
+def score_row(items: Float32) -> Float32:
+    """Return an array for the scores of all items, whole blocks of them."""
+    return np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32)
 
-    seed: int
-    factors: int
-    deviation: float
 
-    def rows(self, what: str) -> Callable[[int, int], Float32]:
-        """Return a function that returns the factors (rows, factors) of the codes ``begin`` to ``end`` - 1."""
-        return lambda begin, end: initial_factors(self.seed, what, begin, end, self.factors, self.deviation)
+def draw_rows(model: Any, what: str) -> Callable[[int, int], Float32]:
+    """Return a function that draws initial factors (rows, factors) of the codes ``begin`` to ``end`` - 1.
 
-    def blocks(self, what: str, *, biased: bool = False) -> Callable[[int, int], Float32]:
-        """Return a function that returns the factors of blocks of items; a bias of 0 is behind them if ``biased``."""
+    They are Normal(0, ``model.deviation``), drawn by the seed of the model, ``what`` they are of, and the code.
+    """
+    return lambda begin, end: initial_factors(model.seed, what, begin, end, model.factors, model.deviation)
 
-        def draw(begin: int, end: int) -> Float32:
-            rows = self.rows(what)(begin * ITEMS_PER_BLOCK, end * ITEMS_PER_BLOCK)
-            rows = np.pad(rows, ((0, 0), (0, int(biased))))
-            return rows.reshape(end - begin, ITEMS_PER_BLOCK, -1).transpose(0, 2, 1)
 
-        return draw
+def draw_blocks(model: Any, what: str, *, biased: bool = False) -> Callable[[int, int], Float32]:
+    """Return a function that draws initial factors of blocks of items; a bias of 0 is behind them if ``biased``."""
+
+    def draw(begin: int, end: int) -> Float32:
+        rows = draw_rows(model, what)(begin * ITEMS_PER_BLOCK, end * ITEMS_PER_BLOCK)
+        rows = np.pad(rows, ((0, 0), (0, int(biased))))
+        return rows.reshape(end - begin, ITEMS_PER_BLOCK, -1).transpose(0, 2, 1)
+
+    return draw

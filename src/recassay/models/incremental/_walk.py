@@ -1,21 +1,9 @@
-"""Parts that compiled walks over a stream share: the events, queries and output of a block, and the rank of an item.
+"""The walk over a stream that compiled models share: events, queries and output of a block, and the rank of an item.
 
 A walk processes one block of a stream. It answers the queries of :class:`StreamQueries` in order, and before each query
 it learns the events of :class:`StreamEvents` that are revealed by then. So one walk serves every regime: learning event
-by event, in batches, with a delay, or never. Every model has its own loop of this form, because numba cannot cache a
-compiled function that takes another function as an argument::
-
-    @njit(cache=True, nogil=True)
-    def walk(users, items, rate, events, queries, output):
-        row, learned = np.empty(len(items), np.float32), 0
-        for query, until in enumerate(learned_before(events, queries)):
-            for event in range(learned, until):
-                learn(users[events.users[event]], items[events.items[event]], rate)
-            learned = until
-            if query == queries.users.size:
-                break
-            score(users[queries.users[query]], items, queries.known[query], row)
-            rank_item(row, queries, query, output)
+by event, in batches, with a delay, or never. A model is two kernels, one that learns an event and one that scores all
+items for a user; :func:`make_walk` makes the walk of the model from them.
 
 ``tests/property/test_streams.py`` checks the walks against a readable version.
 """
@@ -110,6 +98,50 @@ def learned_before(events: StreamEvents, queries: StreamQueries) -> Int64:
     return np.append(queries.n_learned, np.int64(events.users.size))
 
 
+def make_walk(learn: Any, score: Any) -> Any:
+    """Return the compiled walk of a model from its two kernels; both get the ``state`` of the model, a tuple.
+
+    ``learn(state, user, item, value)`` learns an event. ``score(state, user, item, known, universe, row)`` writes the
+    scores of the first ``known`` items to ``row``, and returns what :func:`own_score_and_counts` does. Kernels of fast
+    models are inlined: a call with a tuple of arrays takes up to 0.3 µs.
+    """
+
+    @njit(cache=True, nogil=True)
+    def walk(state: Any, row: Scores, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Answer every query after learning the events before it, and write the results to ``output``, a row each.
+
+        The remaining events are learned at the end. ``row`` has room for the scores of all items.
+        """
+        learned = 0
+        for query, until in enumerate(learned_before(events, queries)):
+            for event in range(learned, until):
+                learn(state, events.users[event], events.items[event], events.values[event])
+            learned = until
+            if query == queries.users.size:
+                break
+            item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
+            own_score, counts = score(state, queries.users[query], item, known, universe, row)
+            output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
+                row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
+                queries.order, output.lists, query,
+            )  # fmt: skip
+
+    return walk
+
+
+@njit(cache=True, nogil=True)
+def own_score_and_counts(row: Scores, item: int, known: int, universe: int) -> tuple[Any, tuple[Any, Any, Any]]:
+    """Return the score of ``item``, and what :func:`compare` counts in the scores of the ``known`` items in ``row``.
+
+    Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An item from ``universe`` on
+    cannot, and scores NaN.
+    """
+    own_score = row.dtype.type(UNKNOWN_ITEM if item < universe else np.nan)
+    if item < known:
+        own_score = row[item]
+    return own_score, compare(row[:known], own_score)
+
+
 @njit(cache=True, nogil=True)
 def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutput) -> None:
     """Write to ``output`` the rank of the query's item among the candidates, and the list if lists are requested.
@@ -118,26 +150,12 @@ def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutpu
     id. An item with score -inf cannot be recommended. ``output.candidates`` gets the number of candidates, or -1 if the
     model returned NaN.
     """
-    output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
-        row, queries.items[query], queries.known[query], queries.universe[query], queries.pool, queries.begin[query],
-        queries.end[query], queries.order, output.lists, query,
+    item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
+    own_score, counts = own_score_and_counts(row, item, known, universe)
+    output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
+        row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
+        queries.order, output.lists, query,
     )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def rank_among(
-    row: Scores, item: int, known: int, universe: int, pool: Int32, begin: int, end: int, order: Int32, lists: Int32,
-    query: int,
-) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return what :func:`rank_item` writes for a query: position, above, tied and candidates; write the list.
-
-    The loops of the fastest models call it directly: tuples of arrays as arguments cost 0.3 µs a query.
-    """
-    if known < universe:
-        row[known:universe] = UNKNOWN_ITEM
-    own_score = row[item] if item < universe else row.dtype.type(np.nan)
-    counts = compare(row[:universe], own_score)
-    return rank_counted(row, item, own_score, counts, universe, universe, pool[begin:end], order, lists, query)
 
 
 @njit(cache=True, nogil=True)
@@ -145,10 +163,10 @@ def rank_counted(
     row: Scores, item: int, own_score: Any, counts: tuple[Any, Any, Any], known: int, universe: int, consumed: Int32,
     order: Int32, lists: Int32, query: int,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Return what :func:`rank_among` does, from what :func:`compare` counted in the scores of the known items.
+    """Return what :func:`rank_item` writes for a query (position, above, tied, candidates), and write its list.
 
-    ``own_score`` is the score of the query's item, to which they were compared. A model that counts while it scores
-    calls it directly.
+    ``counts`` is what :func:`compare` counted in the scores of the known items, compared to ``own_score``, that of the
+    query's item. ``consumed`` are the items that the user had.
     """
     above, n_equal, n_nan = counts
     if known < universe:

@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from recassay.data.times import row_times
 from recassay.draws import normals
 from recassay.models.base.capabilities import Learner
 from recassay.models.base.model import BuiltIn, ScoringModel
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, make_walk
 from recassay.rng import derive
 
 LEARNER_LOCK = threading.Lock()  # a query may grow arrays and caches of a learner
@@ -54,17 +54,21 @@ class WalksStream(Protocol):
 
 
 class Walker(ABC):
-    """Base of learners with a compiled loop; ``n_items`` is how many items have been learned."""
+    """Base of learners whose model is two kernels; ``n_items`` is how many items have been learned."""
 
+    kernels: ClassVar[tuple[Any, Any]]  # what learns an event, and what scores all items: see ``make_walk``
+    compiled_walk: ClassVar[Any]
     n_items = 0
 
-    @abstractmethod
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
+    def __init_subclass__(cls) -> None:
+        cls.compiled_walk = make_walk(*cls.kernels)
 
     @abstractmethod
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Call the compiled loop, which processes a block; the arrays are large enough for it."""
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, NDArray[Any]]:
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items, and what is learned of ``events``.
+
+        Return the state of the kernels, a tuple, and an array for the scores of all items.
+        """
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
         """Process a block of a stream: answer every query once the events before it have been learned.
@@ -73,13 +77,19 @@ class Walker(ABC):
         """
         learned = int(events.items.max(initial=-1)) + 1
         users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1
-        self.grow(users, max(learned, int(queries.universe.max(initial=0))))
-        self.run(events, queries, output)
+        state, row = self.grow(users, max(learned, int(queries.universe.max(initial=0))), events)
+        self.compiled_walk(state, row, events, queries, output)
         self.n_items = max(self.n_items, learned)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
         """Learn events in order; ``values`` are their ratings."""
         self.walk(*without_queries(users, items, values))
+
+    def scores(self, user: int) -> NDArray[Any]:
+        """Return a score of every item learned so far, by code."""
+        state, row = self.grow(user + 1, self.n_items)
+        self.kernels[1](state, np.int32(user), np.int32(0), self.n_items, self.n_items, row)
+        return row[: self.n_items]
 
 
 class Incremental(BuiltIn):

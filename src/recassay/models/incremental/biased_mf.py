@@ -16,12 +16,66 @@ from recassay.arrays import Float
 from recassay.data.interactions import Interactions
 from recassay.models.base._biased_step import predicted, step
 from recassay.models.base.model import rating_values
-from recassay.models.incremental._factor_blocks import FactorDraws
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental._factor_blocks import draw_rows
+from recassay.models.incremental._walk import StreamEvents, own_score_and_counts
 from recassay.models.incremental.base import FittedStream, Incremental, Walker, grown
 from recassay.naming.named import AT_LEAST_0, COUNT
 
 SUM, RATINGS, USERS, ITEMS = range(4)  # positions in BiasedState.totals
+
+
+class BiasedState(NamedTuple):
+    """Parameters learned so far: biases and factors (rows, factors) of users and items.
+
+    ``totals`` are the sum of the ratings, their number, and the numbers of users and items that have been learned.
+    ``rate`` is the learning rate, ``reg`` the penalty, and an event makes ``iterations`` steps.
+    """
+
+    totals: Float
+    user_bias: Float
+    item_bias: Float
+    user_factors: Float
+    item_factors: Float
+    rate: float
+    reg: float
+    iterations: int
+
+
+@njit(cache=True, nogil=True)
+def _learn(state: BiasedState, user: int, item: int, rating: float) -> None:
+    """Learn one rating: it enters the mean, and then moves biases and factors."""
+    totals = state.totals
+    totals[SUM] += rating
+    totals[RATINGS] += 1
+    totals[USERS], totals[ITEMS] = max(totals[USERS], user + 1), max(totals[ITEMS], item + 1)
+    mean = totals[SUM] / totals[RATINGS]
+    for _ in range(state.iterations):
+        step(
+            user, item, rating, mean, state.rate, state.reg,
+            state.user_bias, state.item_bias, state.user_factors, state.item_factors,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _predict(user: int, item: int, state: BiasedState) -> Any:
+    """Return the predicted rating; what is not known of a new user or item is left out, NaN if nothing is known."""
+    totals = state.totals
+    if totals[RATINGS] == 0:
+        return np.nan
+    mean = totals[SUM] / totals[RATINGS]
+    if user >= totals[USERS]:
+        return mean if item >= totals[ITEMS] else mean + state.item_bias[item]
+    if item >= totals[ITEMS]:
+        return mean + state.user_bias[user]
+    return predicted(user, item, mean, state.user_bias, state.item_bias, state.user_factors, state.item_factors)
+
+
+@njit(cache=True, nogil=True)
+def _score(state: BiasedState, user: int, item: int, known: int, universe: int, row: Float) -> Any:
+    """Write the predicted rating of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    for other in range(known):
+        row[other] = _predict(user, other, state)
+    return own_score_and_counts(row, item, known, universe)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,97 +122,24 @@ class StreamBiasedMF(Incremental):
 class LearningBiasedMF(Walker):
     """The learner of ``StreamBiasedMF``: its current mean, biases and factors."""
 
+    kernels = _learn, _score
+
     def __init__(self, model: StreamBiasedMF) -> None:
         self.model = model
-        empty = np.zeros((0, model.factors))
-        self.state = BiasedState(np.zeros(4), np.zeros(0), np.zeros(0), empty, empty)
+        bias, factors = np.zeros(0), np.zeros((0, model.factors))
+        self.state = BiasedState(np.zeros(4), bias, bias, factors, factors, model.rate, model.reg, model.iterations)
 
     def predict(self, user: int, item: int) -> float:
         """Return the predicted rating; NaN before the first event."""
         return float(_predict(user, item, self.state))
 
-    def scores(self, user: int) -> Float:
-        """Return the predicted rating of every item learned so far, by code."""
-        return np.array([self.predict(user, item) for item in range(int(self.state.totals[ITEMS]))])
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block with the model's parameters."""
-        model, events = self.model, events._replace(values=events.values.astype(np.float64, copy=False))
-        _walk(self.state, model.rate, model.reg, model.iterations, events, queries, output)
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        draw, state = FactorDraws(self.model.seed, self.model.factors, self.model.deviation), self.state
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
+        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        state = self.state
         self.state = state._replace(
             user_bias=grown(state.user_bias, users),
             item_bias=grown(state.item_bias, items),
-            user_factors=grown(state.user_factors, users, draw.rows("biased user")),
-            item_factors=grown(state.item_factors, items, draw.rows("biased item")),
+            user_factors=grown(state.user_factors, users, draw_rows(self.model, "biased user")),
+            item_factors=grown(state.item_factors, items, draw_rows(self.model, "biased item")),
         )
-
-
-class BiasedState(NamedTuple):
-    """Parameters learned so far: biases and factors (rows, factors) of users and items.
-
-    ``totals`` are the sum of the ratings, their number, and the numbers of users and items that have been learned.
-    """
-
-    totals: Float
-    user_bias: Float
-    item_bias: Float
-    user_factors: Float
-    item_factors: Float
-
-
-@njit(cache=True, nogil=True)
-def _walk(
-    state: BiasedState, rate: float, reg: float, iterations: int,
-    events: StreamEvents, queries: StreamQueries, output: WalkOutput,
-) -> None:  # fmt: skip
-    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
-
-    The remaining events are learned at the end. ``rate`` is the learning rate, ``reg`` the penalty, and an event makes
-    ``iterations`` steps.
-    """
-    row, learned = np.empty(state.item_bias.size), 0
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            _learn(events.users[event], events.items[event], events.values[event], state, rate, reg, iterations)
-        learned = until
-        if query == queries.users.size:
-            break
-        for item in range(queries.known[query]):
-            row[item] = _predict(queries.users[query], item, state)
-        rank_item(row, queries, query, output)
-
-
-@njit(cache=True, nogil=True)
-def _learn(user: int, item: int, rating: float, state: BiasedState, rate: float, reg: float, iterations: int) -> None:
-    """Learn one rating: it enters the mean, and then moves biases and factors ``iterations`` times.
-
-    ``rate`` is the learning rate and ``reg`` the penalty.
-    """
-    totals = state.totals
-    totals[SUM] += rating
-    totals[RATINGS] += 1
-    totals[USERS], totals[ITEMS] = max(totals[USERS], user + 1), max(totals[ITEMS], item + 1)
-    mean = totals[SUM] / totals[RATINGS]
-    for _ in range(iterations):
-        step(
-            user, item, rating, mean, rate, reg,
-            state.user_bias, state.item_bias, state.user_factors, state.item_factors,
-        )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _predict(user: int, item: int, state: BiasedState) -> Any:
-    """Return the predicted rating; what is not known of a new user or item is left out, NaN if nothing is known."""
-    totals = state.totals
-    if totals[RATINGS] == 0:
-        return np.nan
-    mean = totals[SUM] / totals[RATINGS]
-    if user >= totals[USERS]:
-        return mean if item >= totals[ITEMS] else mean + state.item_bias[item]
-    if item >= totals[ITEMS]:
-        return mean + state.user_bias[user]
-    return predicted(user, item, mean, state.user_bias, state.item_bias, state.user_factors, state.item_factors)
+        return self.state, np.empty(self.state.item_bias.size)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recassay.arrays import Float32
 from recassay.models.incremental import _bprmf
 from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
-from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, FactorDraws, score_and_count
+from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK, draw_blocks, draw_rows, score_row
 from recassay.models.incremental._lists import GrowingLists
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental._walk import StreamEvents
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
 from recassay.naming.named import AT_LEAST_0, COUNT, Departure
@@ -89,15 +89,17 @@ class BPRMF(Incremental):
 
 
 class LearningBPRMF(Walker):
-    """The learner of ``BPRMF``: its current factors, the items of each user, and the number of users of each item."""
+    """The learner of ``BPRMF``: its current factors, and the items of each user."""
+
+    kernels = _bprmf.learn, _bprmf.score
 
     def __init__(self, model: BPRMF) -> None:
         self.model = model
         self.users = np.zeros((0, model.factors), np.float32)
         self.items = np.zeros((0, model.factors + 1, ITEMS_PER_BLOCK), np.float32)
         self.profiles = GrowingLists()
-        self.tree, self.mark = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.counts = np.zeros(6, np.int64)
+        self.pairs, self.mark = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        self.counts = np.array([0, 0, 0, 0, 0, model.learns == "event"], np.int64)
         rates = (model.rate, model.reg_user, model.reg_item, model.reg_negative, model.reg_bias)
         salt = np.uint64(derive_seed(model.seed, "BPRMF") % 2**64)
         by_frequency = model.sampling == "frequency"
@@ -105,48 +107,19 @@ class LearningBPRMF(Walker):
             np.array(rates, np.float32), model.iterations, UPDATES[model.learns], by_frequency, model.deviation, salt
         )
 
-    def scores(self, user: int) -> NDArray[np.float32]:
-        """Return a score of every item learned so far, by code."""
-        self.grow(user + 1, 0)
-        _bprmf.train_before_queries(self.settings, self._state())
-        row: NDArray[np.float32] = np.empty(self.items.shape[0] * ITEMS_PER_BLOCK, np.float32)
-        factors = np.append(self.users[user], np.float32(1))  # the last factor of an item is its bias
-        score_and_count(factors, self.items, int(self.counts[2]), False, np.float32(np.nan), row)
-        return row[: self.counts[2]].copy()
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block; memory for its pairs is allocated before."""
-        self.profiles.reserve(events.users)
-        _bprmf.walk(self.settings, self._state(), events, queries, output)
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        draw = FactorDraws(self.model.seed, self.model.factors, self.model.deviation)
-        self.users = grown(self.users, users, draw.rows("BPRMF user"))
-        self.profiles.grow(users)
-        blocks = draw.blocks("BPRMF item", biased=True)
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float32]:
+        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        if events is not None:
+            self.profiles.reserve(events.users)
+            if self.settings.by_frequency:
+                self.pairs = grown(self.pairs, int(self.counts[1]) + events.users.size)
+        profiles, blocks = self.profiles, draw_blocks(self.model, "BPRMF item", biased=True)
+        self.users = grown(self.users, users, draw_rows(self.model, "BPRMF user"))
+        profiles.grow(users)
         self.items = grown(self.items, -(-items // ITEMS_PER_BLOCK), blocks, first=FIRST_BLOCKS)
         self.mark = grown(self.mark, items)
-        if self.settings.by_frequency and self.tree.size <= items:
-            self.tree = _wider(self.tree, self.mark.size)
-
-    def _state(self) -> BprmfState:
-        profiles = self.profiles
-        return BprmfState(
-            self.users, self.items, profiles.start, profiles.length, profiles.values, self.tree, self.mark, self.counts
-        )
-
-
-def _wider(tree: NDArray[np.int64], items: int) -> NDArray[np.int64]:
-    """Return a Fenwick tree of counts for ``items`` items (a power of two) with the counts of a tree for fewer items.
-
-    >>> _wider(np.array([0, 3, 5]), 4).tolist()
-    [0, 3, 5, 0, 5]
-    """
-    wider = np.zeros(items + 1, np.int64)
-    wider[: tree.size] = tree
-    width = max(tree.size - 1, 1)
-    while tree.size and width < items:
-        width *= 2
-        wider[width] = tree[-1]
-    return wider
+        state = BprmfState(
+            self.settings, self.users, self.items, profiles.start, profiles.length, profiles.values, self.pairs,
+            self.mark, self.counts,
+        )  # fmt: skip
+        return state, score_row(self.items)

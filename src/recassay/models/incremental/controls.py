@@ -6,15 +6,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from recassay._kernel_cache import njit
 from recassay.arrays import Float
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental._walk import StreamEvents, own_score_and_counts
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.rng import derive_seed
+
+
+@njit(cache=True, nogil=True)
+def _count(state: Any, _user: int, item: int, _value: float) -> None:
+    """Count an event in the score of its item, or make the score the number of the event, if ``recent``."""
+    item_scores, n_events, recent = state
+    n_events[0] += 1
+    item_scores[item] = n_events[0] if recent else item_scores[item] + 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_scores(state: Any, _user: int, item: int, known: int, universe: int, row: Float) -> Any:
+    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    row[:known] = state[0][:known]
+    return own_score_and_counts(row, item, known, universe)
+
+
+@njit(cache=True, nogil=True)
+def _learn_nothing(_state: Any, _user: int, _item: int, _value: float) -> None:
+    """Do nothing: random scores depend on no event."""
+
+
+@njit(cache=True, nogil=True)
+def _random_scores(state: Any, user: int, item: int, known: int, universe: int, row: Float) -> Any:
+    """Write to ``row`` a number in [0, 1) per known item; return what ``own_score_and_counts`` does.
+
+    The number depends on the salt (the state), the user and the item only: it is a hash by SplitMix64.
+
+    Reference: Steele, Lea and Flood (2014).
+    """
+    for other in range(known):
+        value = state[0] ^ ((np.uint64(user) << np.uint64(32)) | np.uint64(other))
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        row[other] = np.float64((value ^ (value >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
+    return own_score_and_counts(row, item, known, universe)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,22 +94,15 @@ class LearningControl(Walker):
     """
 
     personal: ClassVar[bool] = False
+    kernels = _count, _copy_scores
 
     def __init__(self, *, recent: bool) -> None:
-        self.recent, self.n_events, self.item_scores = recent, 0, np.zeros(0)
+        self.recent, self.n_events, self.item_scores = recent, np.zeros(1, np.int64), np.zeros(0)
 
-    def scores(self, user: int) -> Float:
-        """Return a score of every item learned so far, by code."""
-        return self.item_scores[: self.n_items].copy()
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the array of scores."""
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
+        """Enlarge the array of scores; return the state of the kernels, and an array for scores."""
         self.item_scores = grown(self.item_scores, items)
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block, and count its events."""
-        _walk(self.item_scores, self.n_events, self.recent, events, queries, output)
-        self.n_events += events.items.size
+        return (self.item_scores, self.n_events, self.recent), np.empty(self.item_scores.size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,69 +128,11 @@ class LearningRandom(Walker):
     """The learner of ``StreamRandom``: it keeps only the number of items so far."""
 
     personal: ClassVar[bool] = False
+    kernels = _learn_nothing, _random_scores
 
     def __init__(self, seed: int) -> None:
         self.salt = derive_seed(seed, "stream random") % 2**64
 
-    def scores(self, user: int) -> Float:
-        """Return a random number in [0, 1) for every item so far.
-
-        It depends on the seed, the user and the item only.
-        """
-        row = np.empty(self.n_items)
-        _random_scores(np.uint64(self.salt), user, row)
-        return row
-
-    def grow(self, users: int, items: int) -> None:
-        """Do nothing: there are no arrays."""
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query with random scores; nothing is learned."""
-        _walk_random(np.uint64(self.salt), int(queries.universe.max(initial=0)), queries, output)
-
-
-@njit(cache=True, nogil=True)
-def _walk(
-    item_scores: Float, n_events: int, recent: bool, events: StreamEvents, queries: StreamQueries, output: WalkOutput
-) -> None:
-    """Answer queries with the number of events of each item, or with ``recent`` the number of its last event.
-
-    ``item_scores`` are these numbers, updated with every event, and ``n_events`` is the number of events before this
-    block. The results are written to ``output``, a row per query.
-    """
-    row, learned = np.empty(item_scores.size), 0
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            item = events.items[event]
-            item_scores[item] = n_events + event + 1 if recent else item_scores[item] + 1
-        learned = until
-        if query == queries.users.size:
-            break
-        known = queries.known[query]
-        row[:known] = item_scores[:known]
-        rank_item(row, queries, query, output)
-
-
-@njit(cache=True, nogil=True)
-def _walk_random(salt: np.uint64, items: int, queries: StreamQueries, output: WalkOutput) -> None:
-    """Answer queries with pseudo-random scores of user and item; write the results to ``output``, a row per query.
-
-    ``salt`` is derived from the seed, and ``items`` is the number of items.
-    """
-    row = np.empty(items)
-    for query in range(queries.users.size):
-        _random_scores(salt, queries.users[query], row[: queries.known[query]])
-        rank_item(row, queries, query, output)
-
-
-@njit(cache=True, nogil=True)
-def _random_scores(salt: np.uint64, user: int, row: Float) -> None:
-    """Write to ``row`` a number in [0, 1) per item that depends on ``salt``, user and item only: a hash by SplitMix64.
-
-    Reference: Steele, Lea and Flood (2014).
-    """
-    for item in range(row.size):
-        value = salt ^ ((np.uint64(user) << np.uint64(32)) | np.uint64(item))
-        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        row[item] = np.float64((value ^ (value >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
+        """Return the salt as the state of the kernels, and an array for scores."""
+        return (np.uint64(self.salt),), np.empty(items)

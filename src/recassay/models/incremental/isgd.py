@@ -8,26 +8,104 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.arrays import Float32, Int32
 from recassay.models.incremental._factor_blocks import (
     FIRST_BLOCKS,
     ITEMS_PER_BLOCK,
-    FactorDraws,
+    draw_blocks,
+    draw_rows,
     score_and_count,
     score_of,
+    score_row,
 )
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_counted
+from recassay.models.incremental._walk import StreamEvents
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
 from recassay.naming.named import AT_LEAST_0, COUNT
 
 ZERO, ONE = np.float32(0), np.float32(1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _learn(state: Any, user: int, item: int, _value: float) -> None:
+    """Learn one event: update the user with negative items (target 0), then user and item together (target 1).
+
+    ``state`` are the factors of users and items, the learning rate with the penalties of user and item, the steps of an
+    update, whether the item moves by the user's new factors, the number of negative items, and a queue. The negative
+    items are those whose last event is oldest. The queue is a doubly linked list of items, oldest first: ``queue[1 +
+    i]`` has the rows of the items before and after item i. Row 0 stands for both ends of the list; rows of items that
+    are not in it are 0.
+    """
+    mine, items, rates = state[0][user], state[1], state[2]
+    iterations, sequential, negatives = state[3], state[4], state[5]  # taking the queue, too, would cost 4 % of time
+    if negatives:
+        queue = state[6]
+        remove_from_queue(queue, 1 + item)
+        first = queue[0, 1]
+        for number in range(negatives):
+            oldest = queue[0, 1]
+            if oldest == 0 or (number > 0 and oldest == first):
+                break
+            negative = items[(oldest - 1) // ITEMS_PER_BLOCK, :, (oldest - 1) % ITEMS_PER_BLOCK].copy()
+            gradient_step(mine, negative, rates, iterations, ZERO, True, False)
+            remove_from_queue(queue, oldest)
+            append_to_queue(queue, oldest)
+        append_to_queue(queue, 1 + item)
+    factors = items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK].copy()
+    gradient_step(mine, factors, rates, iterations, ONE, sequential, True)
+    items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK] = factors
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _score(state: Any, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
+    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    mine, items = state[0][user], state[1]
+    own_score = score_of(mine, items, item, known, universe, True)
+    return own_score, score_and_count(mine, items, known, True, own_score, row)
+
+
+@njit(cache=True, nogil=True)
+def gradient_step(
+    user: Float32, item: Float32, rates: Float32, iterations: int, target: np.float32, sequential: bool, both: bool
+) -> None:
+    """Move ``user``, and with ``both`` also ``item``, down the gradient of (``target`` - user . item)^2.
+
+    This is done ``iterations`` times. ``rates`` are the learning rate and the penalties of user and item. With
+    ``sequential`` the item moves by the user's new factors.
+    """
+    rate, reg_user, reg_item = rates[0], rates[1], rates[2]
+    for _ in range(iterations):
+        product = np.float32(0)
+        for factor in range(user.size):
+            product += user[factor] * item[factor]
+        error = target - product
+        for factor in range(user.size):
+            old = user[factor]
+            user[factor] = old + rate * (error * item[factor] - reg_user * old)
+            if both:
+                other = user[factor] if sequential else old
+                item[factor] += rate * (error * other - reg_item * item[factor])
+
+
+@njit(cache=True, nogil=True)
+def remove_from_queue(queue: Int32, row: int) -> None:
+    """Remove the item at ``row`` (1 + its code) from ``queue``, the linked list of :func:`_learn`, if it is there."""
+    before, after = queue[row, 0], queue[row, 1]
+    if before or after or queue[0, 0] == row:
+        queue[before, 1], queue[after, 0] = after, before
+        queue[row] = 0
+
+
+@njit(cache=True, nogil=True)
+def append_to_queue(queue: Int32, row: int) -> None:
+    """Append the item at ``row`` (1 + its code) to the end of ``queue``, the linked list of :func:`_learn`."""
+    last = queue[0, 0]
+    queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,133 +158,23 @@ class ISGD(Incremental):
 class LearningISGD(Walker):
     """The learner of ``ISGD``: its current factors of users and items, and a queue of items by their last event."""
 
+    kernels = _learn, _score
+
     def __init__(self, model: ISGD) -> None:
         self.model = model
         self.users = np.zeros((0, model.factors), np.float32)
         self.items = np.zeros((0, model.factors, ITEMS_PER_BLOCK), np.float32)
         self.queue = np.zeros((1, 2), np.int32)
 
-    def scores(self, user: int) -> NDArray[np.float32]:
-        """Return a score of every item learned so far, by code."""
-        self.grow(user + 1, 0)
-        row: NDArray[np.float32] = np.empty(self.items.shape[0] * ITEMS_PER_BLOCK, np.float32)
-        score_and_count(self.users[user], self.items, self.n_items, True, np.float32(np.nan), row)
-        return row[: self.n_items]
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block with the model's parameters."""
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float32]:
+        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
         model = self.model
-        rates = np.array([model.rate, model.reg_user, model.reg_item], np.float32)
-        settings = (rates, model.iterations, model.update == "sequential", model.negatives, self.queue)
-        _walk(self.users, self.items, *settings, events, queries, output)
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        model = self.model
-        draw = FactorDraws(model.seed, model.factors, model.deviation)
-        self.users = grown(self.users, users, draw.rows("ISGD user"))
-        self.items = grown(self.items, -(-items // ITEMS_PER_BLOCK), draw.blocks("ISGD item"), first=FIRST_BLOCKS)
+        self.users = grown(self.users, users, draw_rows(model, "ISGD user"))
+        self.items = grown(
+            self.items, -(-items // ITEMS_PER_BLOCK), draw_blocks(model, "ISGD item"), first=FIRST_BLOCKS
+        )
         if model.negatives:
             self.queue = grown(self.queue, items + 1)
-
-
-@njit(cache=True, nogil=True)
-def _walk(
-    users: Float32, items: Float32, rates: Float32, iterations: int, sequential: bool, negatives: int, queue: Int32,
-    events: StreamEvents, queries: StreamQueries, output: WalkOutput,
-) -> None:  # fmt: skip
-    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
-
-    The remaining events are learned at the end. ``users`` and ``items`` are the factors. ``rates`` are the learning
-    rate and the penalties of user and item. An event makes ``iterations`` steps; with ``sequential`` the item moves by
-    the user's new factors. ``negatives`` items whose last event is oldest are negative; ``queue`` is the linked list of
-    items by last event.
-    """
-    row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            _learn(
-                users[events.users[event]], items, events.items[event], rates, iterations, sequential, negatives, queue
-            )
-        learned = until
-        if query == queries.users.size:
-            break
-        user = users[queries.users[query]]
-        item, known, universe = queries.items[query], queries.known[query], queries.universe[query]
-        own_score = score_of(user, items, item, known, universe, True)
-        counts = score_and_count(user, items, known, True, own_score, row)
-        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_counted(
-            row, item, own_score, counts, known, universe, queries.pool[queries.begin[query] : queries.end[query]],
-            queries.order, output.lists, query,
-        )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _learn(
-    user: Float32, items: Float32, item: int, rates: Float32, iterations: int, sequential: bool, negatives: int,
-    queue: Int32,
-) -> None:  # fmt: skip
-    """Learn one event: update the user with negative items (target 0), then user and item together (target 1).
-
-    The negative items are the ``negatives`` items whose last event is oldest. ``queue`` is a doubly linked list of
-    items, oldest first: ``queue[1 + i]`` has the rows of the items before and after item i. Row 0 stands for both ends
-    of the list; rows of items that are not in it are 0.
-
-    ``user`` are the user's factors, and ``items`` those of all items. ``rates`` are the learning rate and the penalties
-    of user and item; each update has ``iterations`` steps. With ``sequential`` the item is updated with the user's new
-    factors.
-    """
-    if negatives:
-        remove_from_queue(queue, 1 + item)
-        first = queue[0, 1]
-        for number in range(negatives):
-            oldest = queue[0, 1]
-            if oldest == 0 or (number > 0 and oldest == first):
-                break
-            negative = items[(oldest - 1) // ITEMS_PER_BLOCK, :, (oldest - 1) % ITEMS_PER_BLOCK].copy()
-            gradient_step(user, negative, rates, iterations, ZERO, True, False)
-            remove_from_queue(queue, oldest)
-            append_to_queue(queue, oldest)
-        append_to_queue(queue, 1 + item)
-    factors = items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK].copy()
-    gradient_step(user, factors, rates, iterations, ONE, sequential, True)
-    items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK] = factors
-
-
-@njit(cache=True, nogil=True)
-def gradient_step(
-    user: Float32, item: Float32, rates: Float32, iterations: int, target: np.float32, sequential: bool, both: bool
-) -> None:
-    """Move ``user``, and with ``both`` also ``item``, down the gradient of (``target`` - user . item)^2.
-
-    This is done ``iterations`` times. ``rates`` are the learning rate and the penalties of user and item. With
-    ``sequential`` the item moves by the user's new factors.
-    """
-    rate, reg_user, reg_item = rates[0], rates[1], rates[2]
-    for _ in range(iterations):
-        product = np.float32(0)
-        for factor in range(user.size):
-            product += user[factor] * item[factor]
-        error = target - product
-        for factor in range(user.size):
-            old = user[factor]
-            user[factor] = old + rate * (error * item[factor] - reg_user * old)
-            if both:
-                other = user[factor] if sequential else old
-                item[factor] += rate * (error * other - reg_item * item[factor])
-
-
-@njit(cache=True, nogil=True)
-def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove the item at ``row`` (1 + its code) from ``queue``, the linked list of :func:`learn`, if it is there."""
-    before, after = queue[row, 0], queue[row, 1]
-    if before or after or queue[0, 0] == row:
-        queue[before, 1], queue[after, 0] = after, before
-        queue[row] = 0
-
-
-@njit(cache=True, nogil=True)
-def append_to_queue(queue: Int32, row: int) -> None:
-    """Append the item at ``row`` (1 + its code) to the end of ``queue``, the linked list of :func:`learn`."""
-    last = queue[0, 0]
-    queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row
+        rates = np.array([model.rate, model.reg_user, model.reg_item], np.float32)
+        settings = (rates, model.iterations, model.update == "sequential", model.negatives)
+        return (self.users, self.items, *settings, self.queue), score_row(self.items)

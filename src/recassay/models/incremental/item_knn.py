@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
 from recassay.arrays import Float
-from recassay.models.incremental._lists import BLOCK, CoCounts, GrowingCoCounts, count, row_for
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
+from recassay.models.incremental._lists import BLOCK, GrowingCoCounts, count, row_for
+from recassay.models.incremental._walk import StreamEvents, own_score_and_counts
 from recassay.models.incremental.base import Incremental, Walker
 from recassay.naming.named import COUNT
 
@@ -23,6 +22,37 @@ from recassay.naming.named import COUNT
 ONE = 2.0**32
 LEAST_ROWS = 64  # items whose co-counts with all others are cached at least
 ROW_CELLS = 1 << 24  # co-counts cached in all, if that is more rows: 64 MiB
+
+
+@njit(nogil=True, cache=True)
+def _learn(state: Any, user: int, item: int, _value: float) -> None:
+    """Count the pair of user and item."""
+    count(item, user, state[0])
+
+
+@njit(nogil=True, cache=True)
+def _score(state: Any, user: int, item: int, known: int, universe: int, scores: Float) -> Any:
+    """Write to ``scores`` how similar each item is to the items of ``user``: the sum of the similarities.
+
+    ``state`` are the co-counts of items, whose features are users, and how many of the user's last items count (0:
+    all). Return what ``own_score_and_counts`` does.
+    """
+    common, recent = state
+    scores[:] = 0.0
+    end = common.owners_start[user] + common.owners_length[user]
+    first = end - min(recent, common.owners_length[user]) if recent else common.owners_start[user]
+    for mine in common.owners[first:end]:
+        place = row_for(mine, common)
+        row, touched = common.rows[place], common.touched[place]
+        weight = np.rint(ONE / np.sqrt(np.float64(common.sizes[mine])))
+        for block in range(touched.size):
+            if touched[block]:
+                line, shared = scores[block * BLOCK : (block + 1) * BLOCK], row[block * BLOCK : (block + 1) * BLOCK]
+                for at in range(BLOCK):
+                    line[at] += weight * shared[at]
+    for other in range(scores.size):
+        scores[other] /= ONE * np.sqrt(np.float64(common.sizes[other]))
+    return own_score_and_counts(scores, item, known, universe)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,63 +89,14 @@ class LearningItemKNN(Walker):
     Memory is linear in users, items and pairs.
     """
 
+    kernels = _learn, _score
+
     def __init__(self, model: StreamItemKNN) -> None:
         self.recent, self.common = model.recent or 0, GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
 
-    def scores(self, user: int) -> NDArray[np.float64]:
-        """Return a score of every item learned so far, by code."""
-        self.grow(user + 1, self.n_items)
-        scores = np.empty(self.common.sizes.size)
-        code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
-        _score(code, self.recent, self.common.arrays, scores)
-        return scores[: self.n_items].copy()
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the co-counts to hold at least ``users`` users and ``items`` items."""
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
+        """Enlarge the co-counts for users and items; return the state of the kernels, and an array for scores."""
+        if events is not None:
+            self.common.reserve(events.items, events.users)
         self.common.widen(items, users)
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block; memory for its pairs is allocated before."""
-        self.common.reserve(events.items, events.users)
-        _walk(self.recent, self.common.arrays, events, queries, output)
-
-
-@njit(nogil=True, cache=True)
-def _walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
-
-    The remaining events are learned at the end. Only the last ``recent`` items of a user count (0: all). ``common`` has
-    the co-counts of items, whose features are users.
-    """
-    row, learned = np.empty(common.sizes.size), 0
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            count(events.items[event], events.users[event], common)
-        learned = until
-        if query == queries.users.size:
-            break
-        _score(queries.users[query], recent, common, row)
-        rank_item(row, queries, query, output)
-
-
-@njit(nogil=True, cache=True)
-def _score(user: int, recent: int, common: CoCounts, scores: Float) -> None:
-    """Write to ``scores`` how similar each item is to the items of ``user``: the sum of the similarities.
-
-    Only the last ``recent`` items of the user count (0: all). ``common`` has the co-counts of items, whose features are
-    users.
-    """
-    scores[:] = 0.0
-    end = common.owners_start[user] + common.owners_length[user]
-    first = end - min(recent, common.owners_length[user]) if recent else common.owners_start[user]
-    for mine in common.owners[first:end]:
-        place = row_for(mine, common)
-        row, touched = common.rows[place], common.touched[place]
-        weight = np.rint(ONE / np.sqrt(np.float64(common.sizes[mine])))
-        for block in range(touched.size):
-            if touched[block]:
-                line, shared = scores[block * BLOCK : (block + 1) * BLOCK], row[block * BLOCK : (block + 1) * BLOCK]
-                for at in range(BLOCK):
-                    line[at] += weight * shared[at]
-    for item in range(scores.size):
-        scores[item] /= ONE * np.sqrt(np.float64(common.sizes[item]))
+        return (self.common.arrays, self.recent), np.empty(self.common.sizes.size)

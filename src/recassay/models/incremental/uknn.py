@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recassay._kernel_cache import njit
 from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.models.incremental._lists import BLOCK, NONE, CoCounts, GrowingCoCounts, count, row_for
-from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
+from recassay.models.incremental._walk import StreamEvents, own_score_and_counts
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.named import COUNT, Departure
 
@@ -27,6 +27,7 @@ ONE = 2.0**38
 EXACT = 2.0**52  # sums below it differ by more than a division can hide
 END = np.iinfo(np.int32).max  # above every user: the end of neighbours in order
 GROUP = 8  # users whose marks are read together, as one number
+LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 SLACK = 0.98  # of the last k-th similarity: others move away when they learn other items
 
 
@@ -58,144 +59,6 @@ class WeightSums(NamedTuple):
     members: Int32  # the neighbours, ascending; END follows the last one
     weights: Float  # the weight of each neighbour in the sums
     counted: Int32  # how many of the neighbour's items are in the sums
-
-
-LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
-
-
-@dataclass(frozen=True, repr=False)
-class UKNN(Incremental):
-    """Incremental user-kNN: the score of an item is the share of the user's neighbours, by similarity, who had it.
-
-    The similarity of users u and v is c / (sqrt |u| sqrt |v|), with c items in common and |u| the items of u.
-    Neighbours are the most similar users with at least one common item; ties are ordered by first appearance. An event
-    counts a pair of user and item; repeated pairs change nothing.
-
-    Neighbours are found at each query, so they are exact. ``stale=True`` finds them when the user's own events are
-    learned, as MyMediaLite does: later events of other users change similarities but not the set of neighbours.
-
-    Similarities are rounded to a multiple of 2^-38 / sqrt |u|, so sums are exact and equal scores stay equal.
-
-    Edges: without neighbours all scores are 0.
-
-    >>> learner = UKNN(neighbours=2).start()
-    >>> users, items = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 2, 0, 1, 3, 2, 3, 0])
-    >>> learner.learn(users.astype(np.int32), items.astype(np.int32), np.ones(9))
-    >>> learner.scores(3).tolist()
-    [1.0, 1.0, 0.5, 0.5]
-
-    Reference: Miranda and Jorge, Incremental collaborative filtering for binary ratings, WI 2008.
-    """
-
-    name: ClassVar[str] = "UKNN"
-
-    departures: ClassVar[tuple[Departure, ...]] = (
-        Departure(
-            "prequential",
-            "MyMediaLite, which the paper takes its user neighbours from, finds the neighbours of a user again when "
-            "events of that user are learned; here they are found at each query, which is exact.",
-            "UKNN(stale=True)",
-        ),
-        Departure(
-            "prequential",
-            "The version of the paper's first author also finds neighbours again for users who became more similar to "
-            "the user of an event than to their last neighbour, and lets a repeated pair count again; here neighbours "
-            "are exact or of the user's own events, and repeated pairs change nothing.",
-        ),
-    )
-
-    neighbours: Annotated[int, COUNT] = 80
-    stale: bool = False
-
-    def start(self) -> LearningUKNN:
-        """Return a new learner that has learned nothing."""
-        return LearningUKNN(self)
-
-
-class LearningUKNN(Walker):
-    """The learner of ``UKNN``: it keeps the distinct pairs of user and item, and with ``stale`` users' neighbours.
-
-    Memory is linear in users, items and pairs.
-    """
-
-    def __init__(self, model: UKNN) -> None:
-        self.model, self.common = model, GrowingCoCounts(LEAST_ROWS)
-        self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
-        self.threshold = np.zeros(0)
-
-    def scores(self, user: int) -> Float:
-        """Return a score of every item learned so far, by code."""
-        self.grow(user + 1, self.n_items)
-        scores = np.empty(self.n_items)
-        code: Any = np.int32(user)  # as in a stream, for which the loops are compiled
-        _score(code, self.model.neighbours, self._buffers(), self.last, self.common.arrays, scores)
-        return scores
-
-    def run(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block; memory for its pairs is allocated before."""
-        self.common.reserve(events.users, events.items)
-        _walk(self.model.neighbours, self._buffers(), self.last, self.common.arrays, events, queries, output)
-
-    def grow(self, users: int, items: int) -> None:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
-        self.common.widen(users, items)
-        known = self.kept.shape[0]
-        self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)
-        self.kept[known:] = NONE
-        if (known, self.last.sums.shape[1]) != (self.threshold.size, self.common.owners.length.size):
-            del self.last
-
-    @functools.cached_property
-    def last(self) -> WeightSums:
-        """Return the sums of weights at the last query of each cached user; at first nobody has any."""
-        rows, items = self.common.entity_of.size, self.common.owners.length.size
-        width = min(self.model.neighbours, self.threshold.size)
-        return WeightSums(
-            np.zeros((rows, items)), np.full(rows, NONE, np.int32), np.zeros((rows, width + 1), np.int32),
-            np.zeros((rows, width)), np.zeros((rows, width), np.int32),
-        )  # fmt: skip
-
-    def _buffers(self) -> NeighbourBuffers:
-        """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
-        users = self.threshold.size
-        return NeighbourBuffers(
-            self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
-            np.empty(users, np.uint8), np.empty(users // GROUP, np.int32),
-        )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def _walk(
-    k: int,
-    buffers: NeighbourBuffers,
-    last: WeightSums,
-    common: CoCounts,
-    events: StreamEvents,
-    queries: StreamQueries,
-    output: WalkOutput,
-) -> None:
-    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
-
-    The remaining events are learned at the end. ``k`` is the number of neighbours, ``last`` has the sums of weights at
-    the last queries, and ``common`` has the co-counts of users, whose features are items.
-    """
-    row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
-    for query, until in enumerate(learned_before(events, queries)):
-        for event in range(learned, until):
-            count(events.users[event], events.items[event], common)
-            if buffers.kept.shape[1]:
-                keep_nearest(events.users[event], k, buffers, common)
-        learned = until
-        if query == queries.users.size:
-            break
-        scores = row[: queries.known[query]]
-        total = add_weights(queries.users[query], k, buffers, last, common, scores)
-        if total >= EXACT:
-            scores /= total
-        output.position[query], output.above[query], output.tied[query], output.candidates[query] = rank_among(
-            row, queries.items[query], queries.known[query], queries.universe[query],
-            queries.pool, queries.begin[query], queries.end[query], queries.order, output.lists, query,
-        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -293,24 +156,10 @@ def _users_within(guess: float, row: Int32, touched: Bool, sizes: Sizes, buffers
 
 
 @njit(nogil=True, cache=True)
-def _score(
-    user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
-) -> None:  # fmt: skip
-    """Write to ``scores`` the share of a user's ``k`` neighbours, weighted by similarity, that have each known item.
-
-    A rank needs only the sums of :func:`add_weights`: sums below 2^52 are whole numbers, so different sums have
-    different shares, in the same order.
-    """
-    total = add_weights(user, k, buffers, last, common, scores)
-    if total > 0:
-        scores /= total
-
-
-@njit(nogil=True, cache=True)
 def add_weights(
     user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
 ) -> float:  # fmt: skip
-    """Write to ``scores`` the weight of a user's ``k`` neighbours that have each known item; return that of all.
+    """Write to ``scores`` the weight of a user's neighbours that have each known item; return that of all.
 
     Items of equally similar neighbours get bit-equal sums. Weights are roots of c^2 / |v|, which are equal for equal
     fractions, rounded to multiples of 1 / ONE, so sums are exact in any order, and what was added can be subtracted:
@@ -375,3 +224,129 @@ def move_sums(
     weights[:new] = weight[:new]
     for at in range(new):
         counted[at] = length[near[at]]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _learn(state: Any, user: int, item: int, _value: float) -> None:
+    """Count the pair of user and item, and find the user's neighbours if they are kept."""
+    k, buffers, _, common = state
+    count(user, item, common)
+    if buffers.kept.shape[1]:
+        keep_nearest(user, k, buffers, common)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _score(state: Any, user: int, item: int, known: int, universe: int, row: Float) -> Any:
+    """Write to ``row`` the weight of a user's neighbours that have each known item, not yet divided by that of all.
+
+    Sums below 2^52 are whole numbers, so different sums have different shares, in the same order. Return what
+    ``own_score_and_counts`` does.
+    """
+    k, buffers, last, common = state
+    scores = row[:known]
+    total = add_weights(user, k, buffers, last, common, scores)
+    if total >= EXACT:
+        scores /= total
+    return own_score_and_counts(row, item, known, universe)
+
+
+@dataclass(frozen=True, repr=False)
+class UKNN(Incremental):
+    """Incremental user-kNN: the score of an item is the share of the user's neighbours, by similarity, who had it.
+
+    The similarity of users u and v is c / (sqrt |u| sqrt |v|), with c items in common and |u| the items of u.
+    Neighbours are the most similar users with at least one common item; ties are ordered by first appearance. An event
+    counts a pair of user and item; repeated pairs change nothing.
+
+    Neighbours are found at each query, so they are exact. ``stale=True`` finds them when the user's own events are
+    learned, as MyMediaLite does: later events of other users change similarities but not the set of neighbours.
+
+    Similarities are rounded to a multiple of 2^-38 / sqrt |u|, so sums are exact and equal scores stay equal.
+
+    Edges: without neighbours all scores are 0.
+
+    >>> learner = UKNN(neighbours=2).start()
+    >>> users, items = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 2, 0, 1, 3, 2, 3, 0])
+    >>> learner.learn(users.astype(np.int32), items.astype(np.int32), np.ones(9))
+    >>> learner.scores(3).tolist()
+    [1.0, 1.0, 0.5, 0.5]
+
+    Reference: Miranda and Jorge, Incremental collaborative filtering for binary ratings, WI 2008.
+    """
+
+    name: ClassVar[str] = "UKNN"
+
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "prequential",
+            "MyMediaLite, which the paper takes its user neighbours from, finds the neighbours of a user again when "
+            "events of that user are learned; here they are found at each query, which is exact.",
+            "UKNN(stale=True)",
+        ),
+        Departure(
+            "prequential",
+            "The version of the paper's first author also finds neighbours again for users who became more similar to "
+            "the user of an event than to their last neighbour, and lets a repeated pair count again; here neighbours "
+            "are exact or of the user's own events, and repeated pairs change nothing.",
+        ),
+    )
+
+    neighbours: Annotated[int, COUNT] = 80
+    stale: bool = False
+
+    def start(self) -> LearningUKNN:
+        """Return a new learner that has learned nothing."""
+        return LearningUKNN(self)
+
+
+class LearningUKNN(Walker):
+    """The learner of ``UKNN``: it keeps the distinct pairs of user and item, and with ``stale`` users' neighbours.
+
+    Memory is linear in users, items and pairs.
+    """
+
+    kernels = _learn, _score
+
+    def __init__(self, model: UKNN) -> None:
+        self.model, self.common = model, GrowingCoCounts(LEAST_ROWS)
+        self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
+        self.threshold = np.zeros(0)
+
+    def scores(self, user: int) -> Float:
+        """Return the share of the user's neighbours, weighted by similarity, that have each item learned so far."""
+        code: Any = np.int32(user)  # as in a stream, for which the kernels are compiled
+        (k, buffers, last, common), row = self.grow(user + 1, self.n_items)
+        scores = row[: self.n_items]
+        total = add_weights(code, k, buffers, last, common, scores)
+        return scores / total if total > 0 else scores
+
+    def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, Float]:
+        """Enlarge the arrays for users and items; return the state of the kernels, and an array for scores."""
+        if events is not None:
+            self.common.reserve(events.users, events.items)
+        self.common.widen(users, items)
+        known = self.kept.shape[0]
+        self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)
+        self.kept[known:] = NONE
+        if (known, self.last.sums.shape[1]) != (self.threshold.size, self.common.owners.length.size):
+            del self.last
+        state = (self.model.neighbours, self._buffers(), self.last, self.common.arrays)
+        return state, np.empty(self.common.owners.length.size)
+
+    @functools.cached_property
+    def last(self) -> WeightSums:
+        """Return the sums of weights at the last query of each cached user; at first nobody has any."""
+        rows, items = self.common.entity_of.size, self.common.owners.length.size
+        width = min(self.model.neighbours, self.threshold.size)
+        return WeightSums(
+            np.zeros((rows, items)), np.full(rows, NONE, np.int32), np.zeros((rows, width + 1), np.int32),
+            np.zeros((rows, width)), np.zeros((rows, width), np.int32),
+        )  # fmt: skip
+
+    def _buffers(self) -> NeighbourBuffers:
+        """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
+        users = self.threshold.size
+        return NeighbourBuffers(
+            self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
+            np.empty(users, np.uint8), np.empty(users // GROUP, np.int32),
+        )  # fmt: skip
