@@ -49,6 +49,7 @@ class Metric(Named):
     higher_is_better: ClassVar[bool | None] = True
     describes: ClassVar[bool] = False  # says what lists are like, not how good they are: a verdict is never based on it
     needs: ClassVar[frozenset[str]] = frozenset()
+    no_formula: ClassVar[str] = "it is not a sum over relevant items by their ranks"  # why designs cannot have it
     uses_scores: ClassVar[bool] = False  # most metrics read ranks only, so the scores of a run need not be kept
     list_parameters: ClassVar[frozenset[str]] = frozenset()  # parameters without a meaning outside lists
 
@@ -136,7 +137,7 @@ class Metric(Named):
         Designs, sampling curves and streams compute the metric from this formula. The formula takes every relevant
         item as one of gain 1.
         """
-        return NoFormula("it is not a sum over relevant items by their ranks")
+        return NoFormula(self.no_formula)
 
     def resolve(self, statistics: TruthStatistics) -> Metric:
         """Return the metric with parameters filled in that depend on the data, such as the truth's largest grade."""
@@ -242,11 +243,9 @@ class CatalogueMetric(Metric):
     family: ClassVar[str] = "catalogue"
     describes: ClassVar[bool] = True
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+    no_formula: ClassVar[str] = "it counts how often items are shown, relevant or not"
 
     catalogue: Literal["train", "truth", "items"] = "train"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it counts how often items are shown, relevant or not")
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         super().prepare(statistics, context)

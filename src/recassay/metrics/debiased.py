@@ -131,6 +131,8 @@ class WeightedPairs(Accuracy):
 class PropensityWeighted(WeightedPairs):
     """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
 
+    no_formula: ClassVar[str] = "the weights of items are estimated from the whole training log"
+
     credit: CreditKind = "hit"
     gamma: float | None = None
     p_min: Annotated[float | None, ABOVE_0_UP_TO_1] = None
@@ -139,9 +141,6 @@ class PropensityWeighted(WeightedPairs):
     def validate(self) -> None:
         if self.credit == "auc" and (self.k is not None or not self.targets):
             raise self.refuse("credit", f"write {self.name}(credit='auc', targets=N), N the items ranked, without @k")
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("the weights of items are estimated from the whole training log")
 
     def exponent(self, context: Context) -> float:
         """Return ``gamma`` as given, or its estimate from the training log."""

@@ -17,7 +17,6 @@ from recassay.metrics.base import Accuracy, UnitMetric, Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import item_codes, values_at_places
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.naming.named import COUNT
 
 AspectSource = Literal["features", "subprofiles"]
@@ -133,9 +132,7 @@ class AspectMetric(WithAspects, Accuracy):
     """A metric of the aspects (features, or tastes of the user) of the relevant items of a list."""
 
     family: ClassVar[str] = "beyond"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("the credit of an item depends on the aspects of the items above it")
+    no_formula: ClassVar[str] = "the credit of an item depends on the aspects of the items above it"
 
     def is_relevant(self, lists: AlignedBlock) -> Bool:
         """Return, for each row of the truth that belongs to the block, whether its item is relevant."""

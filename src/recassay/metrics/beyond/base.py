@@ -14,7 +14,6 @@ from recassay.columnar.layout import ranges, row_groups
 from recassay.columnar.vocabulary import Recoding
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import UnitMetric, Values, range_sums
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.ranking.ndcg import discounts
 
 Discount = Literal["none", "log"]
@@ -29,11 +28,9 @@ class ListMetric(UnitMetric):
 
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
+    no_formula: ClassVar[str] = "it reads all items of a list, not the ranks of relevant ones"
 
     empty: Literal["undefined", "zero"] = "undefined"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it reads all items of a list, not the ranks of relevant ones")
 
     def judge(self, lists: AlignedBlock) -> Values:
         """Return the value of each list of a block; for empty lists it may be anything."""

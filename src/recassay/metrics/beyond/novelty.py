@@ -24,7 +24,6 @@ from recassay.metrics.beyond.base import (
     row_values,
 )
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.naming.named import COUNT, UP_TO_1
 
 
@@ -243,11 +242,9 @@ class UserCoverage(UnitMetric):
     name = "user_coverage"
     family: ClassVar[str] = "beyond"
     describes: ClassVar[bool] = True
+    no_formula: ClassVar[str] = "it counts users with a list, not relevant items"
 
     min_items: Annotated[int, COUNT] = 1
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it counts users with a list, not relevant items")
 
     def validate(self) -> None:
         if self.k is not None and self.min_items > self.k:

@@ -21,7 +21,6 @@ from recassay.metrics.beyond.base import (
     row_values,
 )
 from recassay.metrics.context import ContextLookup
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.naming.named import AT_LEAST_0
 
 
@@ -127,9 +126,7 @@ class Serendipity(Unexpected, Accuracy):
 
     name = "serendipity"
     family: ClassVar[str] = "beyond"
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("whether an item counts depends on the training items of its user")
+    no_formula: ClassVar[str] = "whether an item counts depends on the training items of its user"
 
     def bind(self, lookup: ContextLookup) -> Bool:
         """Return a mask of the rows of the truth whose items are unexpected for their users."""

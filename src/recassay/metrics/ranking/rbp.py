@@ -10,7 +10,7 @@ import numpy as np
 from recassay.arrays import Int64
 from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
+from recassay.metrics.credit import Credit, constant
 from recassay.naming.named import INSIDE, POSITIVE
 
 
@@ -91,11 +91,9 @@ class RBPResidual(Accuracy):
 
     name = "rbp_residual"
     higher_is_better = None
+    no_formula: ClassVar[str] = "it depends on which ranks were judged"
 
     p: Annotated[float, INSIDE] = 0.8
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it depends on which ranks were judged")
 
     def judge(self, lists: AlignedBlock) -> Values:
         weight = rank_weights_of(self.p, np.arange(1.0, lists.depth(self.k) + 1))

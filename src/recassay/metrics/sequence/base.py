@@ -20,7 +20,6 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric, Values
 from recassay.metrics.beyond.base import ordered_by_popularity, ratio
 from recassay.metrics.context import Context
-from recassay.metrics.credit import NoFormula, RankFormula
 from recassay.metrics.sequence.similarity import (
     Similarity,
     of_features,
@@ -145,15 +144,13 @@ class SequenceMetric(Metric):
 
     family: ClassVar[str] = "sequence"
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+    no_formula: ClassVar[str] = "it evaluates generated sequences, not ranks"
 
     @property
     def depth(self) -> int:
         """Return the number of items of a list that the metric reads, its cut-off."""
         assert self.k is not None, "a metric without a cut-off reads no list"
         return self.k
-
-    def rank_formula(self) -> RankFormula:
-        return NoFormula("it evaluates generated sequences, not ranks")
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         """Raise U181: the metric cannot judge ranked lists."""
