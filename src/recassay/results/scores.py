@@ -87,6 +87,8 @@ def worded(text: str, unit: str) -> str:
 
 def worded_findings(findings: Iterable[Finding], unit: str) -> Findings:
     """Return findings whose sentences have the word for what has a list in the input."""
+    if unit not in PLURALS:
+        return Findings(findings)
     return Findings(replace(one, title=worded(one.title, unit), detail=worded(one.detail, unit)) for one in findings)
 
 

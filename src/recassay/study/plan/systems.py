@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recassay.errors import InputError, RecassayError, UsageError
+from recassay.data.io.lake import is_address
+from recassay.errors import InputError, RecassayError, UsageError, masked
 from recassay.models.base.capabilities import WrapsModel
 from recassay.models.base.registry import FORM, class_in_file
 from recassay.naming import grammar
@@ -80,6 +81,9 @@ def parse_systems(
         key: Key = ("models", label) if given else ("models", number)
         text, name = given or label, label if given else None
         with document.locating(*key):
+            if is_address(text):
+                what, hint = "a study reads lists of a system from files", "write them to a Parquet file for each fold"
+                raise UsageError("U132", f"{what}, not from an address", where=masked(text), hint=hint)
             if names_run_files(text):
                 paths = expand(text, folder, name)
                 if not paths:

@@ -176,7 +176,16 @@ def test_near_misses_of_addresses_in_studies(shop, path, code, words):
     assert "study.yaml" in str(caught.value)
 
 
-def test_a_gate_file_may_name_addresses(shop, monkeypatch):
+def test_a_study_refuses_addresses_of_lists(shop):
+    (shop / "study.yaml").write_text(
+        "study: s\ndata: {path: log.csv}\nsplit: random(test=0.2)\nmetrics: mrr\n"
+        "models: {mine: 'duckdb://shop.duckdb?query=select * from log'}\n"
+    )
+    with pytest.raises(ra.UsageError, match="from files, not from an address"):
+        ra.run_study(shop / "study.yaml", shop / "out")
+
+
+def test_a_gate_file_may_name_addresses(shop):
     from recassay.cli.gate import read_gate_file
 
     (shop / "gate.yaml").write_text("truth: duckdb://shop.duckdb?query=from log\nbaseline: s3://shop/old.parquet\n")
