@@ -105,10 +105,13 @@ def vectors(sequences):
 @given(st.lists(A_SEQUENCE, min_size=1, max_size=6), st.data())
 def test_products_of_count_vectors(sequences, data):
     offsets, items = laid(sequences)
-    of_item = [[s for s, one in enumerate(sequences) for item in one if item == i] for i in range(ITEMS)]
-    starts = np.append(0, np.cumsum([len(some) for some in of_item]))
-    numbers = np.array([*itertools.chain(*of_item)], np.int32)
+    counts = np.bincount(items, minlength=ITEMS)
+    starts, numbers, squares = similarity.occurrences(offsets, items, readonly(counts))
+    assert [numbers[starts[i] : starts[i + 1]].tolist() for i in range(ITEMS)] == [
+        [s for s, one in enumerate(sequences) for item in one if item == i] for i in range(ITEMS)
+    ]
     wanted = vectors(sequences) @ vectors(sequences).T
+    assert squares.tolist() == wanted.diagonal().tolist()
     owners = np.array(data.draw(st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=4)), np.int64)
     others = st.lists(st.integers(0, ITEMS - 1), unique=True, min_size=1)
     partners = [data.draw(others) for _ in owners]

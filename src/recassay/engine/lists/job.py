@@ -297,13 +297,12 @@ def first_hits(
     The rank is 0 if the list has no relevant item, and NaN for users without one; the length is NaN for users without a
     list.
     """
-    rank, length = np.empty(alignment.match.size), np.full(alignment.match.size, np.nan)
+    truth, rank, length = alignment.truth, np.empty(alignment.match.size), np.full(alignment.match.size, np.nan)
 
     def fill(begin: int, end: int) -> None:
-        lists = alignment.block(begin, end, depth)
-        hit = lists.first_relevant(depth, relevant_from)
-        rank[begin:end] = np.where(lists.relevant(relevant_from) > 0, hit, np.nan)
+        rank[begin:end] = alignment.block(begin, end, depth).first_relevant(depth, relevant_from)
 
     each_block(fill, rank.size, size=users_per_block(alignment), threads=threads)
+    rank[truth.gains[truth.offsets[:-1]] < relevant_from] = np.nan  # the highest gain of a user comes first
     length[alignment.match >= 0] = alignment.judged_lengths
     return rank, length

@@ -14,7 +14,7 @@ import polars as pl
 
 from recassay._kernel_cache import njit
 from recassay.arrays import Bool, Float, Int32, Int64
-from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Recoding, rows_in_table
 from recassay.data.features import Features
 from recassay.data.io.read import read_table
@@ -76,10 +76,8 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
     The similarity of two items is the cosine of two vectors: how often each occurs in each training sequence.
     """
     train, counts = fold.train, fold.counts
-    starts, order = np.append(0, np.cumsum(counts)), np.argsort(train.items, kind="stable")
-    items, numbers = train.items[order], row_groups(train.offsets)[order].astype(np.int32)  # sequences by item
-    first = np.flatnonzero(np.append(True, (items[1:] != items[:-1]) | (numbers[1:] != numbers[:-1])))
-    norms = np.bincount(items[first], np.diff(first, append=items.size) ** 2.0, fold.n_items)
+    starts, numbers, squares = occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
+    norms = squares.astype(np.float64)
 
     def cosine(low: Int64, high: Int64) -> Float:
         rare = counts[low] <= counts[high]
@@ -215,6 +213,28 @@ def unusable(why: str) -> InputError:
     hint = "a dense or sparse matrix, one row and column for each item of the fold, ascending by id; or a table of "
     hint += f"pairs with columns {', '.join(PAIR_COLUMNS)}"
     return InputError("I362", f"the given similarities cannot be used: {why}", hint=hint)
+
+
+@njit(nogil=True, cache=True)
+def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32, Int64]:
+    """Return (starts, numbers, squares): ``numbers[starts[i]:starts[i + 1]]`` are the sequences with item i, ascending.
+
+    A sequence is repeated as often as it has the item, and ``squares[i]`` is the sum over sequences of the square of
+    this number. ``sequences[offsets[s]:offsets[s + 1]]`` are the items of sequence s, and ``counts`` the occurrences of
+    each item.
+    """
+    starts = np.append(0, np.cumsum(counts))
+    place, numbers = starts[:-1].copy(), np.empty(sequences.size, np.int32)
+    squares, times = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.int64)  # times: in the sequence so far
+    for s in range(offsets.size - 1):
+        for at in range(offsets[s], offsets[s + 1]):
+            item = sequences[at]
+            again = place[item] > starts[item] and numbers[place[item] - 1] == s
+            times[item] = times[item] + 1 if again else 1
+            squares[item] += 2 * times[item] - 1
+            numbers[place[item]] = s
+            place[item] += 1
+    return starts, numbers, squares
 
 
 @njit(nogil=True, cache=True)
