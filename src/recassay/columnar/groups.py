@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -180,20 +180,18 @@ def _starts_of_runs(ids: Ids) -> NDArray[np.int64] | None:
     numbers = ids.keys if isinstance(ids, HashedTexts) else ids.to_physical()
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, numbers.len()), numbers.len()):
-        starts = np.concatenate([np.zeros(min(1, rows), np.int64), *_changes(numbers.slice(0, rows))])
+        differs = compare_neighbours(numbers.slice(0, rows), np.not_equal)
+        later = each_block(
+            partial(lambda mask, begin, end: np.flatnonzero(mask[begin:end]) + (begin + 1), differs),
+            differs.size,
+            size=ROWS_PER_BLOCK,
+        )
+        starts = np.concatenate([np.zeros(min(1, rows), np.int64), *later])
         if starts.size * SHORT_RUN > rows and not _ids_at(ids, starts).is_sorted():
             return None
         if rows == numbers.len():
             break
     return starts
-
-
-def _changes(numbers: pl.Series) -> list[NDArray[np.int64]]:
-    """Return the rows that differ from the row before them, ascending, in several arrays."""
-    differs = compare_neighbours(numbers, np.not_equal)
-    return each_block(
-        lambda begin, end: np.flatnonzero(differs[begin:end]) + (begin + 1), differs.size, size=ROWS_PER_BLOCK
-    )
 
 
 def _ids_at(ids: Ids, rows: NDArray[np.int64]) -> pl.Series:

@@ -11,7 +11,7 @@ uses times declares with ``needs`` the weakest kind it accepts, and calls :func:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any, Protocol, get_args
@@ -289,12 +289,14 @@ class Positions:
         np.maximum.at(highest, users, values)
         size = np.bincount(users)
         there = size > 0
-        gapless = bool((highest - lowest + 1 == size)[there].all()) and _are_distinct(users, values, lowest)
+        gapless = bool((highest - lowest + 1 == size)[there].all())
+        if gapless:  # then the values of a user with n events lie within n consecutive numbers: are they distinct?
+            gapless = int(np.bincount((np.cumsum(size) - size - lowest)[users] + values).max()) == 1
         lowest, size = lowest[there], size[there]
-        digest = sum(int(mix(values[at : at + BLOCK].view(np.uint64)).sum()) for at in range(0, values.size, BLOCK))
         ends, lows = (int(values.min()), int(values.max())), (int(lowest.min()), int(lowest.max()))
         several, calendar = int((size > 1).sum()), _is_calendar(values)
-        return cls(values.size, *ends, lows, gapless, several, digest % 2**64, True, calendar)
+        digest = _digest(values[at : at + BLOCK] for at in range(0, values.size, BLOCK))
+        return cls(values.size, *ends, lows, gapless, several, digest, True, calendar)
 
     def __add__(self, other: Positions) -> Positions:
         if not (self.n and other.n):
@@ -314,7 +316,9 @@ class Positions:
     @property
     def are_row_numbers(self) -> bool:
         """Return whether the values are n consecutive numbers, each occurring once."""
-        return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _range_digest(self)
+        ends = range(self.low, self.high + 1, BLOCK)
+        numbers = (np.arange(at, min(at + BLOCK, self.high + 1), dtype=np.int64) for at in ends)
+        return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _digest(numbers)
 
     @property
     def restart_per_user(self) -> bool:
@@ -358,24 +362,9 @@ def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named:
     return kind_of_positions(Positions.of(users, timestamps), named=named)
 
 
-def _are_distinct(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
-    """Return whether no user has a value twice.
-
-    ``lowest`` is the lowest value of each user. The values of a user with n events must lie within n consecutive
-    numbers.
-    """
-    size = np.bincount(users)
-    slots = (np.cumsum(size) - size - lowest)[users] + values
-    return int(np.bincount(slots).max()) == 1
-
-
-def _range_digest(positions: Positions) -> int:
-    """Return the digest of the numbers from ``positions.low`` to ``positions.high``, each occurring once."""
-    total = 0
-    for at in range(positions.low, positions.high + 1, BLOCK):
-        values = np.arange(at, min(at + BLOCK, positions.high + 1), dtype=np.int64)
-        total += int(mix(values.view(np.uint64)).sum())
-    return total % 2**64
+def _digest(blocks: Iterable[NDArray[np.int64]]) -> int:
+    """Return a sum of hashed whole numbers, modulo 2^64, which does not depend on their order."""
+    return sum(int(mix(values.view(np.uint64)).sum()) for values in blocks) % 2**64
 
 
 def _is_calendar(values: NDArray[np.int64]) -> bool:

@@ -118,7 +118,8 @@ class Interactions(Displayable):
     ) -> Interactions:
         """Return a log of all rows of some users; ``whole`` are the item counts of the whole log.
 
-        Items, item counts and ``n_users`` are those of the whole log; everything else describes these rows.
+        Items, item counts and ``n_users`` are those of the whole log; everything else describes these rows. Raise I421
+        if a row has an item that is not among those counted before.
 
         >>> rows = pl.DataFrame({"user_id": [7, 3, 7, 8], "item_id": ["a", "b", "a", "c"]})
         >>> counts = Interactions.from_frame(rows).item_counts
@@ -127,7 +128,17 @@ class Interactions(Displayable):
         (1, 3, [1], [1, 1, 1])
         """
         user_vocabulary, users = Vocabulary.dense(frame["user_id"])
-        items = _counted_items(frame["item_id"], whole.ids, origin)
+        vocabulary, codes = Vocabulary.encode(frame["item_id"])
+        items = Recoding.between(vocabulary, whole.ids)(codes)
+        new = items < 0
+        if new.any():
+            raise InputError(
+                "I421",
+                f"{int(new.sum()):,} of {new.size:,} rows have an item that was not there when the log was counted, "
+                f"such as {frame['item_id'][int(np.argmax(new))]!r}",
+                where=origin,
+                hint="score again while nothing writes to the files",
+            )
         columns = _times_and_ratings(frame)
         return cls(users, items, user_vocabulary, Vocabulary(whole.ids), *columns, origin, whole, times, remarks or {})
 
@@ -311,25 +322,6 @@ def _times_and_ratings(frame: pl.DataFrame) -> tuple[pl.Series | None, NDArray[n
     timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
     ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
     return timestamps, ratings
-
-
-def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
-    """Return the code of each row's item: its position in ``ids``, the items of the whole log as counted before.
-
-    Raise I421 if a row has an item that is not among ``ids``.
-    """
-    vocabulary, codes = Vocabulary.encode(items)
-    found = Recoding.between(vocabulary, ids)(codes)
-    new = found < 0
-    if new.any():
-        raise InputError(
-            "I421",
-            f"{int(new.sum()):,} of {items.len():,} rows have an item that was not there when the log was counted, "
-            f"such as {items[int(np.argmax(new))]!r}",
-            where=where,
-            hint="score again while nothing writes to the files",
-        )
-    return found
 
 
 def no_ratings_to_compare(at_least: float, where: str) -> InputError:

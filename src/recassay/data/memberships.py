@@ -75,9 +75,15 @@ class Memberships:
                 where=features.origin,
                 hint=suggest(by, features.columns),
             )
-        if len(features.columns) > 1:
-            features = _features_of_column(features, by)
         names = features.names.to_list()
+        if len(features.columns) > 1:  # keep those of the column, with names that do not mention it
+            chosen = [code for code, name in enumerate(names) if name.startswith(f"{by}=")]
+            new_code = np.full(len(names), -1, np.int32)
+            new_code[chosen] = np.arange(len(chosen))
+            codes, names = new_code[features.codes], [names[code].removeprefix(f"{by}=") for code in chosen]
+            offsets, kept = np.append(0, np.cumsum(codes >= 0))[features.offsets], codes[codes >= 0]
+            own = pl.Series(names, dtype=pl.String)
+            features = replace(features, offsets=offsets, codes=kept, names=own, columns=(by,))
         return cls(by, features, tuple(sorted(range(len(names)), key=lambda code: _natural(names[code]))), note)
 
     @property
@@ -128,20 +134,6 @@ def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
     texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, quarter, strict=True)]
     note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
     return pl.Series(column.name, texts, dtype=pl.String), note
-
-
-def _features_of_column(features: Features, by: str) -> Features:
-    """Return only the features that come from the column ``by``, with names that no longer mention the column."""
-    prefix = f"{by}="
-    names = features.names.to_list()
-    chosen = [code for code, name in enumerate(names) if name.startswith(prefix)]
-    new_code = np.full(len(names), -1, np.int32)
-    new_code[chosen] = np.arange(len(chosen))
-    codes = new_code[features.codes]
-    kept = codes >= 0
-    offsets = np.append(0, np.cumsum(kept))[features.offsets]
-    own = pl.Series([names[code].removeprefix(prefix) for code in chosen], dtype=pl.String)
-    return replace(features, offsets=offsets, codes=codes[kept], names=own, columns=(by,))
 
 
 def _natural(name: str) -> tuple[bool, float, str]:

@@ -209,7 +209,12 @@ class _Encoder:
         if isinstance(value, np.ndarray | np.generic):
             return "array" if isinstance(value, np.ndarray) else "scalar", self._array(np.asarray(value)), ()
         if kind in (pl.Series, pl.DataFrame):
-            return name, self._frame(value.to_frame() if kind is pl.Series else value), ()
+            buffer = io.BytesIO()
+            try:
+                (value.to_frame() if kind is pl.Series else value).write_ipc(buffer)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a column of Python objects
+                raise NotStorableError(str(error)) from error
+            return name, self._array(np.frombuffer(buffer.getvalue(), np.uint8)), ()
         if kind in CONTAINERS.values() or kind in DICTS.values():
             return name, None, value if kind in CONTAINERS.values() else [*value, *value.values()]
         if kind is bytes:
@@ -234,14 +239,6 @@ class _Encoder:
         self.arrays.append(array)
         return len(self.arrays) - 1
 
-    def _frame(self, frame: pl.DataFrame) -> int:
-        buffer = io.BytesIO()
-        try:
-            frame.write_ipc(buffer)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # such as a column of Python objects
-            raise NotStorableError(str(error)) from error
-        return self._array(np.frombuffer(buffer.getvalue(), np.uint8))
-
 
 class _Decoder:
     """A converter of the rows of an archive back into objects; each row is converted once."""
@@ -264,7 +261,9 @@ class _Decoder:
     def _make(self, kind: str, about: Any, held: list[Any], *, number: int) -> None:
         """Make the object of a row; one that can contain itself is there before the values that it holds."""
         if kind == "instance":
-            self.made[number] = made = _empty(about[0])
+            if issubclass(own := _class_of(about[0]), BUILT_ON):
+                raise ValueError(f"an archive holds no objects of {about[0]}")
+            self.made[number] = made = object.__new__(own)
             for name, value in zip(about[1:], held, strict=True):
                 vars(made)[name] = self.decode(value)  # never a setter, and never ``__class__``
         elif kind == "list":
@@ -302,14 +301,6 @@ class _Decoder:
             return array if kind == "array" else array[()]
         frame = pl.read_ipc(io.BytesIO(array.tobytes()))
         return frame.to_series() if kind == "Series" else frame
-
-
-def _empty(name: str) -> Any:
-    """Return an object of a class without attributes; raise ValueError if archives may not hold its objects."""
-    kind = _class_of(name)
-    if issubclass(kind, BUILT_ON):
-        raise ValueError(f"an archive holds no objects of {name}")
-    return object.__new__(kind)
 
 
 def _pairs(held: list[Any]) -> dict[Any, Any]:

@@ -44,11 +44,8 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
     become Float64; rank and pool become integers, with missing values left null. Timestamps stay whole numbers, floats
     or datetimes. Without ``whole_ranks`` a rank becomes Float64. ``where`` names the table in errors.
     """
-    rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
-    rules |= {SEQUENCE: as_whole_number, POSITION: as_whole_number, PROBABILITY: as_number, SURPRISE: as_number}
-    rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
-    changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
-    return frame.with_columns([series.alias(name) for name, series in changed.items()])
+    rules = {**RULES, RANK: as_whole_number if whole_ranks else as_number}
+    return frame.with_columns(rules[name](frame[name], where).alias(name) for name in columns if name in frame.columns)
 
 
 def as_ids(series: pl.Series, where: str = "") -> pl.Series:
@@ -70,7 +67,10 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     elif isinstance(dtype, pl.Categorical | pl.Enum):
         series = series.cast(pl.String)
     elif dtype == pl.Binary:
-        series = _text_of_bytes(series, where)
+        try:
+            series = series.cast(pl.String)
+        except pl.exceptions.PolarsError:
+            raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
     elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
         raise InputError(
             "I202",
@@ -80,10 +80,13 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
             if dtype.is_nested()
             else "make it text or integer",
         )
-    if series.null_count() or (series.dtype == pl.String and _has_empty(series)):
-        missing = series.is_null()
-        if series.dtype == pl.String:
-            missing = missing | (series == "")
+    empty = series.dtype == pl.String and any(
+        each_block(
+            lambda begin, end: bool((series.slice(begin, end - begin) == "").any()), series.len(), size=TEXTS_PER_BLOCK
+        )
+    )
+    if series.null_count() or empty:
+        missing = series.is_null() | (series == "") if empty else series.is_null()
         first = missing.arg_true()[0] + 1
         raise InputError(
             "I304",
@@ -106,14 +109,6 @@ def are_complete_categories(series: pl.Series) -> bool:
     if isinstance(series.dtype, pl.Enum):
         return "" not in series.dtype.categories
     return not (series == "").any()
-
-
-def _has_empty(texts: pl.Series) -> bool:
-    """Return whether a text is empty, looked for on all threads."""
-    found = each_block(
-        lambda begin, end: bool((texts.slice(begin, end - begin) == "").any()), texts.len(), size=TEXTS_PER_BLOCK
-    )
-    return any(found)
 
 
 def as_number(series: pl.Series, where: str = "") -> pl.Series:
@@ -180,6 +175,13 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     if dtype.is_decimal():
         return series.cast(pl.Float64)
     raise InputError("I202", f"{dtype} where a time is needed", where=_at(series, where))
+
+
+RULES = {
+    USER: as_ids, ITEM: as_ids, SYSTEM: as_ids, TIMESTAMP: as_time, POOL: as_whole_number, SEQUENCE: as_whole_number,
+    POSITION: as_whole_number, SCORE: as_number, RATING: as_number, GAIN: as_number, PROBABILITY: as_number,
+    SURPRISE: as_number,
+}  # fmt: skip
 
 
 def infer_type(series: pl.Series) -> pl.Series:
@@ -255,13 +257,6 @@ def _check_ambiguity(series: pl.Series, where: str) -> None:
         where=_at(series, where),
         hint="write the year first: 2020-04-03, 2020-04-03 10:30:00 or 2020-04-03T10:30:00+02:00",
     )
-
-
-def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
-    try:
-        return series.cast(pl.String)
-    except pl.exceptions.PolarsError:
-        raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
 
 
 def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str, hint: str = CORRECT) -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.data.io.clean import integers_or_text
-from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
+from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, parse_columns, recognised
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame, table_of_scan
-from recassay.errors import InputError, RecassayError
+from recassay.errors import InputError
 
 DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
@@ -152,11 +152,8 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
     if not _all_are(str, source):
         return False
     chosen = parse_columns(columns)
-    try:
-        resolve(could_be_named(source, role, chosen), role, chosen, where="")
-    except RecassayError as error:
-        return error.code == "I203"
-    return True
+    known = recognised((name for name in source if name not in chosen.values()), role)
+    return source.keys() >= set(chosen.values()) and known.keys() | chosen.keys() >= set(role.required)
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:

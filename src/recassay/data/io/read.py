@@ -24,7 +24,6 @@ from recassay.data.io.parquet import DAMAGE, scan_parquet
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
 from recassay.data.io.table import Table, unnested
 from recassay.data.io.unread import (
-    GROUP,
     Remarks,
     check_default_value,
     grouping_columns,
@@ -285,7 +284,7 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
 
     Raise I201 or I204 if the columns do not suffice.
     """
-    sample, role = table.first_rows, options.role
+    sample, role = table.sample, options.role
     found = resolve(
         table.names,
         role,
@@ -308,8 +307,8 @@ def _mixed_table_remarks(table: Table, found: Mapping[str, str], scan: pl.LazyFr
     """
     remarks: Remarks = {}
     for name in grouping_columns(table.names, found, role):
-        pairs = scan.select(pl.col(found[USER]).alias(USER), pl.col(name).alias(GROUP + name))
-        remarks |= remark_on_mixed_tables(pairs.unique(maintain_order=True).collect(), USER, GROUP + name, role)
+        pairs = scan.select(found[USER], name).unique(maintain_order=True).collect()
+        remarks |= remark_on_mixed_tables(pairs, found[USER], name, role)
     return remarks
 
 
@@ -318,12 +317,11 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
     table = unnested(table, role, options.chosen)
     found, remarks = _resolved(table, options)
     others = [name for name in table.names if name not in found.values() and name not in found] if role.others else []
-    wanted, rows, where = found | {name: name for name in others}, table.rows, table.where
+    wanted, where, frame, scan = found | {name: name for name in others}, table.where, None, table.scan
+    rows = 0 if scan is None else int(scan.select(pl.len()).collect().item())  # before they are read
     refuse_too_many_values(rows, len(wanted), where)
-    frame, scan = None, table.scan
     if scan is None or rows <= SMALL:
-        groups = grouping_columns(table.names, found, role)
-        frame = table.read(wanted | {GROUP + name: name for name in groups})
+        frame = table.read(wanted | {name: name for name in grouping_columns(table.names, found, role)})
         if scan is not None:
             require_rows(frame.to_series(), rows, next(iter(wanted.values())), where)
         rows, scan = frame.height, frame.lazy()

@@ -24,8 +24,6 @@ GROUPS = (
     "systemid systemname run runid tag experiment experimentid trial epoch"
 )
 
-GROUP = "group "  # prefix of such a column's name while it is examined
-
 Remarks = dict[str, str]  # finding code -> what the finding says about a table
 
 
@@ -36,12 +34,14 @@ def numeric_columns(sample: pl.DataFrame) -> dict[str, pl.Series]:
     >>> {name: column.to_list() for name, column in numeric_columns(sample).items()}
     {'Punkte': [0.5, 0.7]}
     """
-    found = {column.name: _as_numbers(column) for column in sample}
-    return {
-        name: values
-        for name, values in found.items()
-        if values is not None and values.n_unique() > 1 and not _counts_rows(values)
-    }
+    found: dict[str, pl.Series] = {}
+    for column in sample:
+        values = _as_numbers(column)
+        if values is not None and values.n_unique() > 1:
+            # 0, 1, 2, ... or 1, 2, 3, ... in row order, as in an index column
+            counts_rows = values.len() > 2 and values[0] in (0, 1) and (values.diff().drop_nulls() == 1).all()
+            found |= {} if counts_rows else {column.name: values}
+    return found
 
 
 def time_columns(sample: pl.DataFrame) -> list[str]:
@@ -71,7 +71,7 @@ def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> N
     ``found`` are the columns that were recognised by position, by canonical name.
     """
     name = found.get(role.value, "")
-    if role.name not in ("log", "truth") or not name or not time_columns(table.first_rows([name])):
+    if role.name not in ("log", "truth") or not name or not time_columns(table.sample([name])):
         return
     option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
     raise InputError(
@@ -99,11 +99,11 @@ def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ord
     unread = unread_columns(table.names, found)
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
-            _check_unread_order(table.first_rows([found[USER], *unread]), found, table.where)
+            _check_unread_order(table.sample([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
     if role.name in ("truth", "log") and role.value not in found:
         names = [name for name in unread if not known_meanings(name) - {role.value} and not ID_NAME.search(name)]
-        return _unread_values(table.first_rows(names), found, role) if names else {}
+        return _unread_values(table.sample(names), found, role) if names else {}
     return {}
 
 
@@ -155,14 +155,13 @@ def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Rol
     values = frame[group]
     if values.len() < 2 or not (values != values[0]).any():  # the usual case
         return {}
-    users = frame.group_by(user).agg(pl.col(group).n_unique().alias("values"))
-    several = int((users["values"] > 1).sum())
+    users = frame.group_by(user).agg(pl.col(group).n_unique())
+    several = int((users[group] > 1).sum())
     if not several:
         return {}
-    name = group.removeprefix(GROUP)
     shown = ", ".join(repr(value) for value in values.unique(maintain_order=True).head(3).to_list())
     return {
-        "R003": f"column {name!r} of the {role.name} has {values.n_unique():,} values (such as {shown}), several of "
+        "R003": f"column {group!r} of the {role.name} has {values.n_unique():,} values (such as {shown}), several of "
         f"them for {several:,} of {users.height:,} users, and is not read: their rows are combined as if they were one"
     }
 
@@ -196,11 +195,6 @@ def _as_numbers(column: pl.Series) -> pl.Series | None:
     if not filled.len() or not filled.str.contains(NUMBER).all():
         return None
     return filled.str.strip_chars().str.replace(",", ".", literal=True).str.strip_prefix("+").cast(pl.Float64)
-
-
-def _counts_rows(values: pl.Series) -> bool:
-    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ... in row order, as in an index column."""
-    return values.len() > 2 and values[0] in (0, 1) and bool((values.diff().drop_nulls() == 1).all())
 
 
 def _looks_like_ranks(values: pl.Series, users: pl.Series) -> bool:
