@@ -46,7 +46,7 @@ class GroupedRows:
 
     def __init__(self, table: Rows, by: str) -> None:
         self._table = table if isinstance(table, LazyColumns) else LazyColumns.of(table)
-        self.remarks = self._table.remarks
+        self.remarks, self.columns = self._table.remarks, self._table.columns
         self._moves: _Moves | None = None
         ids = self._table.ids(by)
         starts = _starts_of_runs(ids)
@@ -61,11 +61,6 @@ class GroupedRows:
             self.users = pl.Series(low + np.flatnonzero(used)) if users is None else users
             self.offsets = np.append(0, self._moves.offsets[1:][used])
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return self._table.columns
 
     def __getitem__(self, name: str) -> pl.Series:
         values = self._table[name]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -84,13 +84,18 @@ class Numbering:
     rows: int
 
     @classmethod
-    def of(cls, keys: Iterable[Words], checks: Iterable[Words]) -> Numbering:
+    def of(cls, keys: Sequence[Words], checks: Sequence[Words]) -> Numbering:
         """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id.
 
         Both are chunks, of which two at a time have the same rows.
         """
-        pieces = list(_pieces(keys, checks))
-        rows = sum(piece.keys.size for piece in pieces)
+        firsts = list(accumulate((chunk.size for chunk in keys), initial=0))
+        pieces = [  # small ones, so that threads get equal shares of them
+            Piece(first + begin, readonly(some[begin:end]), readonly(others[begin:end]))
+            for first, some, others in zip(firsts, keys, checks, strict=False)
+            for begin, end in blocks(some.size, ROWS_PER_PIECE)
+        ]
+        rows = firsts[-1]
         if rows > ROWS_PER_BLOCK:
             look = Piece(0, pieces[0].keys[:FIRST_LOOK], pieces[0].checks[:FIRST_LOOK])
             if _Table().number([look])[1].rows.size > MANY * look.keys.size:
@@ -111,15 +116,6 @@ class Numbering:
 
         each_block(fill, len(self.parts), size=1)
         return out
-
-
-def _pieces(keys: Iterable[Words], checks: Iterable[Words]) -> Iterator[Piece]:
-    """Yield the rows of all chunks in small pieces, so that threads get equal shares of them."""
-    first = 0
-    for own_keys, own_checks in zip(keys, checks, strict=True):
-        for begin, end in blocks(own_keys.size, ROWS_PER_PIECE):
-            yield Piece(first + begin, readonly(own_keys[begin:end]), readonly(own_checks[begin:end]))
-        first += own_keys.size
 
 
 class _Table:

@@ -250,25 +250,16 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
         yield read_run(source, **options)
 
 
-def first_source(source: RunSource) -> object:
-    """Return what :func:`each_run` reads first, if that is a file; anything else is returned as it is, or a part of it.
+def total_size(truth: object, runs: RunSource) -> int | None:
+    """Return the bytes of a truth and of the first of some runs if each is the path of a file, else None.
 
-    >>> first_source({"a": "a.csv", "b": "b.csv"}), first_source("runs"), first_source({"ann": ["x"]})
-    ('a.csv', 'runs', ['x'])
+    >>> total_size({"ann": ["x"]}, {"a": "a.csv"})
     """
-    if isinstance(source, Mapping):
-        return next(iter(source.values()), None)
-    return source[0] if isinstance(source, list | tuple) and source else source
-
-
-def total_size(*sources: object) -> int | None:
-    """Return the bytes of all sources if each is the path of a file, else None.
-
-    >>> total_size({"ann": ["x"]})
-    """
-    if not all(isinstance(one, str | Path) and os.path.isfile(one) for one in sources):
+    first = next(iter(runs.values()), None) if isinstance(runs, Mapping) else runs
+    first = first[0] if isinstance(first, list | tuple) and first else first
+    if not all(isinstance(one, str | Path) and os.path.isfile(one) for one in (truth, first)):
         return None
-    return sum(os.path.getsize(str(one)) for one in sources)
+    return sum(os.path.getsize(str(one)) for one in (truth, first))
 
 
 def read_with_shared_names(

@@ -30,6 +30,7 @@ from recassay.data.io.write import is_full, unwritten
 from recassay.errors import InputError, RecassayError, UsageError, out_of_memory
 
 MOST_FILES = 100_000  # in a folder that is searched for the parts of a table
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 STDIN = "-"
 QUIET = 2.0  # seconds without a writer after which a line says which pipe is waited for
 PACKAGE = Path(__file__).parents[2]
@@ -119,19 +120,6 @@ def regular_file(path: Path) -> Path | None:
     )
 
 
-def require_utf8_name(path: Path) -> None:
-    """Raise I110 for a path whose bytes are not UTF-8, which libraries of tables cannot open."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise InputError(
-            "I110",
-            "the name of the file is not UTF-8",
-            where=os.fsencode(path).decode("utf-8", "backslashreplace"),
-            hint="rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE",
-        ) from None
-
-
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder; raise I110 for a name that the operating system refuses."""
     with reading(str(path)[:200]):
@@ -199,12 +187,24 @@ def available_memory() -> int:
     return max(min(free), 0)
 
 
-def refuse_too_large_text(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise U143 for a text file, or an archive, that does not fit into the available memory.
 
     Raise I117 for an archive that grows to more than 40 times its size. One that could do so is unpacked once to count
-    its bytes; the size stated at its end is not trusted.
+    its bytes; the size stated at its end is not trusted. Raise I110 for a path whose bytes are not UTF-8, which
+    libraries of tables cannot open.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            "I110",
+            "the name of the file is not UTF-8",
+            where=os.fsencode(path).decode("utf-8", "backslashreplace"),
+            hint="rename it; in a shell, a pipe reads it as it is: recassay score truth.csv - < FILE",
+        ) from None
+    if path.suffix in PARQUET_SUFFIXES:
+        return
     size, free = path.stat().st_size, available_memory()
     packed = is_archive(path)
     if packed and size * LARGEST_RATIO > min(HARMLESS, free // TEXT_COPIES):

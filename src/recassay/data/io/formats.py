@@ -25,6 +25,7 @@ from recassay.errors import InputError
 from recassay.naming.registry import Registry
 
 PARQUET_MAGIC = b"PAR1"
+JSON_RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\{[^\n]*\}[^\S\n]*\n\s*\{")  # one in a line, and another below
 RECBOLE_FIELD = re.compile(r"[^:\s]+:(token|token_seq|float|float_seq)")
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QRELS_COLUMNS = ["query_id", "iteration", "doc_id", "relevance"]
@@ -237,13 +238,6 @@ def _records(head: Head) -> list[dict[str, object]]:
     return records
 
 
-def _is_json_lines(head: Head) -> bool:
-    if {".jsonl", ".ndjson"} & set(head.suffixes):
-        return True
-    lines = head.lines(2)
-    return len(lines) == 2 and all(line.startswith("{") for line in lines) and lines[0].rstrip().endswith("}")
-
-
 def _is_trec(head: Head) -> bool:
     rows = head.words
     if not rows or TABLES & set(head.suffixes):
@@ -269,11 +263,6 @@ def _is_user_lines(head: Head, role: Role) -> bool:
     )
 
 
-def _is_sasrec(head: Head) -> bool:
-    rows = [] if TABLES & set(head.suffixes) else head.words
-    return bool(rows) and all(len(row) == 2 and row[0].isdecimal() and row[1].isdecimal() for row in rows)
-
-
 BUILT_IN = (
     Format(
         "parquet",
@@ -281,7 +270,12 @@ BUILT_IN = (
         lambda head: head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes)),
         parquet,
     ),
-    Format("jsonl", "a JSON record per line", _is_json_lines, json_lines),
+    Format(
+        "jsonl",
+        "a JSON record per line",
+        lambda head: bool({".jsonl", ".ndjson"} & set(head.suffixes)) or JSON_RECORDS.match(head.data) is not None,
+        json_lines,
+    ),
     Format(
         "json",
         "{user: {item: number}}, {user: [items]} or [records]",
@@ -301,7 +295,16 @@ BUILT_IN = (
         lambda head: "::" in "".join(head.lines(1)),
         text("::"),
     ),
-    Format("sasrec", "`user item` per line, in the order of time", _is_sasrec, sasrec),
+    Format(
+        "sasrec",
+        "`user item` per line, in the order of time",
+        lambda head: (
+            not TABLES & set(head.suffixes)
+            and bool(head.words)
+            and all(len(row) == 2 and "".join(row).isdecimal() for row in head.words)
+        ),
+        sasrec,
+    ),
     Format(
         "uirt",
         "user, item, rating, timestamp without a header",

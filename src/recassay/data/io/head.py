@@ -141,26 +141,6 @@ class Layout:
     by_position: bool = False
 
 
-def check_lines(head: Head) -> None:
-    """Raise I106 if lines end in carriage returns alone, and I117 if the first line is too long for a table."""
-    if b"\n" in head.data.rstrip():
-        return
-    if b"\r" in head.data.rstrip():
-        raise InputError(
-            "I106",
-            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
-            where=str(head.path),
-            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
-        )
-    if not head.whole:
-        raise InputError(
-            "I117",
-            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
-            where=str(head.path),
-            hint="write one line per row, or Parquet",
-        )
-
-
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
     """Return the fields of some lines, header lines included.
 
@@ -189,13 +169,26 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
 
     The separator is the one that splits most of the first lines into the same number (two or more) of fields. The first
     line is a header if it names a known column, or if none of its fields is a number. Raise I102 if all lines are
-    blank.
+    blank, I106 if they end in carriage returns alone, and I117 if the first one is too long for a table.
 
     >>> from pathlib import Path
     >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\nu1;i2;0.4\n", True))
     Layout(names=['column_1', 'column_2', 'column_3'], separator=';', header_lines=0, quotes=True, by_position=True)
     """
-    check_lines(head)
+    if b"\n" not in head.data.rstrip() and b"\r" in head.data.rstrip():
+        raise InputError(
+            "I106",
+            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
+            where=str(head.path),
+            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
+        )
+    if b"\n" not in head.data.rstrip() and not head.whole:
+        raise InputError(
+            "I117",
+            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
+            where=str(head.path),
+            hint="write one line per row, or Parquet",
+        )
     lines = head.lines(SAMPLE_LINES)
     if not lines:
         raise InputError("I102", f"{head.path.name} has only blank lines", where=str(head.path))
@@ -203,13 +196,14 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
     _, layout, rows = max((_cut(lines, mark) for mark in separators), key=itemgetter(0))
     if header is None:
         header = any(map(known_meanings, rows[0])) or not any(map(is_number, rows[0]))
-    names = column_names(Counter(map(len, rows)).most_common(1)[0][0])
     if header:
         seen = Counter(name.strip() for name in rows[0])
         names = [
             name if name and seen[name] == 1 else f"{name or 'column'}_{position}"
             for position, name in enumerate(map(str.strip, rows[0]), start=1)
         ]
+    else:
+        names = column_names(Counter(map(len, rows)).most_common(1)[0][0])
     return replace(layout, names=names, header_lines=int(header), by_position=not header)
 
 

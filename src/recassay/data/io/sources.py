@@ -7,13 +7,12 @@ import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from recassay.data.io.edge import files_below, regular_file
+from recassay.data.io.edge import PARQUET_SUFFIXES, files_below, regular_file
 from recassay.data.io.formats import formats
 from recassay.data.io.lake import address_name, is_address
 from recassay.errors import InputError, UsageError
 from recassay.naming.system_names import TABLE_SUFFIXES, run_name, without_gz
 
-PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 GLOB_CHARACTERS = frozenset("*?[")
 
 

@@ -83,11 +83,6 @@ def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> N
     )
 
 
-def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    """Return the names of the columns that are not read."""
-    return [name for name in names if name not in found.values()]
-
-
 def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
     """Return remarks, by finding code, if columns that are not read could change a result.
 
@@ -96,7 +91,7 @@ def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ord
     its rows are ``ordered``: that column, rather than the row order, may be what orders its lists. ``found`` are the
     columns read.
     """
-    unread = unread_columns(table.names, found)
+    unread = [name for name in table.names if name not in found.values()]
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
             _check_unread_order(table.sample([found[USER], *unread]), found, table.where)
@@ -108,7 +103,7 @@ def remarks_on_unread(table: Table, found: Mapping[str, str], role: Role, *, ord
 
 
 def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: str) -> None:
-    unread = numeric_columns(sample.select(unread_columns(sample.columns, found)))
+    unread = numeric_columns(sample.drop(found[USER], strict=False))
     if not unread:
         return
     name, values = next(iter(unread.items()))
@@ -142,16 +137,17 @@ def _unread_values(sample: pl.DataFrame, found: Mapping[str, str], role: Role) -
     }
 
 
-def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:
+def remark_on_mixed_tables(rows: pl.LazyFrame, user: str, group: str, role: Role) -> Remarks:
     """Return the remark R003 if the column ``group``, such as a model name, has several values for one user.
 
     The rows then probably come from several tables. ``user`` is the column of users.
 
     >>> from recassay.data.io.columns import ROLES
-    >>> rows = pl.DataFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
+    >>> rows = pl.LazyFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
     >>> remark_on_mixed_tables(rows, "user_id", "model", ROLES["run"])
     {}
     """
+    frame = rows.select(user, group).unique(maintain_order=True).collect()
     values = frame[group]
     if values.len() < 2 or not (values != values[0]).any():  # the usual case
         return {}
@@ -177,7 +173,7 @@ def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role)
     """
     if role.name not in ("run", "truth"):
         return []
-    return [name for name in unread_columns(names, found) if normalised_name(name) in GROUPS.split()]
+    return [name for name in names if name not in found.values() and normalised_name(name) in GROUPS.split()]
 
 
 def _keys(found: Mapping[str, str]) -> str:
