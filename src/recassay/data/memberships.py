@@ -122,17 +122,16 @@ def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
     values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
     distinct = values.n_unique()
     numbers = column.fill_nan(None).to_numpy() if column.dtype.is_float() else column.cast(pl.Float64).to_numpy()
-    if distinct <= MAX_VALUES:
-        texts = [None if np.isnan(value) else f"{value:g}" for value in numbers]
-        return pl.Series(column.name, texts, dtype=pl.String), ""
-    borders = np.unique(np.quantile(values.to_numpy(), QUARTERS, method="inverted_cdf"))
-    quarter = np.searchsorted(borders, numbers)  # a border is the last value of its quarter
+    group, note = numbers, ""
+    if distinct > MAX_VALUES:
+        borders = np.unique(np.quantile(values.to_numpy(), QUARTERS, method="inverted_cdf"))
+        group = np.searchsorted(borders, numbers)  # a border is the last value of its quarter
+        note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
     names = {}
-    for number in np.unique(quarter[~np.isnan(numbers)]):
-        own = numbers[(quarter == number) & ~np.isnan(numbers)]
+    for number in np.unique(group[~np.isnan(numbers)]):
+        own = numbers[(group == number) & ~np.isnan(numbers)]
         names[number] = f"{own.min():g}" if own.min() == own.max() else f"{own.min():g} to {own.max():g}"
-    texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, quarter, strict=True)]
-    note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
+    texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, group, strict=True)]
     return pl.Series(column.name, texts, dtype=pl.String), note
 
 

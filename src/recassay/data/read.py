@@ -225,24 +225,22 @@ def each_run(source: RunSource, own_columns: Mapping[str, Columns] | None = None
     def read(value: object, name: str) -> Run:
         return read_run(value, name, **(options | ({"columns": own[name]} if name in own else {})))
 
-    if isinstance(source, str | Path):
-        for name, path in run_sources([source]):
+    listed = [source] if isinstance(source, str | Path) else source if isinstance(source, list | tuple) else ()
+    if listed and all(isinstance(entry, str | Path) for entry in listed):
+        for name, path in run_sources(listed):
             yield read(path, name)
     elif isinstance(source, Mapping) and not _holds_users(source):
         for name, value in source.items():
             yield read(value, str(name))
-    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path) for entry in source):
-        for name, path in run_sources(list(source)):
-            yield read(path, name)
-    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path | Run) for entry in source):
-        for entry in source:
+    elif listed and all(isinstance(entry, str | Path | Run) for entry in listed):
+        for entry in listed:
             yield from each_run(entry, own, **options)
-    elif isinstance(source, list | tuple) and source and not isinstance(source[0], list | tuple | Mapping):
-        for one in source:
+    elif listed and not isinstance(listed[0], list | tuple | Mapping):
+        for one in listed:
             require_noun(one, "run")
         raise InputError(
             "I108",
-            f"a list of {type(source[0]).__name__} does not name the systems",
+            f"a list of {type(listed[0]).__name__} does not name the systems",
             where="the run",
             hint="give a dict of name to run: {'first': one, 'second': other}",
         )

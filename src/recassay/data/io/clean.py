@@ -128,8 +128,13 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
     _check_values(series, numbers.is_null() & series.is_not_null(), "not numbers", where)
     if (dtype.is_integer() or series.dtype == pl.String) and exceeds_exact(numbers):
         rounded = (numbers.cast(pl.Int128, strict=False) != series.cast(pl.Int128, strict=False)).fill_null(False)
-        hint = "subtract the same number from all of them, or name a column of ranks: --columns rank=NAME"
-        _check_values(series, rounded, "whole numbers above 2^53 that a float would round", where, hint)
+        _check_values(
+            series,
+            rounded,
+            "whole numbers above 2^53 that a float would round",
+            where,
+            "subtract the same number from all of them, or name a column of ranks: --columns rank=NAME",
+        )
     return numbers
 
 
@@ -239,9 +244,13 @@ def _check_ambiguity(series: pl.Series, where: str) -> None:
     """Raise I386 for dates whose day and month cannot be told apart, and for times with and without a zone."""
     zoned = series.str.contains(ZONED)
     if zoned.any() and (bare := ~zoned & series.str.contains(TIMED)).any():
-        what = f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
-        what += f"{series.filter(zoned.fill_null(False))[0]!r} and {series.filter(bare.fill_null(False))[0]!r}"
-        raise InputError("I386", what, where=_at(series, where), hint="give all of them a zone, or none")
+        raise InputError(
+            "I386",
+            f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
+            f"{series.filter(zoned.fill_null(False))[0]!r} and {series.filter(bare.fill_null(False))[0]!r}",
+            where=_at(series, where),
+            hint="give all of them a zone, or none",
+        )
     parts = series.str.extract_groups(DAY_AND_MONTH).struct.unnest().drop_nulls()
     if not parts.height:
         return

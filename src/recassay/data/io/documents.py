@@ -52,8 +52,12 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def _beyond_limit(why: str, where: str) -> InputError:
-    hint = "write the table as Parquet or CSV, with a row per item"
-    return InputError("I117", f"the JSON document exceeds a limit: {why}", where=where, hint=hint)
+    return InputError(
+        "I117",
+        f"the JSON document exceeds a limit: {why}",
+        where=where,
+        hint="write the table as Parquet or CSV, with a row per item",
+    )
 
 
 def _find_repeats(value: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -88,11 +88,14 @@ def _coded(error: BaseException, where: str) -> RecassayError:
     name = Path(where).name or where
     if isinstance(error, RecursionError):
         return InputError("I117", f"{name} is nested too deeply", where=where, hint="write it as Parquet or CSV")
-    hint = "write it again, as Parquet or CSV with a row per item"
-    if Path(where).suffix in (".parquet", ".pq"):
-        hint = "write or copy the file again; if it is not Parquet, give it the suffix of what it is"
-    what = f"{name} cannot be read as a table: {type(error).__name__}: {said}"
-    return InputError("I104", what, where=where, hint=hint)
+    return InputError(
+        "I104",
+        f"{name} cannot be read as a table: {type(error).__name__}: {said}",
+        where=where,
+        hint="write or copy the file again; if it is not Parquet, give it the suffix of what it is"
+        if Path(where).suffix in PARQUET_SUFFIXES
+        else "write it again, as Parquet or CSV with a row per item",
+    )
 
 
 def regular_file(path: Path) -> Path | None:
@@ -138,8 +141,12 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def _not_a_table(folder: Path, why: str) -> InputError:
-    hint = "name the folder that directly holds the files"
-    return InputError("I107", f"{folder} {why}, so it is not a table", where=str(folder), hint=hint)
+    return InputError(
+        "I107",
+        f"{folder} {why}, so it is not a table",
+        where=str(folder),
+        hint="name the folder that directly holds the files",
+    )
 
 
 _copies: dict[str, Path] = {}  # of pipes, which can be read only once

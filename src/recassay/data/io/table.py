@@ -153,8 +153,12 @@ def _column_of_lists(table: Table, role: Role, chosen: Mapping[str, str]) -> str
     listed = texts.select(pl.all().str.strip_chars().str.contains(r"[\s,]|^\[").any())
     holding = [one for one in several if one in lists or (one in texts.columns and listed[one].any())]
     if len(holding) > 1:
-        what = f"{len(holding)} columns can hold the items: {', '.join(map(repr, holding))}"
-        raise InputError("I203", what, where=table.where, hint=f"choose one: --columns item={holding[0]}")
+        raise InputError(
+            "I203",
+            f"{len(holding)} columns can hold the items: {', '.join(map(repr, holding))}",
+            where=table.where,
+            hint=f"choose one: --columns item={holding[0]}",
+        )
     return holding[0] if holding else None
 
 
