@@ -100,7 +100,21 @@ class Numbering:
             look = Piece(0, pieces[0].keys[:FIRST_LOOK], pieces[0].checks[:FIRST_LOOK])
             if _Table().number([look])[1].rows.size > MANY * look.keys.size:
                 return _in_parts(pieces, rows)
-        return _in_blocks(pieces, rows)
+        # Few large blocks: each has nearly all ids, which one thread then numbers together.
+        n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
+        shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
+        found = each_block(lambda share, _: _Table().number(shares[share]), len(shares), size=1)
+        if len(found) == 1:
+            return cls(found[0][1], [Part(slice(0, rows), found[0][0], slice(None))], rows)
+        every = _joined(distinct for _, distinct in found)
+        shared, first = _Table().number([Piece(0, readonly(every.keys), readonly(every.checks))])
+        numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
+        parts = [
+            Part(slice(share[0].begin, share[0].begin + codes.size), codes, own)
+            for share, (codes, _), own in zip(shares, found, numbers, strict=True)
+        ]
+        at = first.rows
+        return cls(DistinctIds(every.rows[at], every.keys[at], every.checks[at]), parts, rows)
 
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return for each row the value of its number; ``values`` has one for each number."""
@@ -139,25 +153,6 @@ class _Table:
             places = rows[begin:end] - piece.begin
             keys[begin:end], checks[begin:end] = piece.keys[places], piece.checks[places]
         return codes, DistinctIds(rows, keys, checks)
-
-
-def _in_blocks(pieces: Sequence[Piece], rows: int) -> Numbering:
-    """Give numbers to the rows of each block, and then to the distinct ids of all blocks together."""
-    # Few large blocks: each has nearly all ids, which one thread then numbers together.
-    n_blocks = min(-(-rows // ROWS_PER_BLOCK), BLOCKS_PER_THREAD * available())
-    shares = [list(share) for _, share in groupby(pieces, lambda piece: piece.begin * n_blocks // rows)] or [[]]
-    found = each_block(lambda share, _: _Table().number(shares[share]), len(shares), size=1)
-    if len(found) == 1:
-        return Numbering(found[0][1], [Part(slice(0, rows), found[0][0], slice(None))], rows)
-    every = _joined(distinct for _, distinct in found)
-    shared, first = _Table().number([Piece(0, readonly(every.keys), readonly(every.checks))])
-    numbers = np.split(shared, np.cumsum([distinct.rows.size for _, distinct in found])[:-1])
-    parts = [
-        Part(slice(share[0].begin, share[0].begin + codes.size), codes, own)
-        for share, (codes, _), own in zip(shares, found, numbers, strict=True)
-    ]
-    at = first.rows
-    return Numbering(DistinctIds(every.rows[at], every.keys[at], every.checks[at]), parts, rows)
 
 
 def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:

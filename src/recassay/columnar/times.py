@@ -127,8 +127,8 @@ def check_scale(scale: TimeScale, where: str) -> None:
     low, high = scale.lows[main], scale.highs[main]
 
     def wrong(band: int, what: str, hint: str) -> InputError:
-        of = f"{scale.counts[band]:,} of {sum(scale.counts):,} times are"
-        return InputError("I387", f"{of} {what}", where=where, hint=hint)
+        share = f"{scale.counts[band]:,} of {sum(scale.counts):,} times are"
+        return InputError("I387", f"{share} {what}", where=where, hint=hint)
 
     for band in found:
         if band not in (0, main) and (problem := _unit_mismatch(scale, main, band)):
@@ -137,13 +137,18 @@ def check_scale(scale: TimeScale, where: str) -> None:
         if scale.lows[0] < -1 or scale.highs[0] > 1:
             return  # a clock that starts at 0, in an unknown unit
         if low - scale.highs[0] > high - low:
-            what = f"{scale.highs[0]:g}, and all others {low:.12g} or more"
-            raise wrong(0, what, "0 probably marks a missing time: drop these rows, or give them a time")
+            raise wrong(
+                0,
+                f"{scale.highs[0]:g}, and all others {low:.12g} or more",
+                "0 probably marks a missing time: drop these rows, or give them a time",
+            )
     for band in found:
         if band > main and scale.lows[band] - high > high - low:
-            what = f"{scale.lows[band]:.12g} or more, and all others at most {high:.12g}"
-            hint = "a time after 2100 probably marks a missing time: drop these rows, or give them a time"
-            raise wrong(band, what, hint)
+            raise wrong(
+                band,
+                f"{scale.lows[band]:.12g} or more, and all others at most {high:.12g}",
+                "a time after 2100 probably marks a missing time: drop these rows, or give them a time",
+            )
 
 
 def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:

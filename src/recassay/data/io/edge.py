@@ -26,11 +26,11 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.head import is_archive, open_unpacked
+from recassay.data.io.parquet import PARQUET_SUFFIXES
 from recassay.data.io.write import is_full, unwritten
 from recassay.errors import InputError, RecassayError, UsageError, out_of_memory
 
 MOST_FILES = 100_000  # in a folder that is searched for the parts of a table
-PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 STDIN = "-"
 QUIET = 2.0  # seconds without a writer after which a line says which pipe is waited for
 PACKAGE = Path(__file__).parents[2]

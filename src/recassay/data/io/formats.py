@@ -18,7 +18,7 @@ from recassay.data.io.documents import parse_json
 from recassay.data.io.head import BLANKS, Head, Layout, is_number, read_unpacked, sniff
 from recassay.data.io.lines import UTF16_MARKS, broken_line, check_encoding, walk
 from recassay.data.io.objects import object_table
-from recassay.data.io.parquet import DAMAGE, parquet_schema, scan_parquet
+from recassay.data.io.parquet import DAMAGE, PARQUET_SUFFIXES, parquet_schema, scan_parquet
 from recassay.data.io.table import Table, Wanted, table_of_frame, table_of_scan
 from recassay.data.io.text import text_table
 from recassay.errors import InputError
@@ -95,7 +95,7 @@ def parquet_parts(paths: Sequence[Path]) -> Table | None:
     """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
     with suppress(*DAMAGE):
         schema = parquet_schema(paths[0])
-        if all(path.suffix in (".parquet", ".pq") and parquet_schema(path) == schema for path in paths):
+        if all(path.suffix in PARQUET_SUFFIXES and parquet_schema(path) == schema for path in paths):
             return table_of_scan(scan_parquet(*paths), list(schema), str(paths[0].parent))
     return None
 
@@ -267,7 +267,7 @@ BUILT_IN = (
     Format(
         "parquet",
         "Parquet files",
-        lambda head: head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes)),
+        lambda head: head.data.startswith(PARQUET_MAGIC) or bool(PARQUET_SUFFIXES & set(head.suffixes)),
         parquet,
     ),
     Format(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO
@@ -65,14 +66,9 @@ class Head:
         >>> Head(Path("x"), b"\\nuser,item\\n\\n1,2\\n", True).lines_above_data(1)
         3
         """
-        above = 0
-        for line in self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"):
-            if line.strip():
-                if header_lines == 0:
-                    break
-                header_lines -= 1
-            above += 1
-        return above
+        lines = self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n")
+        filled = (number for number, line in enumerate(lines) if line.strip())
+        return next(islice(filled, header_lines, None), len(lines))
 
 
 def read_head(path: Path) -> Head:

@@ -15,12 +15,12 @@ from recassay.columnar.times import is_position_column
 from recassay.columnar.vocabulary import as_unsigned
 from recassay.data.io.clean import WIDE, are_complete_categories, as_ids, clean, require_rows
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER, Role, parse_columns, resolve, role_named
-from recassay.data.io.edge import PARQUET_SUFFIXES, check_file, reading, refuse_too_many_values
+from recassay.data.io.edge import check_file, reading, refuse_too_many_values
 from recassay.data.io.formats import open_path, parquet_parts
 from recassay.data.io.head import read_head
 from recassay.data.io.lake import address_table, is_address
 from recassay.data.io.objects import object_table
-from recassay.data.io.parquet import DAMAGE, scan_parquet
+from recassay.data.io.parquet import DAMAGE, PARQUET_SUFFIXES, scan_parquet
 from recassay.data.io.sources import table_files
 from recassay.data.io.table import Table, unnested
 from recassay.data.io.unread import (

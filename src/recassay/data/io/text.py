@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+from recassay.columnar.layout import readonly
 from recassay.data.io.clean import PLAIN_WHOLE, as_number, exceeds_exact, infer_type
 from recassay.data.io.columns import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.head import BLANKS, BOM, Head, Layout, is_archive, read_unpacked, sample_rows
@@ -260,10 +261,14 @@ def may_have_padded(source: Path | bytes, separator: str) -> bool:
 
     if isinstance(source, Path) and is_archive(source):
         source = read_unpacked(source)
-    data = np.frombuffer(source, np.uint8) if isinstance(source, bytes) else np.memmap(source, np.uint8, "r")
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
 
     def scan(begin: int, end: int) -> bool:
         """Scan a block with the byte before it and the byte behind it."""
-        return bool(has_padded(data.view(np.ndarray)[max(begin - 1, 0) : end + 1], ord(separator)))
+        first, count = max(begin - 1, 0), min(end + 1, size) - max(begin - 1, 0)
+        if isinstance(source, bytes):
+            return bool(has_padded(np.frombuffer(source, np.uint8, count, first), ord(separator)))
+        data = readonly(np.fromfile(source, np.uint8, count, offset=first))  # to compile one kernel only
+        return bool(has_padded(data, ord(separator)))
 
-    return any(each_block(scan, data.size, size=AT_ONCE))
+    return any(each_block(scan, size, size=AT_ONCE))

@@ -73,13 +73,13 @@ def check_default_value(table: Table, found: Mapping[str, str], role: Role) -> N
     name = found.get(role.value, "")
     if role.name not in ("log", "truth") or not name or not time_columns(table.sample([name])):
         return
-    option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
     raise InputError(
         "I204",
         f"the file has no header, so its third column was taken as the {role.value}, but it holds numbers as large as "
         f"seconds since 1970",
         where=table.where,
-        hint=f"say what it is: {option}",
+        hint="say what it is: "
+        + (f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"),
     )
 
 
@@ -108,13 +108,13 @@ def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: s
         return
     name, values = next(iter(unread.items()))
     others = f" (and {', '.join(map(repr, list(unread)[1:]))})" if len(unread) > 1 else ""
-    ranks = "rank" in normalised_name(name) or _looks_like_ranks(values, sample[found[USER]])
-    key = "rank" if ranks else "score"
+    is_rank = "rank" in normalised_name(name) or _looks_like_ranks(values, sample[found[USER]])
     raise InputError(
         "I204",
         f"the run has no rank or score under a known name, and column {name!r}{others} holds numbers that are not read",
         where=where,
-        hint=f"say what it is: --columns {key}={name}; or, if the rows are in best-first order, --order row",
+        hint=f"say what it is: --columns {'rank' if is_rank else 'score'}={name}; or, if the rows are in best-first "
+        "order, --order row",
     )
 
 

@@ -19,8 +19,8 @@ from recassay.columnar.times import require_times
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io.edge import PARQUET_SUFFIXES, reading
-from recassay.data.io.parquet import scan_parquet
+from recassay.data.io.edge import reading
+from recassay.data.io.parquet import PARQUET_SUFFIXES, scan_parquet
 from recassay.data.read import read_interactions
 from recassay.data.times import TimeValues, time_values
 from recassay.errors import InputError, UsageError
