@@ -201,7 +201,7 @@ def _codes_of(ids: Ids) -> tuple[pl.Series | None, NDArray[np.int32], int, int]:
     32-bit integers that are close together are their own codes, from the lowest to the highest. Some of these may not
     occur, so the distinct ids are None. All other ids get the codes 0, 1, ... without gaps.
     """
-    if isinstance(ids, pl.Series) and ids.dtype.is_integer() and ids.len() and (found := narrowed(ids)) is not None:
+    if isinstance(ids, pl.Series) and ids.dtype.is_integer() and (found := narrowed(ids)) is not None:
         codes, low, high = found
         if high - low < SPARSE * codes.size:
             return None, codes, low, high - low + 1

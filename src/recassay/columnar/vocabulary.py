@@ -47,11 +47,8 @@ class Vocabulary:
     @classmethod
     def encode(cls, ids: Ids) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of a column and the codes of its rows."""
-        if isinstance(ids, pl.Series) and ids.dtype.is_integer():
-            if ids.len() == 0:
-                return cls(None), np.empty(0, np.int32)
-            if (found := narrowed(ids)) is not None:
-                return cls(None), found[0]
+        if isinstance(ids, pl.Series) and ids.dtype.is_integer() and (found := narrowed(ids)) is not None:
+            return cls(None), found[0]
         return cls.dense(ids)
 
     @classmethod

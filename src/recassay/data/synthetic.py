@@ -295,8 +295,7 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
     missing = round(float(wanted.sum())) - int(counts.sum())
     order = np.argsort(-(wanted - counts), kind="stable")
     counts[order[:missing]] += 1
-    whole: Counts = counts
-    return whole
+    return np.asarray(counts)
 
 
 def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, float, float]:

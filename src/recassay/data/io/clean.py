@@ -169,8 +169,8 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     """
     dtype = series.dtype
     if str(dtype) in WIDE:
-        narrow = series.cast(pl.Int64, strict=False)
-        return narrow if narrow.null_count() == series.null_count() else series.cast(pl.Float64)
+        narrow = _fitting(series, pl.Int64)
+        return series.cast(pl.Float64) if narrow is None else narrow
     if dtype.is_integer() or dtype.is_float() or isinstance(dtype, pl.Datetime):
         return series
     if dtype == pl.Date:
@@ -199,10 +199,9 @@ def infer_type(series: pl.Series) -> pl.Series:
     """
     if series.dtype != pl.String or series.null_count() == len(series):
         return series
-    if series.str.contains(f"^{PLAIN_WHOLE}$").all():
-        whole = integers_or_text(series)
-        if whole.dtype != pl.String:
-            return whole
+    plain = series.str.contains(f"^{PLAIN_WHOLE}$").all()
+    if plain and (whole := _fitting(series, pl.Int64, pl.UInt64)) is not None:
+        return whole
     if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
         return series.cast(pl.Float64)
     return series
@@ -214,11 +213,15 @@ def integers_or_text(whole: pl.Series) -> pl.Series:
     >>> [str(integers_or_text(pl.Series([text])).dtype) for text in ("-1", str(2**64 - 1), str(2**64))]
     ['Int64', 'UInt64', 'String']
     """
-    for dtype in (pl.Int64, pl.UInt64):
-        integers = whole.cast(dtype, strict=False)
-        if integers.null_count() == whole.null_count():
-            return integers
-    return whole.cast(pl.String).str.replace(r"\.0*$", "")  # a decimal may have zeros after its point
+    integers = _fitting(whole, pl.Int64, pl.UInt64)
+    # a decimal may have zeros after its point
+    return whole.cast(pl.String).str.replace(r"\.0*$", "") if integers is None else integers
+
+
+def _fitting(series: pl.Series, *dtypes: type[pl.DataType]) -> pl.Series | None:
+    """Return a column in the first of the types that holds all of its values; None if none does."""
+    casts = (series.cast(dtype, strict=False) for dtype in dtypes)
+    return next((cast for cast in casts if cast.null_count() == series.null_count()), None)
 
 
 def _whole(series: pl.Series, where: str) -> pl.Series:
@@ -227,10 +230,8 @@ def _whole(series: pl.Series, where: str) -> pl.Series:
 
 
 def _time_of_text(series: pl.Series, where: str) -> pl.Series:
-    for dtype in (pl.Int64, pl.Float64):
-        numbers = series.cast(dtype, strict=False)
-        if numbers.null_count() == series.null_count():
-            return numbers
+    if (numbers := _fitting(series, pl.Int64, pl.Float64)) is not None:
+        return numbers
     _check_ambiguity(series, where)
     try:
         times = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
