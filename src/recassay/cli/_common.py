@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from recassay import _kernel_cache
 from recassay.errors import masked, printable
 from recassay.threads import StageProgress
 
@@ -78,33 +79,25 @@ def show_scores(
 
     ``where`` says of which data set and split they are.
     """
-    if output is not None:
-        from recassay.report.folder.results import write_results
-
-        write_results(scores, comparison, output, where, command=command_line())
-    if as_json:
-        from recassay.report.folder.results import document
-
-        print_json(document(scores, comparison, where))
-        return
-    from recassay.report.tables import scores as tables  # imports rich, which JSON does not need
+    from recassay.report.content.grids import grids_of
+    from recassay.report.folder import results
+    from recassay.report.tables import scores as tables
     from recassay.report.tables.verdict import findings_table, groups_text, verdict_block
 
+    if output is not None:
+        results.write_results(scores, comparison, output, where, command=command_line())
+    if as_json:
+        print_json(results.document(scores, comparison, where))
+        return
     if table == "text":
         screen, verdict = console(), None
         if len(scores.systems) > 1:
-            from recassay.report.content.grids import grids_of
-            from recassay.report.folder.results import verdict_of_scores
-
-            verdict = verdict_of_scores(scores, comparison, where)
+            verdict = results.verdict_of_scores(scores, comparison, where)
             screen.print(verdict_block(verdict, grids_of(scores, comparison)))
-        screen.print(tables.text_table(scores, comparison))
-        for groups in scores.groups:
-            screen.print(groups_text(groups))
+        screen.print(tables.text_table(scores, comparison), *map(groups_text, scores.groups), sep="\n")
         screen.print(findings_table(scores, verdict))
     else:
-        write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
-        typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
+        typer.echo(tables.score_table(scores, comparison, table), nl=False)
     if "within" in scores.settings:
         say(_sample_note(scores.settings["within"]))
     if output is not None:
@@ -155,23 +148,10 @@ def fail_on(severity: str | None, findings: Iterable[Finding]) -> None:
 
 
 def announce_compilation(quiet: bool) -> None:
-    """Print a note if compiled functions are not cached yet, because the first run then takes some seconds longer."""
-    import recassay.metrics
-
-    if quiet or is_compiled(recassay.metrics.__path__[0]):
-        return
+    """Let a note be printed before the first kernel is compiled, because this run then takes some seconds longer."""
     kept = f", kept in {os.environ['NUMBA_CACHE_DIR']}" if "NUMBA_CACHE_DIR" in os.environ else ""
-    print(f"Compiling kernels for this machine{kept}; this happens once after installation.", file=sys.stderr)
-
-
-def is_compiled(folder: str) -> bool:
-    """Return whether numba has cached the compiled functions of a package, in any of the places where it does so."""
-    places = [Path(folder) / "__pycache__"]
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        places = [Path(os.environ["NUMBA_CACHE_DIR"])]
-    elif not os.access(folder, os.W_OK):
-        places = [Path.home() / ".cache" / "numba", *Path(tempfile.gettempdir()).glob("recassay-kernels-*")]
-    return any(next(place.rglob("*find_marks*.nbi"), None) is not None for place in places if place.is_dir())
+    note = f"Compiling kernels for this machine{kept}; this happens once after installation."
+    _kernel_cache.announce = object if quiet else functools.cache(lambda: print(note, file=sys.stderr))
 
 
 @contextmanager

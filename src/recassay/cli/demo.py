@@ -107,7 +107,7 @@ def run_demo(
     from recassay.models.baselines import Popular, Random
     from recassay.models.factors import PureSVD
     from recassay.report.folder.results import write_results
-    from recassay.report.tables.scores import to_markdown
+    from recassay.report.tables.scores import score_table
 
     report = progress or (lambda _stage, _done, _of: None)
     systems: dict[str, CanFit] = {"popular": Popular(), "pure-svd": PureSVD(factors=20), "random": Random(seed)}
@@ -136,7 +136,7 @@ def run_demo(
         )
         comparison = compare(scores, baseline=BASELINE, progress=lambda done, total: report("comparing", done, total))
         write_results(scores, comparison, target, {**IDENTITY, "seed": seed}, command=command)
-        write_text(to_markdown(scores, comparison), target / "summary.md")
+        write_text(score_table(scores, comparison, "markdown"), target / "summary.md")
     return scores, comparison, command
 
 

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from recassay.cli import _common, _options
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
@@ -33,8 +32,7 @@ def list_names(
     """
     from recassay.report import listing
 
-    if kind not in KINDS:
-        raise UsageError("U107", f"there is no list of '{kind}'", where="recassay list", hint=suggest(kind, KINDS))
+    require_known(kind, KINDS, "U107", f"there is no list of '{kind}'", where="recassay list")
     rows = listing.entries(kind)
     _common.show(as_json, lambda: [entry.to_dict() for entry in rows], lambda: listing.listing_table(kind, rows))
 

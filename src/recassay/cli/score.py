@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from recassay.cli import _common, _options, _runs
 from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
-from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
@@ -283,10 +282,15 @@ def score(
     from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
     from recassay.stats.intervals import Uncertainty
 
+    if engine == "spark":
+        from recassay.backends.spark.score import sources_of
+    else:
+        from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
+
     truth, train = _runs.of_fold(truth, train)
-    systems = _systems(runs, engine)
-    if baseline is not None and baseline not in systems:
-        raise UsageError("U108", f"'{baseline}' is not known", where="--baseline", hint=suggest(baseline, systems))
+    systems = dict(sources_of(runs))
+    if baseline is not None:
+        require_known(baseline, systems, "U108", f"'{baseline}' is not known", where="--baseline")
     shared, own = _runs.columns_by_run(columns or (), systems)
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
     sequences = _runs.sequence_fold_of(truth)
@@ -336,12 +340,3 @@ def score(
     where = {**identity_of(truth), **({} if sequences is None else PLACE)}
     _common.show_scores(scores, comparison, where, output, table, as_json)
     _common.fail_on(fail_on, scores.findings)
-
-
-def _systems(runs: list[str], engine: str) -> dict[str, Any]:
-    """Return the runs by name; a run is the path of a local file, or of files that Spark reads."""
-    if engine == "spark":
-        from recassay.backends.spark.score import sources_of
-    else:
-        from recassay.data.io import run_sources as sources_of  # type: ignore[assignment]
-    return dict(sources_of(runs))

@@ -32,7 +32,7 @@ from recassay.comparison.tables import finite, frame_of
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import check_fields
-from recassay.naming.grammar import check_word, suggest
+from recassay.naming.grammar import require_known, suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.differences import EFFECTS, Differences, largest_magnitude
@@ -185,7 +185,7 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
-    check_word("family", family, FAMILIES)
+    require_known(family, FAMILIES, "U107", f"there is no family '{family}'")
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
     first_two, every = leaders(scores), math.comb(len(scores.systems), 2)

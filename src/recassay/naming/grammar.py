@@ -18,6 +18,7 @@ import difflib
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from recassay.errors import UsageError
 
@@ -156,10 +157,17 @@ def split(text: str | Iterable[str]) -> list[str]:
     return [part for part in parts if part]
 
 
-def check_word(what: str, word: str, known: Iterable[str]) -> None:
-    """Raise U107 unless ``word`` is one of the ``known`` words; ``what`` names the option in the error."""
-    if word not in (known := list(known)):
-        raise UsageError("U107", f"there is no {what} '{word}'", hint=suggest(word, known))
+def require_known(word: Any, known: Iterable[Any], code: str, what: str, *, where: str = "") -> None:
+    """Raise the error ``code``, which says ``what``, with a suggestion, unless ``word`` is one of the ``known``.
+
+    >>> require_known("ndgc", ["ndcg", "recall"], "U101", "there is no metric 'ndgc'")
+    Traceback (most recent call last):
+    recassay.errors.UsageError: [U101] there is no metric 'ndgc'.
+      Try:   did you mean 'ndcg'?
+    """
+    words = list(known)
+    if word not in words:
+        raise UsageError(code, what, where=where, hint=suggest(word, words))
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:

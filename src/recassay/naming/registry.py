@@ -21,7 +21,7 @@ import sys
 import typing
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -53,7 +53,7 @@ class Registry(Generic[Thing]):
         """Entry points that could not be loaded, and why."""
         self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
         self._modules: list[ModuleType] = []
-        self._values: list[tuple[str, str, Thing]] = []  # found in the modules, which are looked through once
+        self._values: list[tuple[str, str, Any]] = []  # found in the modules, which are looked through once
         # Classes that were looked up, by name and the number of definitions then; one that nobody else holds may go.
         self._recent: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
         self._packages: dict[str, str] = {}  # top-level module of an installed package -> its name and version
@@ -157,7 +157,7 @@ class Registry(Generic[Thing]):
         name may have another meaning: if all modules have been imported, if an installed package adds classes, or if
         this process defines one.
         """
-        if self.values or self._modules or self._added or _installed(self.group):
+        if self.values or self._modules or self._added or _installed().select(group=self.group):
             return None
         for module in self._module_names:
             if module.rpartition(".")[2] == name:
@@ -175,62 +175,48 @@ class Registry(Generic[Thing]):
 
     def _by_name(self) -> dict[str, tuple[str, Thing]]:
         """Return, for every name, the module that defines the thing and the thing itself."""
-        found: dict[str, tuple[str, Thing]] = {}
-        for name, module, thing in self._all():
-            earlier = found.get(name)
+        self._load()
+        things = [] if self.values else [(one.name, one.__module__, one) for one in _named_subclasses(self.kind)]
+        by_name: dict[str, tuple[str, Thing]] = {}
+        for name, module, thing in [*self._values, *things, *((name, *entry) for name, entry in self._added.items())]:
+            earlier = by_name.get(name)
             if earlier is not None and earlier[0] != module and earlier[1] is not thing:
                 raise self._clash(name, earlier[0], module)
-            found[name] = module, thing
-        return dict(sorted(found.items()))
+            by_name[name] = module, thing
+        return dict(sorted(by_name.items()))
 
     def _clash(self, name: str, one: str, other: str) -> UsageError:
         what = f"two {self.noun}s are named '{name}': one in {one}, one in {other}"
         return UsageError("U109", what, hint="rename one of them: a name has to mean one thing")
-
-    def _all(self) -> Iterator[tuple[str, str, Thing]]:
-        self._load()
-        if self.values:
-            yield from self._values
-        else:
-            for kind in _named_subclasses(self.kind):
-                yield kind.name, kind.__module__, kind
-        for name, (place, added) in self._added.items():
-            yield name, place, added
 
     def _load(self) -> None:
         """Import the modules of the package and of entry points, once."""
         if self._modules:
             return
         self._modules = [importlib.import_module(module) for module in self._module_names]
-        for point in _installed(self.group):
+        for point in _installed().select(group=self.group):
             try:
-                self._take(point, point.load())
+                loaded = point.load()
             except Exception as error:
                 self.broken[f"{point.name} = {point.value}"] = f"{type(error).__name__}: {error}"
+                continue
+            top = point.module.partition(".")[0]
+            self._packages[top] = f"{point.dist.name} {point.dist.version}" if point.dist else top
+            if isinstance(loaded, ModuleType):
+                self._modules.append(loaded)
+            elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
+                self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
         if self.values:
             self._values = [
-                (getattr(value, self.key), module.__name__, typing.cast("Thing", value))
+                (getattr(value, self.key), module.__name__, value)
                 for module in self._modules
                 for value in vars(module).values()
                 if isinstance(value, self.kind)
             ]
 
-    def _take(self, point: EntryPoint, loaded: Any) -> None:
-        top = point.module.partition(".")[0]
-        self._packages[top] = f"{point.dist.name} {point.dist.version}" if point.dist else top
-        if isinstance(loaded, ModuleType):
-            self._modules.append(loaded)
-        elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
-            self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
-
-
-def _installed(group: str) -> EntryPoints:
-    """Return the entry points of installed packages in a group."""
-    return _all_installed().select(group=group)
-
 
 @functools.cache  # it looks through every installed package
-def _all_installed() -> EntryPoints:
+def _installed() -> EntryPoints:
     return typing.cast("EntryPoints", entry_points())  # a subclass of dict on Python 3.11
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -117,8 +116,7 @@ class DesignScores(Displayable):
         codes = {"system": ("U108", self.systems), "metric": ("U101", self.metrics), "design": ("U115", self.designs)}
         for noun, name in names.items():
             code, known = codes[noun]
-            if name not in known:
-                raise UsageError(code, f"the {noun} '{name}' was not judged", hint=suggest(name, known))
+            require_known(name, known, code, f"the {noun} '{name}' was not judged")
 
     def to_dict(self) -> dict[str, Any]:
         """Return rows, findings and settings, ready for JSON."""

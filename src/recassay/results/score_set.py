@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from recassay.errors import UsageError, printable
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known, suggest
 from recassay.results.design_scores import DesignScores
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -134,8 +134,7 @@ class ScoreSet(Displayable):
         if not metrics:
             return self
         for metric in metrics:
-            if metric not in self.metrics:
-                raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
+            require_known(metric, self.metrics, "U101", f"'{metric}' has no value per user here")
         kept = {
             place: _with_metrics(scores, tuple(metric for metric in metrics if metric in scores.metrics))
             for place, scores in self
@@ -173,8 +172,7 @@ def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -
 
 
 def _check_axis(axis: str) -> None:
-    if axis not in AXES:
-        raise UsageError("U215", f"scores cannot be grouped by {axis!r}", hint=suggest(axis, AXES))
+    require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
 
 
 def _with_metrics(scores: Scores, metrics: tuple[str, ...]) -> Scores:

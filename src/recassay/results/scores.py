@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recassay.data.io import write_parquet
 from recassay.errors import UsageError
-from recassay.naming.grammar import Value, suggest
+from recassay.naming.grammar import Value, require_known
 from recassay.results.finding import Finding, Findings
 from recassay.results.first_hits import FirstHits
 from recassay.results.group_scores import GroupScores
@@ -216,10 +216,8 @@ class Scores(Displayable):
         return self.per_unit_weights.get((system, metric))
 
     def _known(self, system: str, metric: str) -> None:
-        if system not in self.systems:
-            raise UsageError("U108", f"there is no system '{system}'", hint=suggest(system, self.systems))
-        if metric not in self.metrics:
-            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.metrics))
+        require_known(system, self.systems, "U108", f"there is no system '{system}'")
+        require_known(metric, self.metrics, "U101", f"'{metric}' was not scored")
 
     def summary(self) -> pl.DataFrame:
         """Return a row per system and metric: mean, low, high, n, missing, short, duplicate, undefined."""

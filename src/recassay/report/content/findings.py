@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from recassay.comparison.pairs import TIES, Recheck
 from recassay.comparison.verdict import Lead, Verdict
+from recassay.metrics.registry import known_metric
 from recassay.report.content import wording
-from recassay.report.content.grids import Grid, ResultGrids, metric_of, real
+from recassay.report.content.grids import Grid, ResultGrids, real
 from recassay.report.content.verdict import listed
 from recassay.results.finding import SEVERITIES, Finding
 from recassay.results.score_set import GIVEN
@@ -181,7 +182,7 @@ def family_of(metric: str) -> str:
     >>> [family_of(metric) for metric in ("ndcg@10", "ild@10", "coverage@10", "gini@10", "my own number")]
     ['accuracy', 'diversity', 'coverage', 'exposure', '']
     """
-    known = metric_of(metric)
+    known = known_metric(metric)
     if known is None:
         return ""
     module = type(known).__module__.rsplit(".", 1)[-1]

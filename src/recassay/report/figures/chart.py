@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from rich.cells import cell_len
 
 from recassay.errors import printable
-from recassay.report.content.wording import shorten
+from recassay.report.content import wording
 
 WIDTH = 400  # of a figure; pages scale it up by at most half, so that its text stays legible on a phone
 COLOURS = 8  # of the palette in page.css
@@ -141,7 +141,6 @@ def colour(number: int) -> str:
 
 STEPS = (1, 2, 2.5, 5, 10)
 LONGEST = 26  # characters of a name in a figure
-LONGER = 40  # of names that look alike in fewer characters
 
 
 @dataclass(frozen=True)
@@ -187,21 +186,19 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short form of each name: long names lose their middle, or another part if two would look alike.
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return a short form of each name, as short as a figure needs; names that would look alike are numbered.
 
-    >>> list(short_names(["pop", "BPR(factors=16, regularization=0.01)"]).values())
-    ['pop', 'BPR(factors=1…zation=0.01)']
+    >>> list(short_names(["pop", "runs/of-the-first-model/in-production"]).values())
+    ['pop', 'runs/of-the-f…n-production']
     >>> list(short_names([f"BPR(factors={number}, regularization=0.01)" for number in (16, 18)]).values())
-    ['BPR(factors=16…ation=0.01)', 'BPR(factors=18…ation=0.01)']
+    ['BPR(factors=16, …)', 'BPR(factors=18, …)']
     """
     distinct = list(dict.fromkeys(names))
-    for width in (LONGEST, LONGER):
-        for lean in sorted(range(-width // 2, width // 2), key=abs):
-            short = {name: shorten(name, width, lean) for name in distinct}
-            if len(set(short.values())) == len(distinct):
-                return short
-    return {name: f"{number}: {shorten(name, LONGEST)}" for number, name in enumerate(distinct, start=1)}
+    forms = wording.short_names(distinct)
+    short = {name: wording.shorten(forms.get(name, name), LONGEST) for name in distinct}
+    alike = len(set(short.values())) < len(short)
+    return {name: f"{at}: {form}" if alike else form for at, (name, form) in enumerate(short.items(), start=1)}
 
 
 def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:

@@ -19,7 +19,7 @@ from recassay.comparison.gate import Gate
 from recassay.data.io.parquet import parquet_schema
 from recassay.errors import RecassayError, UsageError
 from recassay.metrics.align import Conventions
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.report.content import wording
 from recassay.report.folder.results import ResultFolder, read_results
 from recassay.report.tables.model import Field, ResultTable, count, interval, name, table
@@ -85,8 +85,7 @@ def history_of(
     for wanted, key in ((metrics, "metric"), (systems, "system")):
         known = {row[key] for row in rows}
         for one in wanted:
-            if one not in known:
-                raise UsageError("U108", f"no folder has the {key} '{one}'", hint=suggest(one, known))
+            require_known(one, known, "U108", f"no folder has the {key} '{one}'")
     labels = list(results)
     pairs = list(itertools.pairwise(labels))
     breaks = {new: why for old, new in pairs if (why := not_comparable(results[old], results[new]))}

@@ -25,10 +25,10 @@ from recassay.data.io.manifest import Checksum, files_of, manifest_of, recording
 from recassay.data.io.write import json_text
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import suggest
-from recassay.report.content.csv_text import EXHIBITS, csv_text
+from recassay.report.content.csv_text import EXHIBITS, csv_of_rows, csv_text
 from recassay.report.content.grids import ResultGrids, Row, design_of, heading, real, result_grids
 from recassay.report.content.verdict import verdict_document
-from recassay.report.tables.formats import csv_rows, paper
+from recassay.report.tables.formats import paper
 from recassay.report.tables.scores import CSV_HEADINGS, paper_tables
 from recassay.results.exhibit import Exhibit
 from recassay.results.first_hits import FIRST_HITS
@@ -93,7 +93,12 @@ def read_results(folder: str | Path) -> ResultFolder:
     if any(REQUIRED - row.keys() for row in rows):
         raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
     lock = _document(home / LOCK, lambda text: parse_yaml(text)[0]) if (home / LOCK).is_file() else {}
-    verdict, groups = _judged(summary, home)
+    try:
+        verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
+        groups = _rows(summary, "groups", home / SUMMARY)
+        by_place = tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in groups)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
     return ResultFolder(
         home,
         rows,
@@ -105,30 +110,15 @@ def read_results(folder: str | Path) -> ResultFolder:
         summary.get("settings") or {},
         summary.get("command") or "",
         verdict,
-        groups,
+        by_place,
         summary.get("compare") or {},
     )
 
 
 def files_read(home: Path) -> list[Path]:
     """Return the files of a folder that its tables, page and comparisons are made from; some may be absent."""
-    named = [home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)]
-    return [
-        *named,
-        *files_of(home / SCORES),
-        *manifest_of(home).listed(EXHIBITS, ".json"),
-        *manifest_of(home).listed(FOLDS, ".json"),
-    ]
-
-
-def _judged(summary: Mapping[str, Any], home: Path) -> tuple[Verdict | None, tuple[tuple[str, GroupScores], ...]]:
-    """Return the verdict, None if there is none, and the means by group, each with its data set and so on as text."""
-    rows = _rows(summary, "groups", home / SUMMARY)
-    try:
-        verdict = Verdict.from_dict(summary["verdict"]) if summary.get("verdict") else None
-        return verdict, tuple((heading(Place.of(row), " · "), GroupScores.from_dict(row)) for row in rows)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _malformed(home / SUMMARY, f"its verdict or its groups cannot be read: {error!r}") from None
+    listed = [path for folder in (EXHIBITS, FOLDS) for path in manifest_of(home).listed(folder, ".json")]
+    return [*(home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)), *files_of(home / SCORES), *listed]
 
 
 def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
@@ -136,12 +126,8 @@ def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
     path = home / FINDINGS
     if not path.is_file():
         return _rows(summary, "findings", home / SUMMARY)
-
-    def of_lines(text: str) -> dict[str, Any]:
-        """Return the findings in a text of a JSON object per line."""
-        return {"findings": [parse_json(line, str(path)) for line in text.split("\n") if line]}
-
-    return _rows(_document(path, of_lines), "findings", path)
+    lines = _document(path, lambda text: {"findings": [parse_json(one, str(path)) for one in text.split("\n") if one]})
+    return _rows(lines, "findings", path)
 
 
 def _exhibits(paths: Iterable[Path]) -> tuple[Exhibit, ...]:
@@ -303,7 +289,7 @@ def tables(folder: ResultFolder, form: str) -> str:
     Markdown and LaTeX have a heading and a table per data set, split, design and seed; CSV has all rows in one table.
     """
     if form == "csv":
-        return csv_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
+        return csv_of_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
     every = list(parts(folder))
     settings, several = [part for part in every if part.scores.rows], len(every) > 1
     return paper(
@@ -335,10 +321,10 @@ def parts(folder: ResultFolder) -> Iterator[SettingResults]:
 
 def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
     rows = [
-        _summary(grid.rows[system, design], grid.higher_is_better)
+        Summary.of(system, grid.metric, grid.value(system, design), row, higher_is_better=grid.higher_is_better)
         for grid in results.grids
         for system in grid.systems
-        if (system, design) in grid.rows
+        if (row := grid.rows.get((system, design))) is not None
     ]
     systems, metrics = (tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("system", "metric"))
     known = {(row.system, row.metric) for row in rows}
@@ -346,10 +332,6 @@ def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
     rows = [row for row in rows if row.metric in complete]
     settings = {**folder.settings, "interval": {"level": folder.level, **(folder.settings.get("interval") or {})}}
     return Scores(pl.Series("unit", []), systems, complete, {}, rows=tuple(rows), settings=settings)
-
-
-def _summary(row: Row, higher_is_better: bool | None) -> Summary:
-    return Summary.of(row["system"], row["metric"], real(row.get("mean")), row, higher_is_better=higher_is_better)
 
 
 def _comparison(results: ResultGrids, design: str, folder: ResultFolder) -> Comparison | None:
