@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shlex
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recassay import _kernel_cache
 from recassay.errors import masked, printable
 from recassay.threads import StageProgress
 
@@ -145,13 +143,6 @@ def fail_on(severity: str | None, findings: Iterable[Finding]) -> None:
     """Exit with status 1 if a finding is at least as severe as ``--fail-on`` says."""
     if severity and any(finding.at_least(severity) for finding in findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
-
-
-def announce_compilation(quiet: bool) -> None:
-    """Let a note be printed before the first kernel is compiled, because this run then takes some seconds longer."""
-    kept = f", kept in {os.environ['NUMBA_CACHE_DIR']}" if "NUMBA_CACHE_DIR" in os.environ else ""
-    note = f"Compiling kernels for this machine{kept}; this happens once after installation."
-    _kernel_cache.announce = object if quiet else functools.cache(lambda: print(note, file=sys.stderr))
 
 
 @contextmanager

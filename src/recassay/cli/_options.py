@@ -1,7 +1,5 @@
 """Options that several commands share, options that accept a fixed set of words, and completion of words in a shell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -55,12 +53,7 @@ def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
       Where: nan=...
       Try:   did you mean 'last'?
     """
-
-    def parse(word: str) -> str:
-        require_known(word, words, "U107", f"'{word}' is not known", where=option_name)
-        return word
-
-    return parse
+    return lambda word: require_known(word, words, "U107", f"'{word}' is not known", where=option_name)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -1,7 +1,5 @@
 """``recassay compare``: significance of differences, and whether they agree across data sets and designs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,7 +185,6 @@ def compare(
 
     Example: recassay compare results --baseline popular --power
     """
-    _common.announce_compilation(quiet or as_json)
     from recassay.comparison.rules import SuddenDeathOptions
     from recassay.engine.decisions.decide import decide
     from recassay.engine.finished.read import is_finished
@@ -229,7 +226,7 @@ def compare(
     _common.fail_on(fail_on, result.findings)
 
 
-def _results(sources: list[str]) -> ResultFolder | None:
+def _results(sources: list[str]) -> "ResultFolder | None":
     """Return the content of a folder of results; None unless ``sources``, the arguments of the command, are one."""
     from recassay.report.folder.results import SUMMARY, read_results
 
@@ -237,13 +234,13 @@ def _results(sources: list[str]) -> ResultFolder | None:
 
 
 def _show(
-    scores: ScoreSet,
-    result: Decision,
+    scores: "ScoreSet",
+    result: "Decision",
     output: Path | None,
     table: str,
     as_json: bool,
-    folder: ResultFolder | None,
-    groups: tuple[tuple[str, GroupScores], ...],
+    folder: "ResultFolder | None",
+    groups: "tuple[tuple[str, GroupScores], ...]",
     *,
     details: bool,
 ) -> None:

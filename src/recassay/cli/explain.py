@@ -1,7 +1,5 @@
 """``recassay list`` and ``recassay explain``: names that are available, and their documentation."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

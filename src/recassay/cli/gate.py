@@ -1,7 +1,5 @@
 """``recassay gate``: may a candidate replace the baseline? Its exit status stops a build."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,7 +101,7 @@ def gate(
     ] = None,
     table: _options.TextOrMarkdown = "text",
     as_json: _options.AsJson = False,
-    quiet: _options.Quiet = False,
+    quiet: _options.Quiet = False,  # noqa: ARG001  (main reads it)
 ) -> None:
     """Say whether a candidate may replace the baseline: pass, fail, undecided or suspicious.
 
@@ -111,7 +109,6 @@ def gate(
 
     Example: recassay gate truth.parquet new.parquet --baseline old.parquet -m "ndcg@10 recall@20" --margin 0.5%
     """
-    _common.announce_compilation(quiet or as_json)
     from recassay.api.gate import gate as judge_candidate
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder

@@ -1,7 +1,5 @@
 """``recassay score``: evaluate run files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -274,7 +272,6 @@ def score(
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
     quiet = quiet or as_json
-    _common.announce_compilation(quiet)
     from recassay.api.score import score as score_runs
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
@@ -291,7 +288,7 @@ def score(
     systems = dict(sources_of(runs))
     if baseline is not None:
         require_known(baseline, systems, "U108", f"'{baseline}' is not known", where="--baseline")
-    shared, own = _runs.columns_by_run(columns or (), systems)
+    shared, own = _runs.columns_by_run(columns, systems) if columns else (None, {})
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
     sequences = _runs.sequence_fold_of(truth)
     if output is not None:

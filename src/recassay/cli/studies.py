@@ -1,7 +1,5 @@
 """``recassay run`` and ``recassay reproduce``: studies, and the claims of a paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +74,6 @@ def run(
     from recassay.study.plan.parsing import read_plan
 
     read_plan(study, quick=quick, values=parameters)  # tells mistakes before all else is imported
-    _common.announce_compilation(quiet or as_json)
     from recassay.study.run.study import run_study
 
     try:
@@ -101,14 +98,14 @@ def run(
     _finish(results, as_json, times, fail_on)
 
 
-def _finish(results: Results, as_json: bool, times: bool, fail_on: str | None) -> None:
+def _finish(results: "Results", as_json: bool, times: bool, fail_on: str | None) -> None:
     """Print the results; exit with status 1 if a model failed, or a finding is at least as severe as ``fail_on``."""
     _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)
 
 
-def _show(results: Results, as_json: bool, times: bool) -> None:
+def _show(results: "Results", as_json: bool, times: bool) -> None:
     if as_json:
         measured = {"times": list(results.times)} | ({"calls": list(results.calls)} if results.calls else {})
         _common.print_json(results.document() | (measured if times else {}))
@@ -197,7 +194,6 @@ def reproduce(
             "U105", f"reproduce needs {lacks}", hint="recassay reproduce PAPER -o FOLDER; --list has names"
         )
     file = find_paper(name)
-    _common.announce_compilation(quiet or as_json)
     tell = (lambda _: None) if quiet or as_json else (lambda source: _common.say(f"{file.name}: {source} ..."))
     found = run(file, output, data=data, quick=quick, threads=jobs, report=tell)
     _common.show(as_json, found.to_dict, lambda: _verdicts(found))
@@ -208,7 +204,7 @@ def reproduce(
     _common.say(f"The results are in {output / RESULT}")
 
 
-def _verdicts(found: Reproduction) -> RenderableType:
+def _verdicts(found: "Reproduction") -> "RenderableType":
     """Return a table of the verdict on every claim with our number and the paper's."""
     from recassay.report.tables.model import Cell, Column, ResultTable, Terminal
 

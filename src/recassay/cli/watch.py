@@ -1,7 +1,5 @@
 """``recassay watch``: live evaluation of a recommender while people use it."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys
@@ -18,9 +16,6 @@ from recassay.cli._options import OUTPUT, STATISTICS, option
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.live import Live
-
-    from recassay.live.server import Server
     from recassay.live.watcher import Watcher
 
 EVENTS, DECISION, TEST = "Events", "Decision", "Simulation"
@@ -264,7 +259,7 @@ def _check(
 
 
 def _run(
-    watcher: Watcher, sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
+    watcher: "Watcher", sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
     http: str | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Read and evaluate events until the sources end or the user stops, showing results as the options say.
@@ -286,11 +281,11 @@ def _run(
     if watcher.journal is not None:
         watcher.count_deliveries(open_sources(sources, follow=False))
     notifier = Notifier(notify, watcher, _common.say) if notify else None
-    server: Server | None = None
-    live: Live | None = None
+    server: Any = None
+    live: Any = None
     last_shown = 0.0
 
-    def update(watcher: Watcher) -> bool:
+    def update(watcher: "Watcher") -> bool:
         """Show the results after a commit; return whether a rule was decided, which ends a watch without a server."""
         nonlocal last_shown
         if notifier is not None:
@@ -334,7 +329,7 @@ def _command() -> str:
     return re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())
 
 
-def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | None) -> None:
+def _end(watcher: "Watcher", output: Path | None, as_json: bool, fail_on: str | None) -> None:
     """Print the results, and write them if there is an output folder.
 
     Exit with status 1 if an arm was found to be harmful, or if a finding is at least as severe as ``fail_on``.

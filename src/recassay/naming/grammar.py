@@ -18,11 +18,12 @@ import difflib
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from recassay.errors import UsageError
 
 Value = str | int | float | bool | None
+Word = TypeVar("Word")
 LONGEST = 2000  # characters of one expression
 
 
@@ -157,8 +158,8 @@ def split(text: str | Iterable[str]) -> list[str]:
     return [part for part in parts if part]
 
 
-def require_known(word: Any, known: Iterable[Any], code: str, what: str, *, where: str = "") -> None:
-    """Raise the error ``code``, which says ``what``, with a suggestion, unless ``word`` is one of the ``known``.
+def require_known(word: Word, known: Iterable[Any], code: str, what: str, *, where: str = "") -> Word:
+    """Return ``word``; raise the error ``code``, which says ``what`` and suggests a word, unless it is ``known``.
 
     >>> require_known("ndgc", ["ndcg", "recall"], "U101", "there is no metric 'ndgc'")
     Traceback (most recent call last):
@@ -167,7 +168,8 @@ def require_known(word: Any, known: Iterable[Any], code: str, what: str, *, wher
     """
     words = list(known)
     if word not in words:
-        raise UsageError(code, what, where=where, hint=suggest(word, words))
+        raise UsageError(code, what, where=where, hint=suggest(str(word), words))
+    return word
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:

@@ -200,14 +200,9 @@ class Named(metaclass=_ChecksCalls):
     __repr__ = __str__
 
 
-def parameter_kinds(kind: type[Any]) -> dict[str, Any]:
-    """Return the declared type of every field of a dataclass."""
-    anything: Any = kind  # a class has a hash, whatever its metaclass is taken to be
-    return _kinds(anything)
-
-
 @functools.cache
-def _kinds(kind: Any) -> dict[str, Any]:
+def parameter_kinds(kind: Any) -> dict[str, Any]:
+    """Return the declared type of every field of a dataclass."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 

@@ -42,9 +42,9 @@ class Grid:
     @cached_property
     def higher_is_better(self) -> bool | None:
         """Return whether larger values are better; None if the metric has no better direction or is unknown."""
-        stated: list[bool | None] = [row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row]
-        known = known_metric(self.metric)
-        return stated[0] if stated else None if known is None else known.higher_is_better
+        stated = [row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row]
+        better: bool | None = stated[0] if stated else getattr(known_metric(self.metric), "higher_is_better", None)
+        return better
 
     @cached_property
     def title(self) -> str:
@@ -178,27 +178,26 @@ def result_grids(rows: Iterable[Row], comparisons: Iterable[Row], baseline: str 
     for at, table in enumerate((rows, comparisons)):
         for row in table:
             by_place.setdefault(Place.of(row)._replace(design=GIVEN), ([], []))[at].append(row)
-    return [_results_at(place, *tables, baseline) for place, tables in by_place.items() if tables[0]]
+    results = []
+    for place, (own, compared) in by_place.items():
+        whole = [row for row in own if row.get("fold", "all") == "all"]
+        folds = [row for row in own if row.get("fold", "all") != "all"]
+        if len({row["fold"] for row in folds}) == 1 and whole:
+            folds = []  # a single fold repeats the rows over all folds
+        grids = []
+        for metric in dict.fromkeys(row["metric"] for row in whole):
+            chosen = {(row["system"], design_of(row)): row for row in whole if row["metric"] == metric}
+            pairs = {(design_of(row), row["a"], row["b"]): row for row in compared if row["metric"] == metric}
+            systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
+            grids.append(Grid(metric, systems, designs, chosen, pairs, baseline))
+        results += [ResultGrids(place, tuple(grids), tuple(folds), tuple(compared))] if own else []
+    return results
 
 
 def grids_of(scores: Scores, comparison: Comparison | None) -> list[ResultGrids]:
     """Return the scores of a call, in one place, as tables of systems by designs."""
     rows = map(vars, scores.rows)
     return result_grids(rows, *((map(vars, comparison.rows), comparison.baseline) if comparison else ((),)))
-
-
-def _results_at(place: Place, rows: list[Row], comparisons: list[Row], baseline: str | None) -> ResultGrids:
-    whole = [row for row in rows if row.get("fold", "all") == "all"]
-    folds = [row for row in rows if row.get("fold", "all") != "all"]
-    if len({row["fold"] for row in folds}) == 1 and whole:
-        folds = []  # a single fold repeats the rows over all folds
-    grids = []
-    for metric in dict.fromkeys(row["metric"] for row in whole):
-        chosen = {(row["system"], design_of(row)): row for row in whole if row["metric"] == metric}
-        pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
-        systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
-        grids.append(Grid(metric, systems, designs, chosen, pairs, baseline))
-    return ResultGrids(place, tuple(grids), tuple(folds), tuple(comparisons))
 
 
 def notes(grid: Grid) -> str:

@@ -218,7 +218,7 @@ def level(scores: Scores) -> str:
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
     """Return a sentence that names the method of the intervals and the test; "" if there is neither."""
-    text = "; ".join(filter(None, [_interval_used(scores), test_phrase(comparison)]))
+    text = "; ".join(filter(None, [_interval_used(scores), test_phrase(comparison) if comparison else ""]))
     lenient = ""
     if comparison is not None and any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
         lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
@@ -239,9 +239,9 @@ def _interval_used(scores: Scores) -> str:
     return f"{level(scores)} {names} over {count} {scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
 
 
-def test_phrase(comparison: Comparison | None) -> str:
+def test_phrase(comparison: Comparison) -> str:
     """Return the name of the test, the correction of p-values, and the number of pairs; "" if nothing was tested."""
-    if comparison is None or not comparison.rows:
+    if not comparison.rows:
         return ""
     row = comparison.rows[0]
     name = TESTS.get(row.test, f"{row.test} test")

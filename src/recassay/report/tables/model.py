@@ -250,9 +250,9 @@ class Terminal:
 
 def _text(cell: Cell, column: Column, width: int) -> Text:
     shown = printable(cell.text)
-    if column.kind == "system":
+    if cell_len(shown) > width and column.kind == "system":
         shown = shorten(shown, width)
-    elif column.kind == "name" and " " not in shown:
+    elif cell_len(shown) > width and column.kind == "name" and " " not in shown:
         shown = _wrapped(shown, width)
     return Text.assemble((printable(cell.head), "bold"), shown, style=STYLES.get(cell.style, cell.style))
 

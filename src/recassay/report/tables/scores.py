@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -44,26 +44,20 @@ class ScoreTables:
         """Return a grid of systems for each metric."""
         return tuple(grid for results in grids_of(self.scores, self.comparison) for grid in results.grids)
 
-    def means(self, counted: Sequence[str] = (), *, grouped: bool = True) -> ResultTable:
-        """Return a row per metric and system: mean, interval, n, difference to the reference, p, and the ``counted``.
+    def means(self, *, counts: bool = False, grouped: bool = True) -> ResultTable:
+        """Return a row per metric and system: mean, interval, n, difference to the reference, and p.
 
-        The reference is the baseline of the comparison, else the best system. With ``grouped``, a metric is named once.
+        The reference is the baseline of the comparison, else the best system. With ``counts`` follow those that are not
+        0 in every row; in a narrow terminal they have a table of their own. With ``grouped``, a metric is named once.
         """
+        counted = [name for name in COUNTS if counts and any(getattr(row, name) for row in self.scores.rows)]
         columns = ["mean", f"{wording.level(self.scores)} interval", "n"]
         if self.comparison is not None:
             columns += ["vs best" if self.comparison.baseline is None else "vs base", "p"]
         rows = [row for grid in self.grids for row in self._rows(grid, counted)]
         headings = (Column("metric", "name"), SYSTEM, *map(Column, (*columns, *counted)))
-        return ResultTable(headings, tuple(groups(rows) if grouped else rows))
-
-    def by_row(self) -> ResultTable:
-        """Return the means with counts, which have a table of their own in a narrow terminal.
-
-        A count that is 0 in every row is left out.
-        """
-        counted = [name for name in COUNTS if any(getattr(row, name) for row in self.scores.rows)]
         apart = (self.means(), self.counts(*counted, zeros=False)) if counted else ()
-        return replace(self.means(counted), narrow=apart)
+        return ResultTable(headings, tuple(groups(rows) if grouped else rows), narrow=apart)
 
     def _rows(self, grid: Grid, counted: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
         best = grid.best(LISTS)
@@ -162,7 +156,7 @@ def text_table(scores: Scores, comparison: Comparison | None = None) -> Renderab
     tables, conventions = ScoreTables(scores, comparison), wording.conventions(scores)
     about = tables.notes()
     head = [words(conventions), Text()] if conventions else []
-    return Group(*head, Terminal(tables.by_row()), Text(), *([words(about, "dim"), Text()] if about else []))
+    return Group(*head, Terminal(tables.means(counts=True)), Text(), *([words(about, "dim"), Text()] if about else []))
 
 
 def paper_tables(scores: Scores, comparison: Comparison | None) -> tuple[ResultTable, ResultTable]:
