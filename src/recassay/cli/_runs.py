@@ -125,14 +125,6 @@ def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
     return (str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)) if is_fold(truth) else (truth, train)
 
 
-def sequence_fold_of(truth: str) -> Path | None:
-    """Return the folder of a file with the truth, if it holds a fold of sequences, else None."""
-    from recassay.data.fold_files import TRUTH, is_sequence_fold
-
-    folder = Path(truth).parent
-    return folder if Path(truth).name == TRUTH and is_sequence_fold(folder) else None
-
-
 def score_generated(
     context: typer.Context,
     folder: Path,

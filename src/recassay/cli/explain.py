@@ -52,5 +52,5 @@ def explain(
     """
     from recassay.report import listing
 
-    page = listing.explanation(name)
+    page = listing.explain(name)
     _common.show(as_json, page.to_dict, lambda: listing.explanation_text(page))

@@ -273,7 +273,7 @@ def score(
     """
     quiet = quiet or as_json
     from recassay.api.score import score as score_runs
-    from recassay.data.fold_files import identity_of
+    from recassay.data.fold_files import TRUTH, identity_of, is_sequence_fold
     from recassay.data.io.manifest import require_own_folder
     from recassay.engine.lists.until import Until
     from recassay.engine.options import ConventionOptions, Execution, GroupOptions, ReadOptions
@@ -290,7 +290,8 @@ def score(
         require_known(baseline, systems, "U108", f"'{baseline}' is not known", where="--baseline")
     shared, own = _runs.columns_by_run(columns, systems) if columns else (None, {})
     uncertainty = Uncertainty(None if interval == "none" else interval, level, resamples, seed)
-    sequences = _runs.sequence_fold_of(truth)
+    folder, name = Path(truth).parent, Path(truth).name
+    sequences = folder if name == TRUTH and is_sequence_fold(folder) else None
     if output is not None:
         require_own_folder(output)
     with _common.progress(quiet) as report:

@@ -53,6 +53,7 @@ class Registry(Generic[Thing]):
         """Entry points that could not be loaded, and why."""
         self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
         self._modules: list[ModuleType] = []
+        self._homes: dict[str, str] = {}  # the module of each thing, by name
         self._values: list[tuple[str, str, Any]] = []  # found in the modules, which are looked through once
         # Classes that were looked up, by name and the number of definitions then; one that nobody else holds may go.
         self._recent: weakref.WeakValueDictionary[tuple[str, int], Any] = weakref.WeakValueDictionary()
@@ -66,7 +67,17 @@ class Registry(Generic[Thing]):
 
         A class that is defined again (a notebook cell run twice) replaces the earlier one.
         """
-        return {name: thing for name, (_, thing) in self._by_name().items()}
+        if not self._modules:
+            self._load()
+        things = [] if self.values else [(one.name, one.__module__, one) for one in _named_subclasses(self.kind)]
+        kinds: dict[str, Thing] = {}
+        homes: dict[str, str] = {}
+        for name, module, thing in [*self._values, *things, *((name, *entry) for name, entry in self._added.items())]:
+            if homes.get(name, module) != module and kinds[name] is not thing:
+                raise self._clash(name, homes[name], module)
+            kinds[name], homes[name] = thing, module
+        self._homes = homes
+        return dict(sorted(kinds.items()))
 
     @property
     def names(self) -> Mapping[str, Thing]:
@@ -77,7 +88,7 @@ class Registry(Generic[Thing]):
     @property
     def built_in(self) -> Mapping[str, Thing]:
         """Return the registered classes or objects that are part of recassay, by name."""
-        return {name: thing for name, (module, thing) in self._by_name().items() if module.partition(".")[0] == OWN}
+        return {name: thing for name, thing in self.kinds.items() if self._homes[name].partition(".")[0] == OWN}
 
     def add(self, thing: Thing, name: str = "", module: str = "") -> Thing:
         """Register a class or object (``thing``) under its own name or ``name``, and return it.
@@ -145,7 +156,7 @@ class Registry(Generic[Thing]):
 
     def source(self, name: str) -> str:
         """Return where the class or object with this name is from: recassay, a package with its version, or a file."""
-        module = self._by_name()[name][0]
+        module = self._homes[name] if name in self.kinds else ""
         top = module.partition(".")[0]
         file = getattr(sys.modules.get(module), "__file__", None)
         return self._packages.get(top) or (OWN if top == OWN else Path(file).name if file else "this session")
@@ -173,26 +184,12 @@ class Registry(Generic[Thing]):
         home = importlib.import_module(self.package)
         return tuple(module.name for module in pkgutil.walk_packages(home.__path__, f"{self.package}."))
 
-    def _by_name(self) -> dict[str, tuple[str, Thing]]:
-        """Return, for every name, the module that defines the thing and the thing itself."""
-        self._load()
-        things = [] if self.values else [(one.name, one.__module__, one) for one in _named_subclasses(self.kind)]
-        by_name: dict[str, tuple[str, Thing]] = {}
-        for name, module, thing in [*self._values, *things, *((name, *entry) for name, entry in self._added.items())]:
-            earlier = by_name.get(name)
-            if earlier is not None and earlier[0] != module and earlier[1] is not thing:
-                raise self._clash(name, earlier[0], module)
-            by_name[name] = module, thing
-        return dict(sorted(by_name.items()))
-
     def _clash(self, name: str, one: str, other: str) -> UsageError:
         what = f"two {self.noun}s are named '{name}': one in {one}, one in {other}"
         return UsageError("U109", what, hint="rename one of them: a name has to mean one thing")
 
     def _load(self) -> None:
-        """Import the modules of the package and of entry points, once."""
-        if self._modules:
-            return
+        """Import the modules of the package and of entry points."""
         self._modules = [importlib.import_module(module) for module in self._module_names]
         for point in _installed().select(group=self.group):
             try:

@@ -161,17 +161,11 @@ def _heading(metric: Description) -> str:
 def explain(name: str) -> Explanation:
     """Return the page about a metric, a model, any other listed name, or a code: what ``recassay explain`` prints.
 
+    A name may have parameters. A file format may have the name of a profile or a model, whose page then has a section
+    about the format. Raise U107 if nothing has this name.
+
     >>> explain("hit").title
     '1 if one of the first k places holds a relevant item, else 0.'
-    """
-    return explanation(name)
-
-
-def explanation(name: str) -> Explanation:
-    """Return the page about a metric or class (with or without parameters), a profile, a check or an error code.
-
-    A file format may have the name of a profile or a model, whose page then has a section about the format. Raise U107
-    if nothing has this name.
     """
     page = _page(name)
     known = next((one for one in formats() if one.name == name.lower()), None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from recassay.comparison.pairs import Recheck
@@ -38,15 +38,6 @@ class VerdictText:
     details: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Return all sentences, the headline first."""
-        return (self.headline, *self.details, *self.against)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sentences as plain values for JSON."""
-        return {"headline": self.headline, "details": list(self.details), "against": list(self.against)}
-
 
 def verdict_text(verdict: Verdict) -> VerdictText:
     """Return the sentences of a verdict."""
@@ -61,7 +52,7 @@ def verdict_text(verdict: Verdict) -> VerdictText:
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Return the verdict as plain values for JSON, together with its sentences."""
-    return {**verdict_text(verdict).to_dict(), **verdict.to_dict()}
+    return {**asdict(verdict_text(verdict)), **verdict.to_dict()}
 
 
 def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:

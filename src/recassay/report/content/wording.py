@@ -218,25 +218,22 @@ def level(scores: Scores) -> str:
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
     """Return a sentence that names the method of the intervals and the test; "" if there is neither."""
-    text = "; ".join(filter(None, [_interval_used(scores), test_phrase(comparison) if comparison else ""]))
-    lenient = ""
-    if comparison is not None and any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
-        lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
-    return f"{text[0].upper()}{text[1:]}.{lenient}" if text else ""
-
-
-def _interval_used(scores: Scores) -> str:
-    options = scores.settings.get("interval", {})
-    with_interval = [row for row in scores.rows if not math.isnan(row.low)]
-    if not options.get("method") or not with_interval:
-        return ""
-    sizes = sorted({row.n for row in with_interval})
-    count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    kinds = [options["method"]]
-    if kinds == ["bootstrap"]:
-        kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
-    names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
-    return f"{level(scores)} {names} over {count} {scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
+    options, parts, lenient = scores.settings.get("interval", {}), [], ""
+    sizes = sorted({row.n for row in scores.rows if not math.isnan(row.low)})
+    if options.get("method") and sizes:
+        count = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        kinds = [options["method"]]
+        if kinds == ["bootstrap"]:
+            kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
+        names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
+        unit = f"{scores.settings.get('unit', 'user')}{'s' * (sizes != [1])}"
+        parts.append(f"{level(scores)} {names} over {count} {unit}")
+    if comparison is not None and comparison.rows:
+        parts.append(test_phrase(comparison))
+        if any(row.test == "bootstrap" and row.n < FEW_FOR_BOOTSTRAP for row in comparison.rows):
+            lenient = f" With fewer than {FEW_FOR_BOOTSTRAP} users this test finds too much (D004)."
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}.{lenient}" if text else ""
 
 
 def test_phrase(comparison: Comparison) -> str:
