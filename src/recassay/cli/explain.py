@@ -1,5 +1,6 @@
 """``recassay list`` and ``recassay explain``: names that are available, and their documentation."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -32,7 +33,7 @@ def list_names(
 
     require_known(kind, KINDS, "U107", f"there is no list of '{kind}'", where="recassay list")
     rows = listing.entries(kind)
-    _common.show(as_json, lambda: [entry.to_dict() for entry in rows], lambda: listing.listing_table(kind, rows))
+    _common.show(as_json, lambda: list(map(asdict, rows)), lambda: listing.listing_table(kind, rows))
 
 
 def explain(
@@ -53,4 +54,4 @@ def explain(
     from recassay.report import listing
 
     page = listing.explain(name)
-    _common.show(as_json, page.to_dict, lambda: listing.explanation_text(page))
+    _common.show(as_json, lambda: asdict(page), lambda: listing.explanation_text(page))

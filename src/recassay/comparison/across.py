@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.tables import FinishedScores, MeansTable, finite
+from recassay.comparison.tables import FinishedScores, MeansTable
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

@@ -28,7 +28,8 @@ from recassay.comparison.pairs import (
     shared_weights,
     without_findings,
 )
-from recassay.comparison.tables import finite, frame_of
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import check_fields

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from recassay.comparison.tables import finite, frame_of
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest

@@ -24,7 +24,7 @@ import polars as pl
 
 from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.comparison.power import users_for
-from recassay.comparison.tables import finite
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores, Values

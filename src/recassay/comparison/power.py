@@ -17,7 +17,8 @@ from scipy.special import nctdtr, ndtri, stdtrit
 
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.pairs import PairMetric, pair_up
-from recassay.comparison.tables import finite, frame_of
+from recassay.comparison.tables import frame_of
+from recassay.data.io.write import finite
 from recassay.errors import UsageError
 from recassay.naming import choices
 from recassay.naming.arguments import checks_types

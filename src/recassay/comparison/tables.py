@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -21,19 +20,6 @@ TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "int | None": p
 def frame_of(rows: Iterable[Any], kind: Any) -> pl.DataFrame:
     """Return rows, objects of the data class ``kind``, as a frame with a column for each field."""
     return pl.DataFrame([asdict(row) for row in rows], schema={one.name: TYPES[str(one.type)] for one in fields(kind)})
-
-
-def finite(value: Any) -> Any:
-    """Return a nested value in which infinite and NaN numbers are None, because JSON lacks them.
-
-    >>> finite({"mean": [0.5, math.nan], "metric": "mrr"})
-    {'mean': [0.5, None], 'metric': 'mrr'}
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(each) for key, each in value.items()}
-    return [finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, eq=False)

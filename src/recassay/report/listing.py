@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
 from rich.console import Group, RenderableType
@@ -37,10 +37,6 @@ class Entry:
     title: str
     source: str = OWN
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the line as plain values for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Displayable):
@@ -55,10 +51,6 @@ class Explanation(Displayable):
     sections: Mapping[str, str]
     parameters: tuple[dict[str, Any], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the page as plain values for JSON."""
-        return asdict(self)
 
 
 def _parameters(kind: Any) -> str:

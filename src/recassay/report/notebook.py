@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def _scores(scores: Any) -> list[ResultTable]:
 
 
 def _comparison(comparison: Any) -> list[ResultTable]:
-    rows = [{**asdict(row), "systems": f"{row.a} - {row.b}"} for row in comparison.rows]
+    rows = [{**vars(row), "systems": f"{row.a} - {row.b}"} for row in comparison.rows]
     fields = (
         name("metric"), name("systems"), DIFFERENCE, Field("low high", "interval", wording.interval),
         replace(P, heading="adjusted p"),

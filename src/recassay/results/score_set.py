@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,7 +126,7 @@ class ScoreSet(Displayable):
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)
             raise UsageError("U115", f"no scores have all of {all_of}", hint="choose one of them at a time")
-        return dataclasses.replace(self, sheets=kept)
+        return replace(self, sheets=kept)
 
     def only(self, metrics: Sequence[str] | None) -> ScoreSet:
         """Return the same scores with only the metrics named; None keeps all."""
@@ -139,7 +138,7 @@ class ScoreSet(Displayable):
             place: _with_metrics(scores, tuple(metric for metric in metrics if metric in scores.metrics))
             for place, scores in self
         }
-        return dataclasses.replace(self, sheets=kept)
+        return replace(self, sheets=kept)
 
     def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
         """Return groups of scores that differ only in the coordinates ``axes``, such as dataset or seed.
@@ -176,7 +175,7 @@ def _check_axis(axis: str) -> None:
 
 
 def _with_metrics(scores: Scores, metrics: tuple[str, ...]) -> Scores:
-    return dataclasses.replace(
+    return replace(
         scores,
         metrics=metrics,
         per_unit={key: one for key, one in scores.per_unit.items() if key[1] in metrics},

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.io import write_parquet
+from recassay.data.io.write import finite, write_parquet
 from recassay.errors import UsageError
 from recassay.naming.grammar import Value, require_known
 from recassay.results.finding import Finding, Findings
@@ -164,11 +163,11 @@ class Summary:
         numbers = {name: float(getattr(self, name)) for name in ("mean", "low", "high")}
         infinite = {name: str(value) for name, value in numbers.items() if math.isinf(value)}
         return {
-            **_json_numbers(numbers),
+            **finite(numbers),
             **{name: getattr(self, name) for name in self.COUNTS},
             "parameters": dict(self.parameters),
             **({"infinite": infinite} if infinite else {}),
-            **({"accompanying": _json_numbers(self.accompanying)} if self.accompanying else {}),
+            **({"accompanying": finite(self.accompanying)} if self.accompanying else {}),
         }
 
 
@@ -279,14 +278,10 @@ class Scores(Displayable):
 
     def with_findings(self, *findings: Finding) -> Scores:
         """Return a copy of these scores to which findings are added."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
+        return replace(self, findings=(*self.findings, *findings))
 
 
 def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a row of :meth:`Summary.to_dict` with its infinite numbers put back."""
     infinite = row.get("infinite")
     return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
-
-
-def _json_numbers(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}

@@ -206,6 +206,19 @@ def json_text(content: object, *, indent: int | None = None, ascii_only: bool = 
     return json.dumps(_plain(content), ensure_ascii=ascii_only, allow_nan=False, indent=indent)
 
 
+def finite(value: Any) -> Any:
+    """Return a nested value in which infinite and NaN numbers are None, because JSON lacks them.
+
+    >>> finite({"mean": [0.5, math.nan], "metric": "mrr"})
+    {'mean': [0.5, None], 'metric': 'mrr'}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(each) for key, each in value.items()}
+    return [finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def write_parquet(frame: pl.DataFrame, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
     """Write a frame as Parquet; ``metadata`` has texts that are stored beside it."""
     with atomic(path) as temporary:

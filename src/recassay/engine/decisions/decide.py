@@ -17,11 +17,10 @@ from recassay.comparison.compare import SignificanceOptions
 from recassay.comparison.consistency import Consistency, consistency
 from recassay.comparison.power import Power, users_needed
 from recassay.comparison.rules import SuddenDeathOptions
-from recassay.comparison.tables import finite
 from recassay.comparison.verdict import Verdict, leads_at, verdict_of
 from recassay.data.io.archive import load_archive
 from recassay.data.io.manifest import manifest_of
-from recassay.data.io.write import text_of_file_name
+from recassay.data.io.write import finite, text_of_file_name
 from recassay.engine.decisions.comparing import PlaceComparisons, compare_places
 from recassay.engine.decisions.contest import SuddenDeath
 from recassay.engine.decisions.sudden_death import sudden_death

@@ -5,9 +5,8 @@ Every file is complete or absent, because it is written under another name and r
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +296,7 @@ def tables(folder: ResultFolder, form: str) -> str:
     )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SettingResults:
     """Scores and comparison on one data set, split and seed under one design, without values per user."""
 
@@ -335,7 +334,7 @@ def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
 
 
 def _comparison(results: ResultGrids, design: str, folder: ResultFolder) -> Comparison | None:
-    names = [field.name for field in dataclasses.fields(Pair)]
+    names = [field.name for field in fields(Pair)]
     compared_rows = [row for row in results.comparisons if design_of(row) == design]
     if not compared_rows:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from recassay.engine.decisions.decide import Decision
 from recassay.report.content import wording
 from recassay.report.content.csv_text import csv_text, write_tables
 from recassay.report.content.verdict import verdict_document
-from recassay.report.content.wording import place_names
 from recassay.report.tables.formats import paper
 from recassay.report.tables.model import (
     DIFFERENCE,
@@ -76,7 +74,7 @@ def decision_text(
     scores. ``details`` adds every pair, ranking and order.
     """
     verdict, comparisons = decision.verdict, decision.compared.comparisons
-    names = place_names(comparisons)
+    names = wording.place_names(comparisons)
     parts: list[RenderableType] = [verdict_block(verdict)]
     if details or sum(len(comparison.rows) for comparison in comparisons.values()) <= MAX_ROWS:
         parts += [pairs_text(comparison, names[place]) for place, comparison in comparisons.items()]
@@ -119,7 +117,10 @@ def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
         ]
         return "\n".join(map(csv_text, frames))
     comparisons = decision.compared.comparisons
-    means = [(name, paper_tables(scores.sheets[at], comparisons[at])) for at, name in place_names(comparisons).items()]
+    means = [
+        (name, paper_tables(scores.sheets[at], comparisons[at]))
+        for at, name in wording.place_names(comparisons).items()
+    ]
     contests = [
         (
             f"Sudden Death over {contest.over()}: {title}",
@@ -158,24 +159,26 @@ def write_decision(decision: Decision, folder: str | Path) -> Path:
     return write_tables(folder, "comparison.json", decision_document(decision), frames, decision.exhibits)
 
 
-def pairs_table(comparison: Comparison, title: str = "") -> ResultTable:
-    """Return a table with a row per metric and pair: difference, interval, adjusted p, effect size, users."""
-    effect = Field(
-        "effect", EFFECTS.get(comparison.effect, comparison.effect), lambda value: wording.difference(value, 2)
-    )
-    fields = (name("metric"), *PAIR, DIFFERENCE, interval(comparison.level), P, effect, count("n"))
-    return table(map(asdict, comparison.rows), fields, dim_unless_significant, grouped=True, title=title)
-
-
 def pairs_text(comparison: Comparison, title: str = "") -> RenderableType:
-    """Return the table of pairs with notes on users that were dropped and on tests that were not exact."""
-    parts: list[RenderableType] = [Terminal(pairs_table(comparison, title))]
-    dropped = max((row.dropped for row in comparison.rows), default=0)
-    if dropped:
+    """Return a row per metric and pair: difference, interval, adjusted p, effect size, users.
+
+    Notes say which users were dropped, and which tests were not exact.
+    """
+    effect = EFFECTS.get(comparison.effect, comparison.effect)
+    fields = (
+        name("metric"), *PAIR, DIFFERENCE, interval(comparison.level), P,
+        Field("effect", effect, lambda value: wording.difference(value, 2)), count("n"),
+    )  # fmt: skip
+    parts: list[RenderableType] = [
+        Terminal(table(map(vars, comparison.rows), fields, dim_unless_significant, grouped=True, title=title))
+    ]
+    if dropped := max((row.dropped for row in comparison.rows), default=0):
         note = f"Each pair excludes users without a value for one of its systems, up to {dropped:,} users."
         parts.append(words(note, "dim"))
-    for note in dict.fromkeys(row.note for row in comparison.rows if row.note):
-        parts.append(words(f"{note[0].upper()}{note[1:]}.", "warning"))
+    parts += [
+        words(f"{note[0].upper()}{note[1:]}.", "warning")
+        for note in dict.fromkeys(row.note for row in comparison.rows if row.note)
+    ]
     return Group(*parts, Text())
 
 
@@ -192,7 +195,7 @@ def leads_table(verdict: Verdict) -> ResultTable:
     column for what all lines share: the metric, or the data set, split and so on.
     """
     leads = [*verdict.leads, *verdict.others][:MAX_ROWS]
-    names = place_names(dict.fromkeys(lead.place for lead in leads))
+    names = wording.place_names(dict.fromkeys(lead.place for lead in leads))
     rows = [
         {
             **vars(lead), "place": names[lead.place], "difference": lead.difference if lead.tested else None,
@@ -232,7 +235,7 @@ def across_tables(across: Across) -> RenderableType:
     fields = (*PAIR, Field("rank_difference", "rank difference", "{:.2f}".format), Field("p", "p", wording.p_value))
     shares = (share("better"), share("equivalent", "same"), share("worse"))
     for ranking in across.rankings:
-        parts += [*_ranks(ranking, across), Text(), Terminal(table(map(asdict, ranking.pairs), (*fields, *shares)))]
+        parts += [*_ranks(ranking, across), Text(), Terminal(table(map(vars, ranking.pairs), (*fields, *shares)))]
         if ranking.left_out:
             parts.append(words(f"Left out because they are not on every {across.over}: {', '.join(ranking.left_out)}."))
         parts.append(Text())
@@ -297,7 +300,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
 
     The first table has a row per pair of settings, with the lowest agreement first.
     """
-    rows = sorted(map(asdict, consistency.rows), key=lambda row: (row["tau"], row["low"]))
+    rows = sorted(map(vars, consistency.rows), key=lambda row: (row["tau"], row["low"]))
     fields = (
         name("along", "axis"), name("a", "first"), name("b", "second"), name("setting"),
         Field("tau", "tau-b", lambda value: wording.number(value, 3)),
@@ -308,7 +311,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
         Terminal(table(rows[:MAX_ROWS], fields, title="Agreement of system orders")),
         *_more(rows, "rows"),
     ]
-    swaps = sorted(map(asdict, consistency.swaps), key=lambda swap: -swap["share"])
+    swaps = sorted(map(vars, consistency.swaps), key=lambda swap: -swap["share"])
     if swaps:
         fields = (
             name("ahead", "leader"), name("behind", "second"), name("a", "under"), name("b", "reversed under"),
@@ -348,9 +351,9 @@ def power_table(power: Power, title: str = "") -> RenderableType:
     goal = Field("difference", "observed", wording.difference) if power.observed else Field("wanted", "target")
     enough = Field("enough", "", lambda enough: "enough" if enough else "too few")
     fields = (name("metric"), *PAIR, goal, Field("sd", "sd"), count("n", "users"), count("users", "needed"), enough)
-    name_of = f"Users needed{f': {title}' if title else ''}"
-    made = table(map(asdict, power.rows), (*fields, Field("detectable", "detectable")), title=name_of)
-    return Group(Terminal(made), Text(), words(power.assumptions, "dim"), Text())
+    heading = f"Users needed{f': {title}' if title else ''}"
+    needed = table(map(vars, power.rows), (*fields, Field("detectable", "detectable")), title=heading)
+    return Group(Terminal(needed), Text(), words(power.assumptions, "dim"), Text())
 
 
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
@@ -367,7 +370,8 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
     if not contest.n:
         nobody = f"Nobody can be won: no user has a relevant item. {_settings(contest)}"
         return Group(words(head, "bold"), words(nobody), Text())
-    between = Field("low high", interval(contest.confidence.level).heading, _percents)
+    heading = interval(contest.confidence.level).heading
+    between = Field("low high", heading, lambda low, high: f"{100 * low:.1f}–{100 * high:.1f} %")
     won = (share("sudden_death", "won"), between, share("outright"), share("hit"))
     shares = table(contest.summary().to_dicts(), (system(), count("at", "cut-off"), *won), title=head)
     parts: list[RenderableType] = [Terminal(shares), Text(), words(note, "dim"), Text()]
@@ -377,10 +381,6 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
         fields = (system(), system("against", "against"), *map(share, ("wins", "losses", "together", "neither")))
         parts += [Terminal(table(rows, fields, title=f"Duels within {contest.deepest} ranks")), Text()]
     return Group(*parts)
-
-
-def _percents(low: float, high: float) -> str:
-    return wording.NOTHING if math.isnan(low) else f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def _settings(contest: SuddenDeath) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -114,7 +113,10 @@ def groups_text(groups: GroupScores) -> RenderableType:
     parts: list[RenderableType] = [words(groups_title(groups), "bold"), words(groups_counts(groups)), Text()]
     if groups.gaps:
         parts += [Terminal(gaps_table(groups)), Text()]
-    parts += [Terminal(_groups_table(groups, groups.metrics[0])), *_more_groups(groups), Text()]
+    parts.append(Terminal(_groups_table(groups, groups.metrics[0])))
+    if (more := len(groups.groups) - MAX_GROUPS) > 0:
+        parts.append(words(f"{format_count(more, 'more group')}: -o FOLDER or --json", "dim"))
+    parts.append(Text())
     if left := len(groups.metrics) - 1:
         parts.append(words(f"{left} more {'metric' if left == 1 else 'metrics'} by group: -o FOLDER or --json", "dim"))
     dim = "Dim groups do not differ significantly from the mean over all users."
@@ -124,7 +126,7 @@ def groups_text(groups: GroupScores) -> RenderableType:
 def gaps_table(groups: GroupScores) -> ResultTable:
     """Return a row per metric and system: gap between best and worst group, its interval and p, and the two groups."""
     rows = [
-        {**asdict(gap), **{end: _end(groups, asdict(gap), end) for end in ("worst", "best")}}
+        {**vars(gap), **{end: _end(groups, vars(gap), end) for end in ("worst", "best")}}
         for metric in groups.metrics
         for gap in groups.gaps
         if gap.metric == metric
@@ -152,11 +154,6 @@ def _groups_table(groups: GroupScores, metric: str) -> ResultTable:
             rows.append((Cell(group), Cell(f"{max(known):,}"), *means))
     systems = (Column(wording.shorten(system, SYSTEM_WIDTH)) for system in groups.systems)
     return ResultTable((Column(metric, "system", max(len(metric), SYSTEM_WIDTH)), Column("n"), *systems), tuple(rows))
-
-
-def _more_groups(groups: GroupScores) -> Iterator[Text]:
-    if (more := len(groups.groups) - MAX_GROUPS) > 0:
-        yield words(f"{format_count(more, 'more group')}: -o FOLDER or --json", "dim")
 
 
 def _mean(row: GroupRow | None, *, narrow: bool) -> Cell:
