@@ -21,6 +21,12 @@ AXES = ("dataset", "split", "seed", "design")
 INPUT, ANALYSES, DEATH = "Input", "Further analyses", "Sudden Death"
 
 
+def only(axis: str, noun: str, metavar: str) -> Any:
+    """Return the option that chooses the values of one coordinate of scores."""
+    what, complete = f"Use only this {noun}; may be repeated.", _options.complete_results(axis)
+    return option(f"--{axis}", what, INPUT, metavar=metavar, autocompletion=complete)
+
+
 def compare(
     context: typer.Context,
     scores: Annotated[
@@ -41,36 +47,9 @@ def compare(
             autocompletion=_options.complete_results("metric"),
         ),
     ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        option(
-            "--dataset",
-            "Use only this data set; may be repeated.",
-            INPUT,
-            metavar="NAME",
-            autocompletion=_options.complete_results("dataset"),
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        option(
-            "--split",
-            "Use only this split; may be repeated.",
-            INPUT,
-            metavar="SPLIT",
-            autocompletion=_options.complete_results("split"),
-        ),
-    ] = None,
-    design: Annotated[
-        list[str] | None,
-        option(
-            "--design",
-            "Use only this design; may be repeated.",
-            INPUT,
-            metavar="DESIGN",
-            autocompletion=_options.complete_results("design"),
-        ),
-    ] = None,
+    dataset: Annotated[list[str] | None, only("dataset", "data set", "NAME")] = None,
+    split: Annotated[list[str] | None, only("split", "split", "SPLIT")] = None,
+    design: Annotated[list[str] | None, only("design", "design", "DESIGN")] = None,
     columns: Annotated[
         str | None, option("--columns", "Column names, such as user=uid,system=model.", INPUT, metavar=COLUMNS)
     ] = None,

@@ -1,7 +1,7 @@
 """``recassay score``: evaluate run files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,12 @@ from recassay.naming.grammar import require_known
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
 INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
+
+
+def columns_of(name: str, table: str) -> Any:
+    """Return the option for the column names of a table, if they are not those of the runs."""
+    what = f"Column names of the {table}, if they differ from those of the runs."
+    return option(f"--{name}-columns", what, INPUT, metavar=COLUMNS)
 
 
 def score(
@@ -69,42 +75,10 @@ def score(
             metavar=f"[RUN:]{COLUMNS}",
         ),
     ] = None,
-    truth_columns: Annotated[
-        str | None,
-        option(
-            "--truth-columns",
-            "Column names of the truth, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    train_columns: Annotated[
-        str | None,
-        option(
-            "--train-columns",
-            "Column names of the training log, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    users_columns: Annotated[
-        str | None,
-        option(
-            "--users-columns",
-            "Column names of the table of users, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
-    items_columns: Annotated[
-        str | None,
-        option(
-            "--items-columns",
-            "Column names of the table of items, if they differ from those of the runs.",
-            INPUT,
-            metavar=COLUMNS,
-        ),
-    ] = None,
+    truth_columns: Annotated[str | None, columns_of("truth", "truth")] = None,
+    train_columns: Annotated[str | None, columns_of("train", "training log")] = None,
+    users_columns: Annotated[str | None, columns_of("users", "table of users")] = None,
+    items_columns: Annotated[str | None, columns_of("items", "table of items")] = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recassay.cli import _common, _options
+from recassay.cli._options import option
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
     from recassay.reproduction.run import Reproduction
     from recassay.study.store.results import Results
+
+
+Data = Annotated[
+    Path | None, option("--data", "Folder that holds the data by name.  [default: $RECASSAY_DATA]", metavar="FOLDER")
+]
+Jobs = Annotated[int | None, option("--jobs", "Number of threads; results do not depend on it.", metavar="N", min=1)]
 
 
 def run(
@@ -23,21 +30,13 @@ def run(
             "-o", "--output", metavar="FOLDER", help="Folder for the results; an interrupted study resumes there."
         ),
     ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", metavar="FOLDER", help="Folder that holds the data sets by name.  [default: $RECASSAY_DATA]"
-        ),
-    ] = None,
+    data: Data = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run the small version that the study defines.")] = False,
     values: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the study; may be repeated."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
-    ] = None,
+    jobs: Jobs = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Read pickled models of other packages from FOLDER: they can run any code.")
     ] = False,
@@ -152,10 +151,7 @@ def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="[PAPER]", help="Name of a paper (--list), or its YAML file.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="FOLDER", help="Folder that holds the data by name.  [default: $RECASSAY_DATA]"),
-    ] = None,
+    data: Data = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Folder for studies, which resume there, and results."),
@@ -163,10 +159,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Use small generated data: shows that everything works, and nothing else.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
-    ] = None,
+    jobs: Jobs = None,
     listed: Annotated[bool, typer.Option("--list", help="List the papers and their stored verdicts.")] = False,
     check: Annotated[
         bool,

@@ -15,9 +15,8 @@ from recassay.data.io.edge import is_folder
 from recassay.data.io.manifest import files_of, manifest_of
 from recassay.data.io.read import open_table
 from recassay.engine.lists.score_joins import join_scorings
-from recassay.errors import InputError, RecassayError
-from recassay.metrics.base import Metric
-from recassay.metrics.registry import parse_metric
+from recassay.errors import InputError
+from recassay.metrics.registry import known_metric
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.results.design_scores import DesignScores
@@ -69,7 +68,7 @@ def read_scores(
             hint="a row per system and user: --columns system=NAME, or a column 'system'",
         )  # fmt: skip
     smaller = set(smaller)
-    parsed = {metric: _parse_or_none(metric) for metric in chosen}
+    parsed = {metric: known_metric(metric) for metric in chosen}
     higher = {metric: higher_is_better(metric, smaller) for metric in chosen}
     powers = {metric: float(getattr(known, "power", 1)) for metric, known in parsed.items()}
     stored = _stored_summary(folder / SUMMARY) if folder is not None else {}
@@ -149,13 +148,6 @@ def _metric_columns(frame: pl.DataFrame, where: str, wanted: Iterable[str] | Non
     return wanted
 
 
-def _parse_or_none(metric: str) -> Metric | None:
-    try:
-        return parse_metric(metric)
-    except RecassayError:
-        return None
-
-
 def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
     """Return whether larger values of a metric are better; None if neither is better.
 
@@ -167,7 +159,7 @@ def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
     """
     if metric in smaller:
         return False
-    parsed = _parse_or_none(metric)
+    parsed = known_metric(metric)
     if parsed is not None:
         return parsed.higher_is_better
     return not any(word in metric.lower() for word in LOWER_IS_BETTER)

@@ -120,13 +120,13 @@ def joined(chosen: Iterable[str]) -> str:
     return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
 
 
-def series(parts: Sequence[str], separator: str = ", ", last: str = " and ") -> str:
+def series(parts: Sequence[str], separator: str = ", ") -> str:
     """Return words as a list in a sentence.
 
     >>> series(["a"]), series(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return f"{separator.join(parts[:-1])}{last}{parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"{separator.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def conventions(scores: Scores) -> str:

@@ -210,14 +210,14 @@ def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
     return categories(list(dict.fromkeys(map(str, values))))
 
 
-def linear(low: float, high: float, most: int = 6) -> Scale:
-    """Return a linear scale with at most ``most`` ticks at round numbers.
+def linear(low: float, high: float) -> Scale:
+    """Return a linear scale with at most six ticks at round numbers.
 
     >>> [tick.label for tick in linear(0, 0.4).ticks]
     ['0', '0.1', '0.2', '0.3', '0.4']
     """
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-    step = _step((high - low) / (most - 1))
+    step = _step((high - low) / 5)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     digits += round(step * 10**digits, 9) % 1 != 0  # a step of 2.5 needs one more digit

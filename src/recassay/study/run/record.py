@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from recassay._version import __version__
-from recassay.checks.base import TARGET_SET_COLUMN, diagnose
+from recassay.checks.base import TARGET_SET_COLUMN, diagnose, format_count
 from recassay.comparison.compare import Comparison
 from recassay.comparison.verdict import Lead, leads_at, verdict_of
 from recassay.data.fold import Fold
@@ -281,15 +281,15 @@ class Record:
         ``memo`` counts intervals and tests.
         """
         lines = [
-            f"{name} was fitted and answered on {_counted(folds, 'fold')}: "
+            f"{name} was fitted and answered on {format_count(folds, 'fold')}: "
             f"{self.changed.get(name, 'the folder had no such answers')}"
             for name, folds in self.computed.items()
         ]
         if self.taken:
-            systems = _counted(len(self.taken), "other system" if self.computed else "system")
+            systems = format_count(len(self.taken), "other system" if self.computed else "system")
             answers = self.taken.total()
             were = "was" if answers == 1 else "were"
-            lines.append(f"{_counted(answers, 'answer')} of {systems} {were} taken from the folder")
+            lines.append(f"{format_count(answers, 'answer')} of {systems} {were} taken from the folder")
         for what, computed, taken in (
             ("intervals and tests", memo.computed, memo.taken),
             ("scorings of a system on a fold", self.store.computed[SCORED], self.store.taken[SCORED]),
@@ -298,10 +298,6 @@ class Record:
             if computed + taken:
                 lines.append(f"{computed:,} of {computed + taken:,} {what} were computed{rest}")
         return tuple(lines)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
