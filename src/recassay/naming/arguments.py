@@ -204,9 +204,7 @@ def _shown(value: object) -> str:
         return f"an object of {type(value).__name__}"
 
 
-@functools.cache  # an eighth of a call of two dicts
-def _hints_of_fields(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints_of_fields: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)  # slow for each call
 
 
 def check_fields(options: object) -> None:

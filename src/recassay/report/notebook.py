@@ -165,7 +165,7 @@ def _design_scores(scores: Any) -> list[ResultTable]:
     [results] = result_grids([row.to_dict() for row in scores.rows], ())
     sizes = format_count(len(scores.systems), "system"), format_count(len(scores.designs), "design")
     note = "Expected means over all draws of candidates; bold: the best of a row."
-    return [replace(design_table(results.grids, f"scores of {' under '.join(sizes)}"), narrow=(), notes=(note,))]
+    return [replace(design_table(results.grids, f"scores of {' under '.join(sizes)}"), narrow=tuple, notes=(note,))]
 
 
 def _evaluation(evaluation: Any) -> list[ResultTable]:

@@ -99,7 +99,7 @@ class ScoreSet(Displayable):
 
     def along(self, axis: str) -> tuple[Coordinate, ...]:
         """Return the distinct values of one coordinate, such as ``dataset``, in order of appearance."""
-        _check_axis(axis)
+        require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
     def where(self, **wanted: Sequence[Coordinate] | Coordinate) -> ScoreSet:
@@ -146,7 +146,7 @@ class ScoreSet(Displayable):
         The key of a group holds the values of its other coordinates.
         """
         for axis in axes:
-            _check_axis(axis)
+            require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
         found: dict[tuple[Coordinate, ...], dict[Place, Scores]] = {}
         for place, scores in self:
             found.setdefault(place.without(*axes), {})[place] = scores
@@ -168,10 +168,6 @@ def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -
     if isinstance(scores, Mapping):
         return ScoreSet({Place(dataset=name): one for name, one in scores.items()})
     return ScoreSet({Place(): scores})
-
-
-def _check_axis(axis: str) -> None:
-    require_known(axis, AXES, "U215", f"scores cannot be grouped by {axis!r}")
 
 
 def _with_metrics(scores: Scores, metrics: tuple[str, ...]) -> Scores:

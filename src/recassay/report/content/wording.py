@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from recassay.checks.decisions import FEW_FOR_BOOTSTRAP
 from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
@@ -98,10 +100,9 @@ def shorten(name: str, width: int) -> str:
     """
     if cell_len(name) <= width:
         return name
-    head, tail = name[: len(name) // 2], name[len(name) // 2 :]
-    while cell_len(head) + cell_len(tail) >= width and (head or tail):
-        head, tail = (head[:-1], tail) if cell_len(head) > cell_len(tail) else (head, tail[1:])
-    return f"{head}…{tail}"
+    head = width // 2
+    tail = set_cell_size(name[::-1], width - 1 - head)[::-1]
+    return f"{set_cell_size(name, head).rstrip()}…{tail.lstrip()}"
 
 
 def system_letters(count: int) -> list[str]:
@@ -110,8 +111,7 @@ def system_letters(count: int) -> list[str]:
     >>> system_letters(28)[-3:]
     ['z', 'aa', 'ab']
     """
-    alphabet = "abcdefghijklmnopqrstuvwxyz"
-    return [alphabet[i] if i < 26 else alphabet[i // 26 - 1] + alphabet[i % 26] for i in range(count)]
+    return [*ascii_lowercase, *map("".join, itertools.product(ascii_lowercase, repeat=2))][:count]
 
 
 def joined(chosen: Iterable[str]) -> str:

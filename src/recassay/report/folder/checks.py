@@ -78,6 +78,8 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}
+    no_stream = "" if STREAM in designs else "no stream was evaluated"
+    watched = (folder.lock.get("over_time") or {}).get("detectors")
     no_sequences = "" if SEQUENCES in designs else "no sequences were generated"
     reasons = {
         "lists": "" if "lists" in designs else "no ranked lists were scored",
@@ -88,8 +90,8 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
         "similarities": no_sequences,
         "sampled ranks": "run by recassay correct, on ranks among sampled items",
         "sampling curve": "run by ra.sampling_curve, on samples by popularity without replacement",
-        "drift": _not_watched(folder, designs),
-        "stream": "" if STREAM in designs else "no stream was evaluated",
+        "drift": no_stream or ("" if watched else "no drift detector was used"),
+        "stream": no_stream,
         "removed rows": "" if folder.lock else "run on the folds of a study",
         "absent metrics": "" if folder.lock else "run on the data sets of a study",
         "replaced runs": "" if folder.lock else "run on the runs of a study",
@@ -101,13 +103,6 @@ def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     }
     why = reasons.get(check.about, "needs data that the folder does not hold")
     return why or _missing_input(check, folder)
-
-
-def _not_watched(folder: ResultFolder, designs: set[str]) -> str:
-    if STREAM not in designs:
-        return "no stream was evaluated"
-    watched = (folder.lock.get("over_time") or {}).get("detectors")
-    return "" if watched else "no drift detector was used"
 
 
 def _missing_input(check: Check, folder: ResultFolder) -> str:

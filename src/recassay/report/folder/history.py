@@ -150,16 +150,12 @@ def not_comparable(old: ResultFolder, new: ResultFolder) -> str:
 
 
 def _gate(old: ResultFolder, new: ResultFolder, system: str, metrics: Sequence[str], margin: str | float) -> Gate:
-    both = [one for one in dict.fromkeys(metrics) if all(one in _unit_metrics(found) for found in (old, new))]
+    stored = [parquet_schema(found.scores) if found.scores.is_file() else {} for found in (old, new)]
+    scored = [{row["metric"] for row in found.rows} for found in (old, new)]
+    both = [one for one in dict.fromkeys(metrics) if all(one in known for known in (*stored, *scored))]
     if not both:
         raise UsageError("U113", "no metric has a value for every user in both folders")
     return gate(f"{new.path}:{system}", f"{old.path}:{system}", None, both, margin=margin)
-
-
-def _unit_metrics(found: ResultFolder) -> set[str]:
-    """Return the metrics that the table of scores per user has and that say which system is better."""
-    names = parquet_schema(found.scores) if found.scores.is_file() else {}
-    return {row["metric"] for row in found.rows if row["metric"] in names}
 
 
 def history_table(history: ResultHistory, *, grouped: bool = True) -> ResultTable:

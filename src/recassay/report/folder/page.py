@@ -16,6 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from recassay.comparison.verdict import Verdict
 from recassay.data.io import write_text
 from recassay.data.io.manifest import recording
@@ -70,6 +72,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
     """
     lock, verdict, charts = folder.lock, folder.verdict or Verdict(()), distributions or {}
     grids, budget = result_grids(folder.rows, folder.comparisons), SizeBudget()
+    made_by = lock or folder.settings
     alphas = {row["alpha"] for row in folder.comparisons if row.get("alpha")}
     picture, by_code = systems(verdict, grids), finding_groups(folder.findings, verdict)
 
@@ -107,7 +110,7 @@ def page(folder: ResultFolder, distributions: Distributions | None = None) -> st
         unknown=any(group.open for group in by_code),
         exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(folder.exhibits, start=1)],
         failures=folder.failures,
-        lock=_yaml(lock or folder.settings) if lock or folder.settings else "",
+        lock=yaml.safe_dump(dict(made_by), sort_keys=False, allow_unicode=True, width=100) if made_by else "",
     )  # fmt: skip
 
 
@@ -136,12 +139,6 @@ def _environment() -> Environment:
     environment.globals |= {"source": lambda name: Markup((home / name).read_text(encoding="utf-8")), **FUNCTIONS}
     environment.filters |= {**FILTERS, "drawn": Markup}  # figures escape their text when they are drawn
     return environment
-
-
-def _yaml(lock: Mapping[str, Any]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=100))
 
 
 def figures_of(folder: ResultFolder, progress: StageProgress | None = None) -> list[Exhibit]:

@@ -60,15 +60,15 @@ class Column:
 class ResultTable:
     """A result as a table; an empty row is a blank line.
 
-    ``narrow`` are tables of the same content for a terminal that is too narrow for this one. ``gap`` is the number of
-    spaces between columns in a terminal.
+    ``narrow`` returns tables of the same content for a terminal that is too narrow for this one. ``gap`` is the number
+    of spaces between columns in a terminal.
     """
 
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     title: str = ""
     notes: tuple[str, ...] = ()
-    narrow: tuple[ResultTable, ...] = ()
+    narrow: Callable[[], Iterable[ResultTable]] = tuple
     gap: int = 2
 
 
@@ -208,7 +208,7 @@ class Terminal:
         parts = self._parts(widths, options.max_width)
         if table.title:
             yield words(table.title, "bold")
-        drawn: list[RenderableType] = [Terminal(one, self.rule) for one in table.narrow if len(parts) > 1]
+        drawn: list[RenderableType] = [Terminal(one, self.rule) for one in table.narrow()] if len(parts) > 1 else []
         for number, part in enumerate(
             drawn or [self._drawn(part, widths, options.max_width) for part in parts if part]
         ):

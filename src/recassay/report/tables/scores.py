@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ class ScoreTables:
             columns += ["vs best" if self.comparison.baseline is None else "vs base", "p"]
         rows = [row for grid in self.grids for row in self._rows(grid, counted)]
         headings = (Column("metric", "name"), SYSTEM, *map(Column, (*columns, *counted)))
-        apart = (self.means(), self.counts(*counted, zeros=False)) if counted else ()
-        return ResultTable(headings, tuple(groups(rows) if grouped else rows), narrow=apart)
+        table = ResultTable(headings, tuple(groups(rows) if grouped else rows))
+        return replace(table, narrow=lambda: (self.means(), self.counts(*counted, zeros=False))) if counted else table
 
     def _rows(self, grid: Grid, counted: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
         best = grid.best(LISTS)
@@ -204,7 +204,7 @@ def design_table(grids: Sequence[Grid], title: str) -> ResultTable:
     ]
     names = (Column(wording.shorten(system, SYSTEM_WIDTH)) for system in systems)
     columns = (Column("design", "name"), Column("metric", "name"), *names)
-    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=tuple(map(_listed, grids)), gap=3)
+    return ResultTable(columns, tuple(groups(lines, apart=False)), title, narrow=lambda: map(_listed, grids), gap=3)
 
 
 def _listed(grid: Grid) -> ResultTable:
