@@ -174,6 +174,17 @@ def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each k
     return all(fits(part, parts[0]) for part in typing.cast("Iterable[Any]", value))
 
 
+def words_of(hint: Any) -> tuple[list[Any], list[Any]]:
+    """Return the words that an annotation lists, and its other kinds of values.
+
+    >>> words_of(Literal["up", "down"] | int | None)
+    (['up', 'down'], [<class 'int'>, <class 'NoneType'>])
+    """
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
+    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
+    return words, [kind for kind in kinds if typing.get_origin(kind) is not Literal]
+
+
 def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
     return UsageError("U102", f"{name} must be {_said(hint)}, got {_shown(value)}", where=where)
 
@@ -220,9 +231,8 @@ def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds
     Unless ``all_kinds``, only words, texts, numbers, paths and None are checked, and an object of options where a word
     may stand in its place.
     """
-    kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)
-    words = [word for kind in kinds if typing.get_origin(kind) is Literal for word in typing.get_args(kind)]
-    others = [kind for kind in kinds if kind not in KINDS and typing.get_origin(kind) is not Literal]
+    words, kinds = words_of(hint)
+    others = [kind for kind in kinds if kind not in KINDS]
     if others and not all_kinds and not (words and all(map(is_dataclass, others))):
         return
     if not fits(value, hint):

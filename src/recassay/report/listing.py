@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -16,7 +16,7 @@ from recassay.data.io.formats import FORMATS, formats
 from recassay.designs import grammar
 from recassay.errors import UsageError, explanations
 from recassay.metrics.registry import Description, describe, names
-from recassay.naming.arguments import checks_types
+from recassay.naming.arguments import checks_types, words_of
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure, parameter_kinds
 from recassay.naming.registry import OWN, Registry
@@ -215,7 +215,7 @@ def _named_page(named: Listed, name: str) -> Explanation:
     parameters = tuple(
         {
             "name": one.name, "default": None if one.default is MISSING else one.default,
-            "choices": _choices(hints[one.name]) + (["(required)"] if one.default is MISSING else []),
+            "choices": [*map(str, words_of(hints[one.name])[0]), *(["(required)"] if one.default is MISSING else [])],
         }
         for one in (fields(kind) if is_dataclass(kind) else ())
     )  # fmt: skip
@@ -240,12 +240,6 @@ def _reflowed(text: str) -> str:
 
 def _title(text: str) -> str:
     return " ".join(text.replace("``", "").split())
-
-
-def _choices(hint: Any) -> list[str]:
-    """Return the words that a parameter of this type takes: those of a Literal, by itself or among other types."""
-    literals = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
-    return [str(word) for kind in literals for word in get_args(kind)]
 
 
 def _profile_page(profile: Any) -> Explanation:

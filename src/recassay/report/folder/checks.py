@@ -16,7 +16,7 @@ from recassay.comparison.compare import SignificanceOptions
 from recassay.data.io.manifest import manifest_of
 from recassay.engine.decisions.comparing import comparison_facts
 from recassay.report.content.distribution import UnitValues
-from recassay.report.content.grids import Row, design_of
+from recassay.report.content.grids import Row, design_of, heading
 from recassay.report.folder.results import FOLDS, ResultFolder, parts, read_results
 from recassay.results.finding import Finding
 from recassay.results.score_set import ScoreSet
@@ -140,7 +140,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
         }
         for a, b in itertools.combinations(part.scores.systems, 2):
             if np.array_equal(means[a], means[b], equal_nan=True) and values.equal(part.place, a, b):
-                yield f" ({part.heading})" if len(settings) > 1 else "", a, b
+                yield f" ({heading(part.place)})" if len(settings) > 1 else "", a, b
 
 
 def _comparing(folder: ResultFolder) -> dict[str, Any] | None:

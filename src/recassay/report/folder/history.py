@@ -78,7 +78,7 @@ def history_of(
     margin: str | float = "1%",
 ) -> ResultHistory:
     """Return the history of folders of results, which are in the order of time; ``margin`` is that of the gate."""
-    if len(folders) < 2:
+    if len(set(map(Path, folders))) < 2:
         raise UsageError("U105", "a history needs at least two folders of results", hint="oldest first")
     results = {label: read_results(path) for label, path in zip(_labels(folders), folders, strict=True)}
     rows = [row for label, found in results.items() for row in _rows(label, found, metrics, systems)]

@@ -290,10 +290,9 @@ def tables(folder: ResultFolder, form: str) -> str:
     if form == "csv":
         return csv_of_rows(folder.rows, ["dataset", "split", "protocol", "seed", "design", "fold", *CSV_HEADINGS])
     every = list(parts(folder))
-    settings, several = [part for part in every if part.scores.rows], len(every) > 1
-    return paper(
-        form, [(part.heading if several else "", paper_tables(part.scores, part.comparison)) for part in settings]
-    )
+    headings = [heading(part.place) if len(every) > 1 else "" for part in every]
+    named = zip(headings, every, strict=True)
+    return paper(form, [(name, paper_tables(one.scores, one.comparison)) for name, one in named if one.scores.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,11 +302,6 @@ class SettingResults:
     place: Place
     scores: Scores
     comparison: Comparison | None
-
-    @property
-    def heading(self) -> str:
-        """Return the data set, split, design and seed as a heading; empty if none of them is known."""
-        return heading(self.place)
 
 
 def parts(folder: ResultFolder) -> Iterator[SettingResults]:
