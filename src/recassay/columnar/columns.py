@@ -92,6 +92,7 @@ class LazyColumns:
         unit: str = "user",
     ) -> None:
         self._fetch = fetch
+        self.columns = list(fetch)
         self._narrow = narrow
         self.remarks = dict(remarks or {})
         self.positions = positions
@@ -103,11 +104,6 @@ class LazyColumns:
         """Return the columns of a frame that is in memory; ``remarks`` and ``about`` are as in the class."""
         fetch = {name: partial(frame.get_column, name) for name in frame.columns}
         return cls(fetch, frame.height, None, remarks, **about)
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return list(self._fetch)
 
     def __contains__(self, name: object) -> bool:
         return name in self._fetch

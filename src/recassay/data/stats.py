@@ -118,8 +118,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts and numbers, ready for JSON; undefined values are None."""
-        found: dict[str, Any] = finite(dataclasses.asdict(self))
-        return found
+        return dict(finite(dataclasses.asdict(self)))
 
 
 def stats(log: Interactions) -> Stats:

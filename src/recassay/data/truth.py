@@ -217,9 +217,9 @@ def _best_first(
     ``offsets[q]:offsets[q + 1]`` are the rows of query q. Also return whether a query may have an item twice: if all
     gains are equal, such rows are neighbours now; else they may be apart.
     """
-    offsets, items = readonly(offsets), _writable(items)
+    offsets, items = readonly(offsets), np.require(items, requirements="W")  # a copy of the caller's data
     graded = not is_one_number(gains)
-    keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
+    keys = np.require(gains, requirements="W") if graded else np.empty(0)  # all gains are equal: only items are sorted
     groups = offsets.size - 1
     repeats = each_block(
         lambda begin, end: sort_by_gain(offsets, items, keys, begin, end),
@@ -227,11 +227,6 @@ def _best_first(
         size=groups_per_block(groups, items.size),
     )
     return items, keys if graded else gains, graded or any(repeats)
-
-
-def _writable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, or a copy if it is a read-only view of the caller's data."""
-    return array if array.flags.writeable else array.copy()
 
 
 def _conflicts(

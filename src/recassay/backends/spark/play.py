@@ -112,7 +112,7 @@ class SharedFacts:
 
     def fold(self, rows: pl.DataFrame) -> Fold:
         """Return the fold of some users, made of rows with a column of labels, such as training or test."""
-        log = Interactions.of_users(rows.drop(label_of(self.number)), self.counts["train"], origin=self.where)
+        log = Interactions.from_frame(rows.drop(label_of(self.number)), whole=self.counts["train"], origin=self.where)
         label = rows[label_of(self.number)].to_numpy()
         parts = {
             name: replace(log.take(np.isin(label, PARTS[name])), whole=counts) for name, counts in self.counts.items()

@@ -55,7 +55,7 @@ class ScoringTask:
         context = self.job.context
         if TRAIN not in piece or context.train is None or context.train.whole is None:
             return self.job
-        log = Interactions.of_users(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN].where)
+        log = Interactions.from_frame(piece[TRAIN], whole=context.train.whole, origin=self.origins[TRAIN].where)
         return self.job.with_train(log)
 
     def _run(self, piece: UserChunk, name: str) -> Run:

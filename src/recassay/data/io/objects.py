@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import ranges
 from recassay.data.io.clean import integers_or_text
-from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, could_be_named, parse_columns, resolve
-from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame, table_of_scan
-from recassay.errors import InputError, RecassayError
+from recassay.data.io.columns import ITEM, RANK, TIMESTAMP, USER, Role, parse_columns, recognised
+from recassay.data.io.table import SAMPLE_ROWS, Table, column_names, table_of_frame, table_of_scan
+from recassay.errors import InputError
 
 DESCRIBING = "a path, a Polars, pandas or Arrow table, {id: [features]} or {id: {column: value}}"
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
@@ -65,20 +65,18 @@ def object_table(
 def _pandas(source: Any, where: str) -> Table:
     names = [str(name) for name in source.columns]
 
-    def read(wanted: Wanted) -> pl.DataFrame:
-        return pl.DataFrame(
-            [_series_of_pandas(name, source.iloc[:, names.index(name)], where) for name in wanted.values()]
-        )
+    def column(name: str, rows: int | None = None) -> pl.Series:
+        return _series_of_pandas(name, source.iloc[:rows, names.index(name)], where)
 
     def sample(some: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of the columns named in ``some``; columns that mix types are left out."""
         found = []
         for name in some:
             with contextlib.suppress(InputError):
-                found.append(_series_of_pandas(name, source.iloc[:SAMPLE_ROWS, names.index(name)], where))
+                found.append(column(name, SAMPLE_ROWS))
         return pl.DataFrame(found)
 
-    return Table(names, read, where, sample=sample)
+    return Table(names, lambda wanted: pl.DataFrame(list(map(column, wanted.values()))), where, sample=sample)
 
 
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
@@ -152,11 +150,8 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
     if not _all_are(str, source):
         return False
     chosen = parse_columns(columns)
-    try:
-        resolve(could_be_named(source, role, chosen), role, chosen, where="")
-    except RecassayError as error:
-        return error.code == "I203"
-    return True
+    known = recognised((name for name in source if name not in chosen.values()), role)
+    return source.keys() >= set(chosen.values()) and known.keys() | chosen.keys() >= set(role.required)
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:

@@ -13,7 +13,6 @@ from recassay.data.fold import Fold, of_known_users
 from recassay.data.memberships import Memberships
 from recassay.data.read import (
     each_run,
-    first_source,
     has_column,
     read_items,
     read_memberships,
@@ -149,7 +148,7 @@ def score_in_memory(request: ScoreRequest) -> Scores:
         keep_rows=conventions.reads_rows,
         order="row" if conventions.order == "row" else None,
     )
-    together = total_size(inputs.truth, first_source(inputs.runs))
+    together = total_size(inputs.truth, inputs.runs)
     ahead = together is not None and together <= MOST_AHEAD
     with sharing_orders(), first_ahead(runs) if ahead else nullcontext(runs) as runs:
         truth, distances = reading.read("truth", read_truth, inputs.truth, negative=reading.negative), None
