@@ -19,7 +19,7 @@ from recassay.experiments.lists import heading_at
 from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
 from recassay.models.rerank import FittedReranker
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
 from recassay.split.chance import RandomSplit
@@ -162,9 +162,8 @@ class Weight(Experiment):
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Return a figure of the metrics at every weight of the re-ranker, with the weight chosen on held-out data."""
         known = rerankers(trial, self)
-        if self.system not in known:
-            what = f"there is no re-ranker '{self.system}' among the systems"
-            raise UsageError("U108", what, where=str(self), hint=suggest(self.system, known))
+        what = f"there is no re-ranker '{self.system}' among the systems"
+        require_known(self.system, known, "U108", what, where=str(self))
         model = trial.models[self.system]
         held = held_out(trial.fold, self.validation, self.seed)
         base = fitted_on_fold(model.base_model(), held)
@@ -253,9 +252,7 @@ class DiversityClaims(Experiment):
         known = rerankers(trial, self)
         for name, kind, names in [*((one, "re-ranker", known) for one in itertools.chain(*forms.values())),
                                   (self.base, "system", trial.runs)]:  # fmt: skip
-            if name not in names:
-                what = f"there is no {kind} '{name}' among the systems"
-                raise UsageError("U108", what, where=str(self), hint=suggest(name, names))
+            require_known(name, names, "U108", f"there is no {kind} '{name}' among the systems", where=str(self))
         rows = [
             {
                 "form": form,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
 from recassay.sampled.estimators import Estimator, Target
@@ -120,13 +120,13 @@ class CorrectedMetrics:
 
     def scores(self, estimator: str) -> Scores:
         """Return the estimated values per user, ready for :func:`~recassay.compare`."""
-        self._check_known("estimator", estimator, self.estimators, "U115")
+        require_known(estimator, self.estimators, "U115", f"the estimator '{estimator}' is not in this result")
         return self.by_estimator[estimator]
 
     def fhat(self, metric: str, estimator: str) -> pl.DataFrame:
         """Return the estimate of a metric that is used for each sampled rank: a row per pool size and rank."""
-        self._check_known("metric", metric, self.metrics, "U101")
-        self._check_known("estimator", estimator, self.estimators, "U115")
+        require_known(metric, self.metrics, "U101", f"the metric '{metric}' is not in this result")
+        require_known(estimator, self.estimators, "U115", f"the estimator '{estimator}' is not in this result")
         table = self.estimates.tables[metric, estimator]
         pools, ranks = table.shape
         return pl.DataFrame(
@@ -136,11 +136,6 @@ class CorrectedMetrics:
                 "fhat": table.ravel(),
             }
         )
-
-    @staticmethod
-    def _check_known(kind: str, name: str, known: tuple[str, ...], code: str) -> None:
-        if name not in known:
-            raise UsageError(code, f"the {kind} '{name}' is not in this result", hint=suggest(name, known))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows of ``means``, the findings and the settings, ready for JSON."""

@@ -31,7 +31,7 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.credit import PairFormula, counts_pairs, credit_of
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 from recassay.naming.named import Named
 from recassay.naming.registry import Registry
 from recassay.sampled.joint import Joint
@@ -224,8 +224,7 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
     >>> round(mapped_cutoff(10, sample=100, pool=1_000, family="beta", a=0.5), 6)
     97.805661
     """
-    if family not in FAMILIES:
-        raise UsageError("U102", f"there is no family '{family}'", hint=suggest(family, FAMILIES))
+    require_known(family, FAMILIES, "U102", f"there is no family '{family}'")
     if not 1 <= sample <= pool:
         raise UsageError(
             "U102", f"sample must be between 1 and pool={pool}, got {sample}", hint="give the numbers of candidates"

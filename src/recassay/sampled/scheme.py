@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
 from recassay.naming import choices
-from recassay.naming.grammar import suggest
+from recassay.naming.grammar import require_known
 
 By = choices.Sampling
 WAYS = choices.words(By)
@@ -60,8 +60,7 @@ def sampling_schemes(by: str | Iterable[str], replace: bool | Iterable[bool] | N
         raise UsageError("U102", f"replace must be True or False, or a list of both, got {wrong[0]!r}")
     found = []
     for way in ways:
-        if way not in WAYS:
-            raise UsageError("U102", f"there is no sampling by '{way}'", hint=suggest(way, WAYS))
+        require_known(way, WAYS, "U102", f"there is no sampling by '{way}'")
         kind: By = "popularity" if way == "popularity" else "uniform"
         found += [SamplingScheme(kind, way == "popularity" if choice is None else choice) for choice in again]
     return tuple(dict.fromkeys(found))
