@@ -10,7 +10,6 @@ stored if it has ``state()``, which returns what an archive can hold, and ``load
 
 from __future__ import annotations
 
-import io
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from recassay.data.interactions import Interactions
-from recassay.data.io.archive import NotStorableError, check_storable, read_archive, write_archive
+from recassay.data.io.archive import NotStorableError, archive_of, check_storable, load_archive
 from recassay.data.read import read_interactions
 from recassay.data.times import row_times
 from recassay.engine.streams.play import Player
@@ -164,16 +163,16 @@ class AttachedModels:
 
     def snapshot(self) -> bytes | None:
         """Return the states of all models as bytes; None if one cannot be stored, for the reason in ``unstored``."""
-        began, buffer = time.monotonic(), io.BytesIO()
+        began = time.monotonic()
         try:
-            write_archive(buffer, *self._content())
-            if buffer.tell() > MOST_BYTES:
-                raise NotStorableError(f"the models take {buffer.tell():,} bytes, and a state holds {MOST_BYTES:,}")
+            content = archive_of(*self._content())
+            if len(content) > MOST_BYTES:
+                raise NotStorableError(f"the models take {len(content):,} bytes, and a state holds {MOST_BYTES:,}")
         except NotStorableError as error:
             self.unstored = str(error)
             return None
         self.seconds, self.snapshot_seconds = 0.0, time.monotonic() - began
-        return buffer.getvalue()
+        return content
 
     def _content(self) -> tuple[list[Any], dict[str, object]]:
         """Return what a snapshot holds, and the objects that are left out of it, by name."""
@@ -197,7 +196,7 @@ class AttachedModels:
     def _restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot; raise I374 if a model does not take its state."""
         known = {one.name: one.stateful for one in self.models}
-        players, states = read_archive(io.BytesIO(snapshot), self._left_out())
+        players, states = load_archive(snapshot, self._left_out())
         for name, state in states.items():
             try:
                 known[name].load_state(state)

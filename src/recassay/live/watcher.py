@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from recassay.data.io.archive import read_archive, write_archive
+from recassay.data.io.archive import archive_of, load_archive
 from recassay.errors import InternalError
 from recassay.live.attached import AttachedModels
 from recassay.live.buckets import Buckets
@@ -201,8 +200,7 @@ class Watcher:
                 {name: dict(held) if isinstance(held := getattr(one, name), Counter) else held for name in names}
                 for one, names in self._kept()
             ]
-            write_archive(buffer := io.BytesIO(), (watermark, totals))
-            state.write_blob(TOTALS, buffer.getvalue())
+            state.write_blob(TOTALS, archive_of((watermark, totals)))
         self._begin()
 
     def _write_logs(self) -> None:
@@ -255,7 +253,7 @@ class Watcher:
         self._restore_models(blobs.get(SNAPSHOT))
         if TOTALS not in blobs:
             return
-        watermark, totals = read_archive(io.BytesIO(blobs[TOTALS]))
+        watermark, totals = load_archive(blobs[TOTALS])
         for name, store in self._stores().items():
             for period, data in state.sums(name):
                 store.add([period], GroupSums.from_bytes(data, store.columns))

@@ -143,18 +143,8 @@ def _biased(learner: Any) -> bool:
     )
 
 
-def _counts(counts: Any) -> bool:
-    rows = counts.offsets.size - 1
-    return (
-        _offsets(counts.offsets, counts.columns.size)
-        and _codes(counts.columns, (counts.columns.size,), counts.n_items)
-        and _table(counts.cumulative, counts.columns.shape, "int64")
-        and (not counts.memory or counts.n_items + sum(keys.size for keys in counts.keys) <= rows)
-        and rows > 0
-    )
-
-
 RULES: dict[str, Callable[[Any], bool]] = {
+    "FittedCounts": lambda counts: _table(counts.counts, counts.pairs.shape, "int64"),
     "Interactions": lambda log: (
         _codes(log.users, (log.users.size,), log.user_vocabulary.size)
         and _codes(log.items, log.users.shape, log.n_items)
@@ -188,5 +178,4 @@ RULES: dict[str, Callable[[Any], bool]] = {
         _table(learner.item_scores, (learner.item_scores.size,), "float64")
         and 0 <= learner.n_items <= learner.item_scores.size
     ),
-    "FittedCounts": _counts,
 }
