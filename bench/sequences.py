@@ -24,7 +24,7 @@ import polars as pl
 import recassay as ra
 from recassay.engine.sequences.generate import generate
 from recassay.models.sequence import MostPopular, NGram, Uniform, Unigram
-from recassay.protocols.sequence import Sequence
+from recassay.protocols.ranking import Sequence
 from recassay.split.sequences import LatestSequences
 from recassay.split.sessions import Sessions
 from recassay.threads import available

@@ -14,10 +14,10 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -97,45 +97,32 @@ def _pickled(name: str, thing: Any) -> bytes:
         return pickle.dumps(thing)
 
 
-@dataclass(frozen=True)
-class World:
-    """A small fold of a generated log, and a run on it that ranks every item without ties."""
+class World(NamedTuple):
+    """A small fold of a generated log, a run on it that ranks every item without ties, and two features of each item.
+
+    ``grades`` are the test part as judgements with gains from 0 to 4, and ``relevant`` with a gain of 1 for every item.
+    """
 
     fold: Fold
     run: Run
-
-    @property
-    def grades(self) -> dict[str, dict[int, float]]:
-        """Return the test part as judgements with gains from 0 to 4: user -> item -> gain."""
-        found: dict[str, dict[int, float]] = {}
-        for user, item, gain in self.fold.test.frame().select("user_id", "item_id", "rating").iter_rows():
-            found.setdefault(user, {})[item] = float(gain) - 1
-        return found
-
-    @property
-    def items(self) -> Features:
-        """Return item features: a table with two features for every item."""
-        return read_items({item: {"genre": [f"g{item % 5}", f"h{item % 3}"]} for item in range(1, ITEMS + 1)})
-
-    @property
-    def relevant(self) -> dict[str, dict[int, float]]:
-        """Return the test part as judgements with a gain of 1 for every item."""
-        return {user: dict.fromkeys(items, 1.0) for user, items in self.grades.items()}
+    grades: pl.DataFrame
+    relevant: pl.DataFrame
+    items: Features
 
 
 def log_of_world() -> Interactions:
     """Return a small generated log with distinct times and ratings from 1 to 5."""
-    frame = generated_log(users=USERS, items=ITEMS, events=EVENTS, seed=3).frame()
-    row = np.arange(frame.height)
-    return Interactions.from_frame(
-        frame.with_columns(timestamp=pl.col("timestamp") + pl.Series(row), rating=pl.Series(row % 5 + 1.0))
-    )
+    frame, row = generated_log(users=USERS, items=ITEMS, events=EVENTS, seed=3).frame(), pl.int_range(pl.len())
+    return Interactions.from_frame(frame.with_columns(timestamp=pl.col("timestamp") + row, rating=row % 5 + 1.0))
 
 
 def world() -> World:
     """Return a small fold and run for checks; they are the same in every call."""
     fold = RandomSplit(test=0.2, seed=7)(log_of_world())[0]
-    return World(fold, play(PureSVD(factors=4), fold, Ranking(k=ITEMS, bins=0), name="system"))
+    run = play(PureSVD(factors=4), fold, Ranking(k=ITEMS, bins=0), name="system")
+    grades = fold.test.frame().select("user_id", "item_id", gain=pl.col("rating") - 1)
+    items = read_items({item: {"genre": [f"g{item % 5}", f"h{item % 3}"]} for item in range(1, ITEMS + 1)})
+    return World(fold, run, grades, grades.with_columns(gain=pl.lit(1.0)), items)
 
 
 def check_metric(metric: Metric) -> None:
@@ -156,19 +143,22 @@ def check_metric(metric: Metric) -> None:
 
 def _check_values(metric: Metric, here: World) -> None:
     frame, data = here.run.frame(), {"train": here.fold.train, "items": here.items, "interval": None}
-    shuffled, rows = frame.sample(fraction=1.0, shuffle=True, seed=1), []
-    for lists, threads in ((frame, 1), (shuffled, 1), (frame, 3)):
+    shuffled, mean = frame.sample(fraction=1.0, shuffle=True, seed=1), None
+    for lists, threads, what in (
+        (frame, 1, ""),
+        (shuffled, 1, "the order of rows"),
+        (frame, 3, "the number of threads"),
+    ):
         runs, execution = {"system": read_run(lists, "system")}, Execution(threads=threads)
         try:
             scores = score(runs, here.grades, [metric], execution=execution, **data)  # type: ignore[arg-type]
         except (InternalError, UsageError) as error:  # every value is held to the bounds while it is computed
             require(error.code in ("X101", "U243"), f"{metric} cannot be computed: {error}")
             raise AssertionError(f"{metric} has values outside its bounds: {error}") from error
-        rows.append(scores.row("system", str(metric)))
-    first = rows[0]
-    require(first.n > 0, f"{metric} is undefined for every user of a sound run")
-    for other, what in zip(rows[1:], ("the order of rows", "the number of threads"), strict=True):
-        require(repr(other.mean) == repr(first.mean), f"{what} changes {metric}: {first.mean!r} becomes {other.mean!r}")
+        row = scores.row("system", str(metric))
+        require(row.n > 0, f"{metric} is undefined for every user of a sound run")
+        mean = row.mean if mean is None else mean
+        require(repr(row.mean) == repr(mean), f"{what} changes {metric}: {mean!r} becomes {row.mean!r}")
 
 
 def _check_ranks(metric: Metric, here: World) -> None:
@@ -212,19 +202,13 @@ def check_split(split: Split) -> None:
     for fold in folds:
         _check_parts(name, fold, log)
     parts = [_parts(fold) for fold in folds]
+    require([_parts(fold) for fold in split(log)] == parts, f"calling {name} again changes its folds")
     shuffled = Interactions.from_frame(log.frame().sample(fraction=1.0, shuffle=True, seed=1))
-    for again, otherwise in (
-        (log, f"calling {name} again changes its folds"),
-        (shuffled, f"the order of rows changes the folds of {name}"),
-    ):
-        others = [_parts(fold) for fold in split(again)]
-        same = [len(one) for one in parts] == [len(other) for other in others]
-        pairs = zip(sum(parts, ()), sum(others, ()), strict=False)
-        require(same and all(one.equals(other) for one, other in pairs), otherwise)
+    require([_parts(fold) for fold in split(shuffled)] == parts, f"the order of rows changes the folds of {name}")
 
 
 def _check_parts(name: str, fold: Fold, log: Interactions) -> None:
-    parts = [set(part.rows()) for part in _parts(fold)]
+    parts = [set(rows) for rows in _parts(fold)]
     for one, other in combinations(parts, 2):
         both = one & other
         require(not both, f"{name} has {len(both)} rows in two parts of a fold, {next(iter(both), '')} for example")
@@ -236,10 +220,9 @@ def _check_parts(name: str, fold: Fold, log: Interactions) -> None:
     require(bool(len(fold.test)) and bool(len(fold.train)), f"{name} makes a fold with an empty part")
 
 
-def _parts(fold: Fold) -> tuple[pl.DataFrame, ...]:
+def _parts(fold: Fold) -> list[list[tuple[Any, ...]]]:
     """Return the rows of each part of a fold, sorted."""
-    frames = [part.frame() for part in (fold.train, fold.test, fold.validation) if part is not None]
-    return tuple(frame.sort(frame.columns) for frame in frames)
+    return [sorted(part.frame().rows()) for part in (fold.train, fold.test, fold.validation) if part is not None]
 
 
 def check_profile(profile: Profile) -> None:

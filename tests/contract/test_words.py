@@ -54,7 +54,7 @@ def public_functions():
 
 def parts(kind=Named):
     for one in kind.__subclasses__():
-        if dataclasses.is_dataclass(one) and one.__module__.startswith("recassay.") and "name" in vars(one):
+        if dataclasses.is_dataclass(one) and one.__module__.startswith("recassay.") and vars(one).get("name"):
             yield one
         yield from parts(one)
 

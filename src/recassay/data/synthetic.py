@@ -16,8 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int64
 from recassay.columnar.layout import ranges
 from recassay.data.interactions import Interactions
 from recassay.draws import gammas, multinomials, normals
@@ -33,8 +33,6 @@ TASTE = 0.15  # Dirichlet parameter of users' tastes: smaller values give users 
 ACTIVITY_SPREAD = 1.0  # standard deviation of the logarithm of a user's activity
 EXPLORATION = 0.1  # share of draws that are uniform over all items
 START, SPAN = 1_577_836_800, 2 * 365 * 86_400  # the log begins in 2020 and lasts two years, in seconds
-
-Codes = NDArray[np.int64]
 
 
 def log(*, users: int, items: int, events: int, exponent: float = 1.0, seed: int = 0) -> Interactions:
@@ -80,7 +78,7 @@ def item_features(*, items: int, seed: int = 0) -> pl.DataFrame:
     return pairs.group_by("item_id", maintain_order=True).agg(pl.col("genres").str.join("|"))
 
 
-def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
+def _topics(items: int, seed: int) -> tuple[Int64, Int64]:
     """Return two arrays, the items and the topics of (item, topic) pairs.
 
     Every item has a topic, and about a third of the items have a second one.
@@ -92,7 +90,7 @@ def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
     return np.append(np.arange(items), has_second), np.append(first, second[has_second])
 
 
-def events_per_user(users: int, items: int, events: int, seed: int) -> Codes:
+def events_per_user(users: int, items: int, events: int, seed: int) -> Int64:
     """Return the number of events of each user: log-normal, at least 1 (5 if possible), at most half of the items."""
     rng = derive(seed, "synthetic", "activity")
     weights = np.exp(ACTIVITY_SPREAD * normals(rng, users))
@@ -104,7 +102,7 @@ def events_per_user(users: int, items: int, events: int, seed: int) -> Codes:
     return wanted
 
 
-def _distinct_items(wanted: Codes, items: int, exponent: float, seed: int) -> Codes:
+def _distinct_items(wanted: Int64, items: int, exponent: float, seed: int) -> Int64:
     """Return ``wanted[u]`` different items for each user u, user by user, in the order drawn.
 
     Every round draws for the missing events and drops items that a user already has. No user wants more than half of
@@ -143,7 +141,7 @@ class ItemSampler:
         taste += 1e-3 * popular  # avoids rows of zeros
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 
-    def __call__(self, who: Codes, *, exploration: float, rounds: int) -> Codes:
+    def __call__(self, who: Int64, *, exploration: float, rounds: int) -> Int64:
         """Return an item for each user in ``who``; ``rounds`` is the number of the call, which seeds the draws.
 
         A share ``exploration`` of the items is drawn uniformly from the whole catalogue.
@@ -157,7 +155,7 @@ class ItemSampler:
         return np.where(rng.random(who.size) < exploration, anywhere, item)
 
 
-def event_times(who: Codes, users: int, seed: int) -> Codes:
+def event_times(who: Int64, users: int, seed: int) -> Int64:
     """Return the times of events in seconds: each user is active in one interval of the log, uniformly within it.
 
     ``who`` is the user of each event.
@@ -165,8 +163,7 @@ def event_times(who: Codes, users: int, seed: int) -> Codes:
     rng = derive(seed, "synthetic", "times")
     interval = SPAN * rng.random((users, 3)).min(axis=1)  # Beta(1, 3)
     begin = rng.random(users) * (SPAN - interval)
-    seconds: Codes = (begin[who] + rng.random(who.size) * interval[who]).astype(np.int64)
-    return START + seconds
+    return np.asarray(START + (begin[who] + rng.random(who.size) * interval[who]).astype(np.int64))
 
 
 def drifting(
@@ -211,7 +208,7 @@ def change_points(events: int, changes: int) -> list[int]:
     return [events * number // (changes + 1) for number in range(1, changes + 1)]
 
 
-def _draw_new_items(draw: ItemSampler, who: Codes, seen: Codes) -> Codes:
+def _draw_new_items(draw: ItemSampler, who: Int64, seen: Int64) -> Int64:
     """Return for each user in ``who`` an item that the user does not have yet.
 
     ``draw`` draws the items. ``seen`` holds the existing events, each as user * number of items + item. An item that a
@@ -228,8 +225,6 @@ def _draw_new_items(draw: ItemSampler, who: Codes, seen: Codes) -> Codes:
         seen, missing, rounds = np.append(seen, pairs[new]), missing[~new], rounds + 1
     return what
 
-
-Counts = NDArray[np.int64]
 
 # The distribution of ratings in MovieLens 1M, rounded, so that relevance is as rare as in real logs.
 VALUES: Mapping[float, float] = {1.0: 0.06, 2.0: 0.11, 3.0: 0.26, 4.0: 0.35, 5.0: 0.22}
@@ -267,7 +262,7 @@ def power_law(
     )
 
 
-def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float, c2: float) -> Counts:
+def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float, c2: float) -> Int64:
     """Return the number of ratings of each item, most popular first, at most one per user.
 
     The k-th item has ratings in proportion to (c2 + k)^-``alpha``, and ``c1`` more. Fractions are rounded to whole
@@ -317,12 +312,11 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
     counts = np.sort(log.item_events[log.item_events > 0])[::-1].astype(np.float64)
     rank, total = np.arange(1.0, counts.size + 1), counts.sum()
 
-    def misfit(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def misfit(parameters: Float) -> Float:
         c1, c2, alpha = parameters
         shape = (c2 + rank) ** -alpha
         wanted = c1 + (total - c1 * counts.size) / shape.sum() * shape
-        gap: NDArray[np.float64] = np.log(np.maximum(wanted, 1e-9)) - np.log(counts)
-        return gap
+        return np.asarray(np.log(np.maximum(wanted, 1e-9)) - np.log(counts))
 
     most = counts.mean() * 0.999
     found = least_squares(

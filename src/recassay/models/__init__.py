@@ -18,9 +18,8 @@ from recassay.models.base.model import BuiltIn, ScoringModel
 from recassay.models.base.registry import REGISTRY as REGISTRY
 from recassay.models.base.registry import parse
 from recassay.models.baselines import Markov, Popular, Random, RecentPopular
-from recassay.models.factors import EASE, PLSA, BiasedMF, PureSVD
-from recassay.models.implicit import ALS, BPR, ItemKNN
-from recassay.models.neighbours import RatingKNN, RecentItemKNN, UserKNN
+from recassay.models.factors import ALS, BPR, EASE, PLSA, BiasedMF, PureSVD
+from recassay.models.neighbours import ItemKNN, RatingKNN, RecentItemKNN, UserKNN
 from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.rerank import DPP, MMR, SPAD, Calibrated, LongTail, Shuffled, XQuAD
 

@@ -6,7 +6,7 @@ Popularity is hard to beat where relevant items are popular too, and random list
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy
@@ -18,7 +18,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.data.times import row_times
 from recassay.models.base.model import BuiltIn, FittedRow, HistoryModel, ScoringModel
-from recassay.naming.named import ABOVE_0_UP_TO_1, AT_LEAST_0, Ranges
+from recassay.naming.named import ABOVE_0_UP_TO_1, AT_LEAST_0
 from recassay.rng import derive
 
 
@@ -33,7 +33,6 @@ class Popular(BuiltIn):
     ([[0, 1]], [[2.0, 1.0]])
     """
 
-    name: ClassVar[str] = "Popular"
     fits_by_user: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedRow:
@@ -61,12 +60,8 @@ class RecentPopular(BuiltIn):
     Reference: Ji, Sun, Zhang and Li, A re-visit of the popularity baseline in recommender systems, SIGIR 2020.
     """
 
-    name: ClassVar[str] = "RecentPopular"
-
-    window: float | None = None
-    share: float = 0.1
-
-    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("window",), ABOVE_0_UP_TO_1: ("share",)}
+    window: Annotated[float | None, AT_LEAST_0] = None
+    share: Annotated[float, ABOVE_0_UP_TO_1] = 0.1
 
     def fit(self, log: Interactions) -> FittedRow:
         """Count the distinct users of every item among recent events, and return the fitted model."""
@@ -90,7 +85,6 @@ class Random(BuiltIn):
     [[2, -1]]
     """
 
-    name: ClassVar[str] = "Random"
     fits_by_user: ClassVar[bool] = True
 
     seed: int = 0
@@ -135,11 +129,7 @@ class Markov(BuiltIn):
     Reference: Zimdars, Chickering and Meek, Using temporal data for making recommendations, UAI 2001.
     """
 
-    name: ClassVar[str] = "Markov"
-
-    smoothing: float = 1.0
-
-    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("smoothing",)}
+    smoothing: Annotated[float, AT_LEAST_0] = 1.0
 
     def fit(self, log: Interactions) -> FittedMarkov:
         """Count how often each item came right after each other item, and return the fitted model."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.models.base.model import (
@@ -18,17 +19,17 @@ from recassay.models.base.model import (
     FittedProduct,
     HistoryModel,
     ScoringModel,
+    fit_quietly,
     rating_values,
     rounded,
     step_for,
     user_item_matrix,
 )
-from recassay.naming.named import AT_LEAST_0, COUNT, UP_TO_1, Departure, Ranges
+from recassay.naming.named import AT_LEAST_0, COUNT, UP_TO_1, Departure
+from recassay.optional import need
 from recassay.threads import blocks
 
 NUMBERS = 1 << 22  # entries of a block of similarities
-
-Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,6 @@ class UserKNN(BuiltIn):
     Reference: Cremonesi, Koren and Turrin, RecSys 2010.
     """
 
-    name: ClassVar[str] = "UserKNN"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "target-sets",
@@ -58,11 +58,9 @@ class UserKNN(BuiltIn):
         ),
     )
 
-    neighbours: int = 100
+    neighbours: Annotated[int, COUNT] = 100
     similarity: Literal["cosine", "jaccard"] = "cosine"
-    shrink: float = 0.0
-
-    ranges: ClassVar[Ranges] = {COUNT: ("neighbours",), AT_LEAST_0: ("shrink",)}
+    shrink: Annotated[float, AT_LEAST_0] = 0.0
 
     def fit(self, log: Interactions) -> FittedProduct:
         """Find the nearest neighbours of every user, and return the fitted model."""
@@ -84,9 +82,7 @@ class UserKNN(BuiltIn):
                 rows.append(self._nearest(common.indices[entries], common.data[entries], begin + row, sizes))
         return similarities_of(rows)
 
-    def _nearest(
-        self, others: NDArray[np.int32], common: NDArray[np.float64], user: int, sizes: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _nearest(self, others: Int32, common: Float, user: int, sizes: Float) -> tuple[Int32, Float]:
         """Return the nearest other users of ``user``, farthest first, and their similarities.
 
         ``others`` are the users with common items, as row numbers; ``common[i]`` is the number of items in common with
@@ -101,6 +97,35 @@ class UserKNN(BuiltIn):
         # Ascending: a product of sparse matrices adds in this order, so equal similarities give equal sums.
         nearest = np.argsort(-similar, kind="stable")[: self.neighbours][::-1]
         return others[nearest], similar[nearest]
+
+
+@dataclass(frozen=True, repr=False)
+class ItemKNN(BuiltIn):
+    """Item-kNN: the score of an item is the sum of its similarities to the user's items, over nearest neighbours only.
+
+    Similarities are rounded in their last bits so that sums are exact in any order: equal sums tie.
+
+    Reference: Sarwar, Karypis, Konstan and Riedl, Item-based collaborative filtering, WWW 2001.
+    """
+
+    library: ClassVar[str] = "implicit"
+
+    neighbours: Annotated[int, COUNT] = 100
+    similarity: Literal["cosine", "tfidf", "bm25"] = "cosine"
+
+    def fit(self, log: Interactions) -> FittedProduct:
+        """Find the nearest neighbours of every item, and return the fitted model."""
+        classes = {"cosine": "CosineRecommender", "tfidf": "TFIDFRecommender", "bm25": "BM25Recommender"}
+        library = need("implicit.nearest_neighbours", for_="ItemKNN")
+        # One more: an item is its own nearest neighbour, which is useless, because the user already has it.
+        model = getattr(library, classes[self.similarity])(K=self.neighbours + 1, num_threads=1)
+        matrix = user_item_matrix(log)
+        fit_quietly(model, scipy.sparse.csr_matrix(matrix))
+        similarity = scipy.sparse.csr_array(model.similarity)
+        longest = int(np.diff(matrix.indptr).max(initial=0))
+        step = step_for(float(np.abs(similarity.data).max(initial=0.0)), longest)
+        similarity.data = rounded(similarity.data, step)
+        return FittedProduct(log, matrix, similarity)
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,14 +146,10 @@ class RecentItemKNN(BuiltIn):
     Reference: Ludewig and Jannach, Evaluation of session-based recommendation algorithms, UMUAI 28, 2018.
     """
 
-    name: ClassVar[str] = "RecentItemKNN"
-
-    last: int = 10
-    decay: float = 0.8
-    neighbours: int = 200
-    shrink: float = 0.0
-
-    ranges: ClassVar[Ranges] = {COUNT: ("last", "neighbours"), UP_TO_1: ("decay",), AT_LEAST_0: ("shrink",)}
+    last: Annotated[int, COUNT] = 10
+    decay: Annotated[float, UP_TO_1] = 0.8
+    neighbours: Annotated[int, COUNT] = 200
+    shrink: Annotated[float, AT_LEAST_0] = 0.0
 
     def fit(self, log: Interactions) -> FittedRecentItemKNN:
         """Find the nearest neighbours of every item, and return the fitted model."""
@@ -147,7 +168,7 @@ class FittedRecentItemKNN(HistoryModel):
     decay: float
     similar: scipy.sparse.csr_array
 
-    def next_scores(self, histories: Histories) -> NDArray[np.float64]:
+    def next_scores(self, histories: Histories) -> Float:
         """Return scores (n, items) of the next item after each history."""
         items = histories.last(self.last, pad=-1)
         row, place = np.nonzero(items >= 0)
@@ -157,8 +178,7 @@ class FittedRecentItemKNN(HistoryModel):
         added = scipy.sparse.csr_array(
             (np.ones(row.size), (row, np.arange(row.size))), shape=(len(histories), row.size)
         )
-        table: NDArray[np.float64] = (added @ terms).toarray()
-        return table
+        return np.asarray((added @ terms).toarray())
 
     @functools.cached_property
     def step(self) -> float:
@@ -192,15 +212,12 @@ class RatingKNN(BuiltIn):
     that are not normalised.
     """
 
-    name: ClassVar[str] = "RatingKNN"
     reads_ratings: ClassVar[bool | None] = True
 
-    neighbours: int = 100
+    neighbours: Annotated[int, COUNT] = 100
     similarity: Literal["pearson", "cosine"] = "pearson"
     predict: Literal["mean", "sum"] = "mean"
-    shrink: float = 0.0
-
-    ranges: ClassVar[Ranges] = {COUNT: ("neighbours",), AT_LEAST_0: ("shrink",)}
+    shrink: Annotated[float, AT_LEAST_0] = 0.0
 
     def fit(self, log: Interactions) -> FittedRatingKNN:
         """Find the nearest neighbours of every user; raise I307 for a log without ratings."""
@@ -218,26 +235,25 @@ class RatingKNN(BuiltIn):
 
     def _similarities(
         self, ratings: scipy.sparse.csr_array, had: scipy.sparse.csr_array, begin: int, end: int
-    ) -> Table:
+    ) -> Float:
         """Return the similarities of users ``begin`` to ``end`` - 1 (rows) to all users (columns).
 
         ``ratings`` and ``had`` are (users, items); ``had`` is 1 where a user rated an item.
         """
         mine, mine_had = ratings[begin:end], had[begin:end]
-        products, common = _dense(mine @ ratings.T), _dense(mine_had @ had.T)
+        products, common = (mine @ ratings.T).toarray(), (mine_had @ had.T).toarray()
         if self.similarity == "cosine":
             squares = np.asarray((ratings * ratings).sum(axis=1)).ravel()
             over = np.sqrt(squares[begin:end, None] * squares[None, :])
         else:
-            mine_sums, their_sums = _dense(mine @ had.T), _dense(mine_had @ ratings.T)
-            mine_squares = _dense((mine * mine) @ had.T)
-            their_squares = _dense(mine_had @ (ratings * ratings).T)
+            mine_sums, their_sums = (mine @ had.T).toarray(), (mine_had @ ratings.T).toarray()
+            mine_squares = ((mine * mine) @ had.T).toarray()
+            their_squares = (mine_had @ (ratings * ratings).T).toarray()
             products = common * products - mine_sums * their_sums
             spreads = (common * mine_squares - mine_sums**2) * (common * their_squares - their_sums**2)
             over = np.sqrt(np.maximum(spreads, 0))
         found = np.divide(products, over, out=np.zeros_like(products), where=over > 0)
-        similar: Table = found * common / np.maximum(common + self.shrink, 1)
-        return similar
+        return np.asarray(found * common / np.maximum(common + self.shrink, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,11 +269,11 @@ class FittedRatingKNN(ScoringModel):
     neighbours: scipy.sparse.csr_array
     sums: bool
 
-    def scores(self, users: NDArray[np.int32]) -> Table:
+    def scores(self, users: Int32) -> Float:
         """Return scores (n, items) for user codes."""
         weights = self.neighbours[users]
         if self.sums:
-            return _dense(weights @ self.ratings)
+            return np.asarray((weights @ self.ratings).toarray())
         counts = np.diff(self.ratings.indptr)
         means = np.asarray(self.ratings.sum(axis=1)).ravel() / np.maximum(counts, 1)
         indices, offsets = self.ratings.indices, self.ratings.indptr
@@ -265,19 +281,18 @@ class FittedRatingKNN(ScoringModel):
             (self.ratings.data - np.repeat(means, counts), indices, offsets), shape=self.ratings.shape
         )
         had = scipy.sparse.csr_array((np.ones(indices.size), indices, offsets), shape=self.ratings.shape)
-        above, total = _dense(weights @ gaps), _dense(weights @ had)
-        predicted: Table = means[users][:, None] + np.divide(above, total, out=np.zeros_like(above), where=total > 0)
-        return predicted
+        above, total = (weights @ gaps).toarray(), (weights @ had).toarray()
+        return np.asarray(means[users][:, None] + np.divide(above, total, out=np.zeros_like(above), where=total > 0))
 
 
-def similarities_of(rows: list[tuple[NDArray[Any], Table]]) -> scipy.sparse.csr_array:
+def similarities_of(rows: list[tuple[NDArray[Any], Float]]) -> scipy.sparse.csr_array:
     """Return a square sparse matrix from the columns and the similarities in each row, which stay in their order."""
     columns, similar = ([row[part] for row in rows] for part in (0, 1))
     offsets = np.cumsum([0, *map(len, columns)])
     return scipy.sparse.csr_array((np.concatenate(similar), np.concatenate(columns), offsets), shape=(len(rows),) * 2)
 
 
-def mean_ratings(log: Interactions, ratings: Table) -> scipy.sparse.csr_array:
+def mean_ratings(log: Interactions, ratings: Float) -> scipy.sparse.csr_array:
     """Return the ratings of a log as a sparse matrix (users, items), the mean if a user rated an item several times.
 
     ``ratings`` has the rating of each event. A stored entry may be 0.
@@ -287,8 +302,3 @@ def mean_ratings(log: Interactions, ratings: Table) -> scipy.sparse.csr_array:
     users, items = np.divmod(keys, log.n_items)
     offsets = np.searchsorted(users, np.arange(log.n_users + 1))
     return scipy.sparse.csr_array((means, items, offsets), shape=(log.n_users, log.n_items))
-
-
-def _dense(table: Any) -> Table:
-    found: Table = table.toarray()
-    return found

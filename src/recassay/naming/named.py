@@ -28,7 +28,7 @@ import inspect
 import sys
 import typing
 from abc import ABCMeta
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -122,13 +122,12 @@ def unknown_parameter(name: str, parameter: str, known: Collection[str], where: 
 
 
 class Range(NamedTuple):
-    """Which numbers a parameter may have, in words for the error about others."""
+    """Which numbers a parameter may have, in words for the error about others: ``factors: Annotated[int, COUNT]``."""
 
     words: str
     holds: Callable[[float], bool]
 
 
-Ranges = Mapping[Range, Sequence[str]]
 AT_LEAST_0 = Range("at least 0", lambda number: number >= 0)
 COUNT = Range("at least 1", lambda number: number >= 1)
 AT_LEAST_2 = Range("at least 2", lambda number: number >= 2)
@@ -144,12 +143,11 @@ class Named(metaclass=_ChecksCalls):
 
     Use ``@dataclass(frozen=True, repr=False)``.
 
-    The type of a field says which values it accepts: a ``Literal``, a number, a string, or a union with ``|``.
-    ``ranges`` limits the numbers of fields; ``validate`` checks fields against each other.
+    The type of a field says which values it accepts: a ``Literal``, a number, a string, or a union with ``|``. A
+    :class:`Range` in ``Annotated`` limits its numbers; ``validate`` checks fields against each other.
     """
 
     name: ClassVar[str] = ""
-    ranges: ClassVar[Ranges] = {}  # of the parameters that this class adds; None is always allowed
     departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
     n_defined: ClassVar[int] = 0
 
@@ -162,14 +160,12 @@ class Named(metaclass=_ChecksCalls):
         kinds = parameter_kinds(type(self))
         for parameter, value in self.parameters.items():
             check_type(self.name, parameter, value, kinds[parameter])
-        for kind in reversed(type(self).__mro__):
-            for allowed, names in vars(kind).get("ranges", {}).items():
-                for name in names:
-                    value = getattr(self, name)
-                    if isinstance(value, int | float) and not allowed.holds(value):
-                        default = getattr(type(self), name, None)
-                        hint = "" if default is None else f"{name}={default}"
-                        raise self.refuse(name, f"it must be {allowed.words}", hint)
+        for name, allowed in _ranges(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(value, int | float) and not allowed.holds(value):
+                default = getattr(type(self), name, None)
+                hint = "" if default is None else f"{name}={default}"
+                raise self.refuse(name, f"it must be {allowed.words}", hint)
         self.validate()
 
     def validate(self) -> None:
@@ -205,6 +201,19 @@ def parameter_kinds(kind: Any) -> dict[str, Any]:
     """Return the declared type of every field of a dataclass."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+@functools.cache
+def _ranges(kind: Any) -> dict[str, Range]:
+    """Return the range of every field that has one; a subclass that changes a default need not say it again."""
+    hints = [typing.get_type_hints(base, include_extras=True) for base in reversed(kind.__mro__)]
+    pairs = [
+        (name, data)
+        for of_base in hints
+        for name, hint in of_base.items()
+        for data in getattr(hint, "__metadata__", ())
+    ]
+    return {name: data for name, data in pairs if isinstance(data, Range)}
 
 
 def check_type(name: str, field: str, value: object, kind: Any) -> None:

@@ -7,7 +7,7 @@ from recassay.protocols.base import BaseProtocol, Step, UserProtocol
 from recassay.protocols.prequential import Prequential as prequential  # noqa: N813
 from recassay.protocols.ranking import NextItem as next_item  # noqa: N813 - a protocol reads like a verb
 from recassay.protocols.ranking import Ranking as ranking  # noqa: N813
-from recassay.protocols.sequence import Sequence as sequence  # noqa: N813
+from recassay.protocols.ranking import Sequence as sequence  # noqa: N813
 
 REGISTRY: Registry[type[BaseProtocol]] = Registry(
     "protocol", "recassay.protocols", BaseProtocol, group="recassay.protocols"

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from recassay.data.fold import Fold, Queries
 from recassay.data.interactions import Interactions
 from recassay.data.truth import Truth
-from recassay.naming.named import Named
+from recassay.naming.named import COUNT, Named
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class UserProtocol(BaseProtocol):
     """
 
     relevant_from: float | None
-    k: int
+    k: Annotated[int, COUNT]
     bins: int
     keep_seen: bool | Literal["unsampled"]
     popularity: Literal["training", "all"]
@@ -60,9 +60,7 @@ class UserProtocol(BaseProtocol):
     bins_from: Literal["all", "training"]
 
     def validate(self) -> None:
-        """Raise an error if ``k`` is below 1, or ``bins`` is negative or 1."""
-        if self.k < 1:
-            raise self.refuse("k", "it must be at least 1", "k=100")
+        """Raise an error if ``bins`` is negative or 1."""
         if self.bins < 0 or self.bins == 1:
             raise self.refuse("bins", "it must be 0 or at least 2", "bins=10, or bins=0 for none")
 

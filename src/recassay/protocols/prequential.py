@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from recassay import drift
 from recassay.columnar.times import TimeKind
 from recassay.drift import Detector
-from recassay.naming.named import Departure
+from recassay.naming.named import ABOVE_0_UP_TO_1, AT_LEAST_0, AT_LEAST_2, COUNT, Departure
 from recassay.protocols.base import BaseProtocol
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -91,41 +91,36 @@ class Prequential(BaseProtocol):
         ),
     )
 
-    at: int = 10
+    at: Annotated[int, COUNT] = 10
     candidates: Literal["seen", "all"] = "seen"
     known: Literal["model", "stream", "any"] | None = None  # by default model, and any if ratings are predicted
     repeats: Literal["exclude", "allow"] = "exclude"
-    warmup: int = 0
+    warmup: Annotated[int, AT_LEAST_0] = 0
     batch: int | str | None = None
     refit: int | str | None = None
     delay: int | str | None = None
-    learn_until: int | None = None
+    learn_until: Annotated[int | None, AT_LEAST_0] = None
     match: Literal["exact", "future", "previous", "window"] = "exact"
-    reach: int = 1
+    reach: Annotated[int, COUNT] = 1
     credit: Literal["any", "share"] = "any"
-    score_every: float = 1.0
+    score_every: Annotated[float, ABOVE_0_UP_TO_1] = 1.0
     predict: Literal["items", "ratings"] = "items"
     clip: bool = False
     folds: Literal["none", "split", "cv", "bootstrap"] = "none"
-    copies: int = 10
+    copies: Annotated[int, AT_LEAST_2] = 10
     order: Literal["sort", "error", "row"] = "sort"
     seed: int = 0
     detector: str | None = None
     on_alarm: Literal["log", "reset", "refit"] = "log"
-    keep: int = 5000
-    given: int = 0
-    all_but: int | None = None
+    keep: Annotated[int, COUNT] = 5000
+    given: Annotated[int, AT_LEAST_0] = 0
+    all_but: Annotated[int | None, COUNT] = None
 
     def validate(self) -> None:
-        """Raise an error if a count is out of range, or if two options exclude each other."""
-        least_values = {"at": 1, "warmup": 0, "learn_until": 0, "reach": 1, "copies": 2, "keep": 1}
-        for name, least in {**least_values, "given": 0, "all_but": 1}.items():
-            if (value := getattr(self, name)) is not None and value < least:
-                raise self.refuse(name, f"it must be at least {least}", f"{least} or more")
+        """Raise an error if two options exclude each other."""
         regime, timed, watched = self.regime, self.timed, self.watching is not None
         schedule = next(iter(regime), "")
         wrong: tuple[tuple[str, bool, str, str], ...] = (
-            ("score_every", not 0 < self.score_every <= 1, "it must be a probability above 0", "above 0, at most 1"),
             (
                 "given", self.given > 0 and self.all_but is not None,
                 "Given-N and All-but-N exclude each other", "give one of them",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
-from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, INSIDE, Departure, Ranges
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, INSIDE, Departure
 from recassay.split.base import RowAssignment, Split
 from recassay.split.partitions import (
     Boundary,
@@ -61,11 +61,10 @@ class RandomSplit(Split):
     """
 
     name: ClassVar[str] = "random"
-    ranges: ClassVar[Ranges] = {INSIDE: ("test",), BELOW_1: ("validation",)}
 
-    test: float
+    test: Annotated[float, INSIDE]
     by: Literal["rating", "user"] = "rating"
-    validation: float = 0.0
+    validation: Annotated[float, BELOW_1] = 0.0
     seed: int = 0
 
     def validate(self) -> None:
@@ -100,10 +99,9 @@ class LeaveOut(Split):
     """
 
     name: ClassVar[str] = "leave_out"
-    ranges: ClassVar[Ranges] = {COUNT: ("n",), AT_LEAST_0: ("validation",)}
 
-    n: int = 1
-    validation: int = 0
+    n: Annotated[int, COUNT] = 1
+    validation: Annotated[int, AT_LEAST_0] = 0
     seed: int = 0
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
@@ -128,7 +126,6 @@ class KFolds(Split):
     """
 
     name: ClassVar[str] = "k_folds"
-    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",), BELOW_1: ("validation",)}
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "target-sets",
@@ -138,9 +135,9 @@ class KFolds(Split):
         ),
     )
 
-    k: int = 5
+    k: Annotated[int, AT_LEAST_2] = 5
     by: Literal["rating", "user"] = "rating"
-    validation: float = 0.0
+    validation: Annotated[float, BELOW_1] = 0.0
     seed: int = 0
 
     def validate(self) -> None:
@@ -214,9 +211,8 @@ class Given(Split):
     """
 
     name: ClassVar[str] = "given"
-    ranges: ClassVar[Ranges] = {COUNT: ("n",)}
 
-    n: int = 1
+    n: Annotated[int, COUNT] = 1
     by: Literal["chance", "time"] = "chance"
     seed: int = 0
 
@@ -259,15 +255,14 @@ class UserFolds(Split):
     """
 
     name: ClassVar[str] = "user_folds"
-    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",), INSIDE: ("reveal",), COUNT: ("given", "all_but")}
     orders_users: ClassVar[bool] = True
 
-    k: int = 5
-    reveal: float = 0.8
+    k: Annotated[int, AT_LEAST_2] = 5
+    reveal: Annotated[float, INSIDE] = 0.8
     by: Literal["chance", "time"] = "chance"
     seed: int = 0
-    given: int | None = None
-    all_but: int | None = None
+    given: Annotated[int | None, COUNT] = None
+    all_but: Annotated[int | None, COUNT] = None
 
     def validate(self) -> None:
         """Raise an error if ``given`` and ``all_but`` are both there."""

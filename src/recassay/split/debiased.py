@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,11 @@ from numpy.typing import NDArray
 from recassay.columnar.order import Keys, ordered_keys
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.naming.named import BELOW_1, INSIDE, Ranges
+from recassay.naming.named import BELOW_1, INSIDE
 from recassay.split.base import RowAssignment, Split
 from recassay.split.partitions import (
     SLACK,
     Boundary,
-    Draws,
     ItemSums,
     PartitionedLog,
     draw_ranks,
@@ -81,10 +80,9 @@ class UniformItems(Split):
     """
 
     name: ClassVar[str] = "uniform_items"
-    ranges: ClassVar[Ranges] = {INSIDE: ("test",), BELOW_1: ("epsilon",)}
 
-    test: float
-    epsilon: float = 0.5
+    test: Annotated[float, INSIDE]
+    epsilon: Annotated[float, BELOW_1] = 0.5
     balance_on: Literal["all", "positive"] = "all"
     positive_from: float | None = None
     flatten: Literal["test", "train"] = "test"
@@ -96,8 +94,8 @@ class UniformItems(Split):
         if (self.balance_on == "positive") != (self.positive_from is not None):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
-    def facts(self, log: PartitionedLog) -> TestLimits:
-        """Return for each candidate item the limit up to which ratings are test, by their random draws."""
+    def facts(self, log: PartitionedLog) -> tuple[ItemSums, Mapping[str, Any]]:
+        """Return the limits of test ratings by item, as :meth:`_limits` does, and what describes the cut."""
         counts = log.total(self._counts)
         counted, items = counts.values[:, 1], counts.values.shape[0]
         order = np.lexsort((np.arange(items), -counted))
@@ -109,14 +107,15 @@ class UniformItems(Split):
             "share_of_items": candidates / items,
             "share_of_ratings": float(candidate.values[:, 1].sum() / counted.sum()),
         }
-        return TestLimits(log.total(partial(self._limits, candidate, each), "item"), info)
+        return log.total(partial(self._limits, candidate, each), "item"), info
 
-    def cuts(self, log: Interactions, facts: TestLimits) -> Iterator[RowAssignment]:
+    def cuts(self, log: Interactions, facts: tuple[ItemSums, Mapping[str, Any]]) -> Iterator[RowAssignment]:
         """Yield one assignment: the ratings of candidate items up to the limits in ``facts`` are test."""
-        limit, ties = facts.limits.of(log).T
+        limits, info = facts
+        limit, ties = limits.of(log).T
         candidate = (ties > 0)[log.items]
         open_to_draw = log.liked(self.positive_from) & candidate
-        draws = self._draws(log)
+        draws = row_draws(log, self.seed, self.name)
         chosen = open_to_draw & (draws < limit[log.items])
         last = np.flatnonzero(open_to_draw & (draws == limit[log.items]))
         rank = draw_ranks(log.take(last), log.items[last], draws[last])
@@ -126,10 +125,7 @@ class UniformItems(Split):
         trained = np.bincount(log.users[~test & ~dropped], minlength=log.n_users)
         removed = {"no candidate": dropped} if self.compat else {}
         counts = {"users_without_training": int(np.count_nonzero(trained == 0))}
-        yield RowAssignment(test, removed=removed, info=facts.info, counts=counts)
-
-    def _draws(self, log: Interactions) -> Draws:
-        return row_draws(log, self.seed, self.name)
+        yield RowAssignment(test, removed=removed, info=info, counts=counts)
 
     def _counts(self, log: Interactions) -> ItemSums:
         """Return two counts per item of a log: all of its ratings, and those of ``positive_from`` or more."""
@@ -143,7 +139,7 @@ class UniformItems(Split):
         test ratings of each, and ``log`` has all rows of some items.
         """
         pool = log.take(log.liked(self.positive_from) & (candidate.of(log)[:, 1] > 0)[log.items])
-        draws = self._draws(pool)
+        draws = row_draws(pool, self.seed, self.name)
         rank = draw_ranks(pool, pool.items, draws)
         found = np.zeros((log.n_items, 2), np.uint64)
         last = rank == each - 1
@@ -182,17 +178,6 @@ class UniformItems(Split):
         )
 
 
-@dataclass(frozen=True)
-class TestLimits:
-    """Two numbers per item: the random draw of its last test rating, and how many ratings with that draw are test.
-
-    ``limits`` has both; the second is 0 for an item that is not a candidate. ``info`` describes the cut.
-    """
-
-    limits: ItemSums
-    info: Mapping[str, Any]
-
-
 @dataclass(frozen=True, repr=False)
 class DebiasedTest(Split):
     """Base of splits that hold out ratings at random and draw the test part from these, each with a weight.
@@ -202,10 +187,8 @@ class DebiasedTest(Split):
     -log(u) / weight for u uniform on (0, 1) (Efraimidis and Spirakis 2006).
     """
 
-    ranges: ClassVar[Ranges] = {INSIDE: ("test", "held_out")}
-
-    test: float
-    held_out: float
+    test: Annotated[float, INSIDE]
+    held_out: Annotated[float, INSIDE]
     seed: int = 0
 
     def validate(self) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Annotated, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
-from recassay.naming.named import COUNT, Ranges
+from recassay.naming.named import COUNT
 from recassay.naming.registry import Registry
 from recassay.split.base import Cut
 from recassay.split.partitions import (
@@ -140,10 +140,9 @@ class Core(Filter):
     """
 
     name: ClassVar[str] = "core"
-    ranges: ClassVar[Ranges] = {COUNT: ("users", "items")}
 
-    users: int = 5
-    items: int = 5
+    users: Annotated[int, COUNT] = 5
+    items: Annotated[int, COUNT] = 5
 
     def facts(self, log: PartitionedLog) -> list[ItemSums]:
         """Return the items that each round of removal removes, one :class:`ItemSums` per round."""
@@ -190,10 +189,9 @@ class Once(Filter):
     """
 
     name: ClassVar[str] = "once"
-    ranges: ClassVar[Ranges] = {COUNT: ("users", "items")}
 
-    users: int = 5
-    items: int = 5
+    users: Annotated[int, COUNT] = 5
+    items: Annotated[int, COUNT] = 5
     first: Literal["items", "users", "neither"] = "items"
 
     def facts(self, log: PartitionedLog) -> ItemSums:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from recassay.data.fold import Leakage
 from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
 from recassay.data.times import TimeValues, parse_instant
 from recassay.errors import InputError, UsageError
-from recassay.naming.named import AT_LEAST_2, INSIDE, Ranges
+from recassay.naming.named import AT_LEAST_2, INSIDE
 from recassay.naming.registry import Registry
 from recassay.rng import derive_seed
 from recassay.split.partitions import SLACK, Rows, needs_memory_error
@@ -92,9 +92,8 @@ class RandomSequences(SequenceSplit):
     """
 
     name: ClassVar[str] = "random_sequences"
-    ranges: ClassVar[Ranges] = {INSIDE: ("test",)}
 
-    test: float = 0.2
+    test: Annotated[float, INSIDE] = 0.2
     seed: int = 0
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
@@ -151,9 +150,8 @@ class LatestSequences(TimedSequences):
     """
 
     name: ClassVar[str] = "latest_sequences"
-    ranges: ClassVar[Ranges] = {INSIDE: ("test",)}
 
-    test: float = 0.2
+    test: Annotated[float, INSIDE] = 0.2
     strict: bool = False
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
@@ -199,9 +197,8 @@ class SequenceFolds(SequenceSplit):
     """The sequences in k random parts whose sizes differ by at most one; each is test once. Leakage: global."""
 
     name: ClassVar[str] = "sequence_folds"
-    ranges: ClassVar[Ranges] = {AT_LEAST_2: ("k",)}
 
-    k: int = 5
+    k: Annotated[int, AT_LEAST_2] = 5
     seed: int = 0
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:

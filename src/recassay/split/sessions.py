@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
 import scipy
@@ -25,7 +25,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
 from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.naming.named import POSITIVE, Departure, Ranges
+from recassay.naming.named import POSITIVE, Departure
 from recassay.split.base import Cut
 from recassay.split.partitions import RemoteLog, Rows
 
@@ -121,7 +121,6 @@ class Sessions(Sequencer):
     """
 
     name: ClassVar[str] = "sessions"
-    ranges: ClassVar[Ranges] = {POSITIVE: ("gap",)}
     times: ClassVar[TimeKind | None] = "clock"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
@@ -137,7 +136,7 @@ class Sessions(Sequencer):
         ),
     )
 
-    gap: float
+    gap: Annotated[float, POSITIVE]
     inclusive: bool = False
     ties: Literal["join", "drop", "error"] = "join"
 

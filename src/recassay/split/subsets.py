@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
-from recassay.naming.named import COUNT, POSITIVE, Departure, Ranges
+from recassay.naming.named import COUNT, POSITIVE, Departure
 from recassay.split.filters import Filter, absent_from, mask, without
 from recassay.split.partitions import ItemSums, PartitionedLog, Rows, row_draws, user_draws
 from recassay.split.sessions import by_user_and_time, clock_times
@@ -41,10 +41,9 @@ class NoBursts(Filter):
     """
 
     name: ClassVar[str] = "no_bursts"
-    ranges: ClassVar[Ranges] = {POSITIVE: ("gap",)}
     times: ClassVar[TimeKind | None] = "clock"
 
-    gap: float = 60
+    gap: Annotated[float, POSITIVE] = 60
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows of users without a burst, and the number of the others."""
@@ -138,9 +137,8 @@ class OneIn(Filter):
     """
 
     name: ClassVar[str] = "one_in"
-    ranges: ClassVar[Ranges] = {COUNT: ("n",)}
 
-    n: int
+    n: Annotated[int, COUNT]
     of: Literal["users", "rows"] = "users"
     seed: int = 0
 

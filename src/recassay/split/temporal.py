@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,9 @@ from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
-from recassay.naming.named import AT_LEAST_0, BELOW_1, COUNT, INSIDE, POSITIVE, Ranges
+from recassay.naming.named import AT_LEAST_0, BELOW_1, COUNT, INSIDE, POSITIVE
 from recassay.split.base import RowAssignment, Split
-from recassay.split.partitions import Boundary, Extent, PartitionedLog, events_per_user, find_boundaries
+from recassay.split.partitions import Extent, PartitionedLog, events_per_user, find_boundaries
 
 MOST_WINDOWS = 1000
 
@@ -51,57 +51,45 @@ class GlobalTime(Split):
     """
 
     name: ClassVar[str] = "global_time"
-    ranges: ClassVar[Ranges] = {INSIDE: ("quantile",), BELOW_1: ("validation",)}
     times: ClassVar[TimeKind | None] = "global"
     leakage: ClassVar[Leakage] = "none"
 
     at: float | str | None = None
-    quantile: float | None = None
-    validation: float = 0.0
+    quantile: Annotated[float | None, INSIDE] = None
+    validation: Annotated[float, BELOW_1] = 0.0
 
     def validate(self) -> None:
         """Raise an error unless exactly one of ``at`` and ``quantile`` is given."""
         if (self.at is None) == (self.quantile is None):
             raise self.refuse("at", "give either at= or quantile=", "global_time(quantile=0.8)")
 
-    def facts(self, log: PartitionedLog) -> TimeCut:
-        """Return the time at which test begins, and the boundary at which validation begins (None: no validation)."""
-        if self.at is not None:
+    def facts(self, log: PartitionedLog) -> tuple[float, int | None]:
+        """Return the time at which test begins, and the sort key at which validation begins (None: no validation)."""
+        if self.quantile is None:
+            assert self.at is not None
             at = parse_instant(self.at, str(self), log.time_scale)
         else:
-            assert self.quantile is not None
-            at = float_from_key(find_boundaries(log, _clock, _at_quantile(self.quantile))[0].key)
+            at = float_from_key(find_boundaries(log, _times_before, _at_quantile(self.quantile))[0].key)
         if not self.validation:
-            return TimeCut(at)
-        return TimeCut(at, find_boundaries(log, partial(_times_before, at), _at_quantile(1 - self.validation))[0])
+            return at, None
+        keys = partial(_times_before, at=at)
+        return at, find_boundaries(log, keys, _at_quantile(1 - self.validation))[0].key
 
-    def cuts(self, log: Interactions, facts: TimeCut) -> Iterator[RowAssignment]:
+    def cuts(self, log: Interactions, facts: tuple[float, int | None]) -> Iterator[RowAssignment]:
         """Yield one assignment: rows at or after the cut time are test, and the last rows before it are validation.
 
-        ``facts`` has the cut time and the boundary of validation.
+        ``facts`` has the cut time and the sort key of validation.
         """
-        time, at = row_times(log), facts.at
-        test, validation = time >= at, None
-        if facts.validation is not None:
-            validation = ~test & (ordered_keys(time) >= np.uint64(facts.validation.key))
+        time, (at, begin) = row_times(log), facts
+        test = time >= at
+        validation = None if begin is None else ~test & (ordered_keys(time) >= np.uint64(begin))
         yield RowAssignment(test, validation, info={"cut": at})
 
 
-class TimeCut(NamedTuple):
-    """The time ``at`` at which test begins, and the boundary at which validation begins (None: no validation)."""
-
-    at: float
-    validation: Boundary | None = None
-
-
-def _times_before(at: float, log: Interactions) -> Keys:
-    """Return the times of the rows that are earlier than ``at``, as integer sort keys in the same order."""
+def _times_before(log: Interactions, at: float | None = None) -> Keys:
+    """Return the times of the rows that are earlier than ``at``, or of all, as integer sort keys in the same order."""
     time = row_times(log)
-    return ordered_keys(time[time < at])
-
-
-def _clock(log: Interactions) -> Keys:
-    return ordered_keys(row_times(log).astype(np.float64, copy=False))
+    return ordered_keys(time.astype(np.float64, copy=False) if at is None else time[time < at])
 
 
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
@@ -132,12 +120,11 @@ class Last(Split):
     """
 
     name: ClassVar[str] = "last"
-    ranges: ClassVar[Ranges] = {COUNT: ("n",), AT_LEAST_0: ("validation",)}
     times: ClassVar[TimeKind | None] = "user"
     leakage: ClassVar[Leakage] = "per user"
 
-    n: int = 1
-    validation: int = 0
+    n: Annotated[int, COUNT] = 1
+    validation: Annotated[int, AT_LEAST_0] = 0
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
         """Yield one assignment: the last ``n`` rows of each user are test."""
@@ -174,18 +161,18 @@ class Windows(Split):
     """
 
     name: ClassVar[str] = "windows"
-    ranges: ClassVar[Ranges] = {POSITIVE: ("length", "step", "train")}
     times: ClassVar[TimeKind | None] = "clock"
     leakage: ClassVar[Leakage] = "none"
 
-    length: float
-    step: float | None = None
+    length: Annotated[float, POSITIVE]
+    step: Annotated[float | None, POSITIVE] = None
     first: float | str | None = None
-    train: float | None = None
+    train: Annotated[float | None, POSITIVE] = None
 
     def facts(self, log: PartitionedLog) -> list[Window]:
         """Return the windows that get a fold: those with events in both the training and the test period."""
-        span, step = log.total(_extent), self.length if self.step is None else self.step
+        span = log.total(_extent)
+        step = self.length if self.step is None else self.step
         if not span.n:
             return []
         given = self.first
@@ -194,7 +181,11 @@ class Windows(Split):
         if count > MOST_WINDOWS:
             what = f"a log can have at most {MOST_WINDOWS:,} windows, got {count:,}"
             raise UsageError("U102", what, where=str(self), hint=f"step={(span.high - first) / 10:.6g} makes about 10")
-        windows = [self._window(number, first + number * step) for number in range(count)]
+        begins = [first + number * step for number in range(count)]
+        windows = [
+            Window(number, None if self.train is None else begin - self.train, begin, begin + self.length)
+            for number, begin in enumerate(begins)
+        ]
         earlier = log.total(partial(_earlier, windows))
         counts = zip(windows, *earlier.tolist(), strict=True)
         return [window for window, before, begin, end in counts if before < begin < end]
@@ -207,9 +198,6 @@ class Windows(Split):
             removed = {"later": time >= window.end, "earlier": early}
             test = (time >= window.begin) & (time < window.end)
             yield RowAssignment(test, removed=removed, info={"begin": float(window.begin)}, number=window.number)
-
-    def _window(self, number: int, begin: Any) -> Window:
-        return Window(number, None if self.train is None else begin - self.train, begin, begin + self.length)
 
 
 class Window(NamedTuple):

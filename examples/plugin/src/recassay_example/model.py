@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay import Interactions
 from recassay.models.base.model import BuiltIn, ScoringModel, user_item_matrix
-from recassay.naming.named import AT_LEAST_0, Ranges
+from recassay.naming.named import AT_LEAST_0
 
 
 @dataclass(frozen=True, repr=False)
 class Blend(BuiltIn):
     """Co-occurrence counts plus ``popularity`` times the number of users of an item."""
 
-    name: ClassVar[str] = "Blend"
-
-    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("popularity",)}
-
-    popularity: float = 0.1
+    popularity: Annotated[float, AT_LEAST_0] = 0.1
 
     def fit(self, log: Interactions) -> FittedBlend:
         """Return the fitted model; the description itself does not change."""

@@ -22,16 +22,12 @@ class SecondHalf(Split):
     """
 
     name: ClassVar[str] = "second_half"
+    times: ClassVar[TimeKind | None] = "user"
     leakage: ClassVar[Leakage] = "global"
-
-    @property
-    def needs(self) -> TimeKind:
-        """Return the weakest kind of times that orders the events of each user."""
-        return "user"
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
         """Yield the one assignment of rows."""
-        assert log.timestamps is not None  # `needs` refuses a log without times
+        assert log.timestamps is not None  # `times` refuses a log without times
         order = np.lexsort((log.items, log.timestamps.to_numpy(), log.users))
         first = np.searchsorted(log.users[order], np.arange(log.n_users + 1))
         place = np.empty(len(log), np.int64)

@@ -41,7 +41,7 @@ from recassay.data.standings import Standings
 from recassay.engine.ranks.play import PlayRequest, play_fitted, ranking_task
 from recassay.errors import UsageError
 from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
-from recassay.models.base.capabilities import FitsByUser, fitted_on_fold
+from recassay.models.base.capabilities import fitted_on_fold
 from recassay.naming.system_names import system_name
 from recassay.protocols.ranking import Ranking
 from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION
@@ -170,7 +170,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
         )
     if not isinstance(protocol, Ranking):
         raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")
-    if not isinstance(model, FitsByUser):
+    if not getattr(model, "fits_by_user", False):
         raise UsageError(
             "U107",
             f"{model} would learn from the users of one task only",

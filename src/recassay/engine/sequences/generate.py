@@ -36,7 +36,7 @@ from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import ModelSource, NextProbabilities, SamplesNext
 from recassay.models.sequence.base import fitted_on_sequences
 from recassay.naming.arguments import checks_types
-from recassay.protocols.sequence import Sequence
+from recassay.protocols.ranking import Sequence
 from recassay.rng import derive_seed
 from recassay.split.partitions import uniform
 from recassay.threads import Progress

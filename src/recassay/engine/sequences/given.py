@@ -27,7 +27,7 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.sequence.base import SequenceContext, SequenceMetric
 from recassay.models.base.capabilities import CanFit, NextProbabilities
 from recassay.models.sequence import parse as parse_model
-from recassay.protocols.sequence import Sequence as SequenceProtocol
+from recassay.protocols.ranking import Sequence as SequenceProtocol
 
 Runs = Generated | Iterable[Generated]  # of one system, with one or several seeds
 Systems = Generated | Iterable[Runs] | Mapping[str, Runs | TableSource]

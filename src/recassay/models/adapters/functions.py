@@ -20,19 +20,20 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
 from recassay.errors import InputError, UsageError
 from recassay.models.base.capabilities import Lists
 from recassay.models.base.model import (
-    NO_ITEM,
     FittedFactors,
     FittedProduct,
     NamesFitted,
     ScoringModel,
     Wrapper,
     fit_quietly,
+    no_lists,
     user_item_matrix,
 )
 from recassay.optional import need
@@ -52,10 +53,10 @@ class FittedFunction(ScoringModel):
     """A fitted model with a function from user codes to scores (n, items)."""
 
     log: Interactions
-    function: Callable[[NDArray[np.int32]], NDArray[np.floating]]
+    function: Callable[[Int32], NDArray[np.floating]]
     personal: bool = True  # type: ignore[misc]  # an adapter decides
 
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+    def scores(self, users: Int32) -> NDArray[np.floating]:
         """Return scores (n, items) for user codes."""
         return self.function(users)
 
@@ -86,7 +87,7 @@ class ScoreTable(Adapter):
         return FittedFunction(log, partial(_rows, table), personal=False)
 
 
-def _rows(table: Any, users: NDArray[np.int32]) -> NDArray[np.floating]:
+def _rows(table: Any, users: Int32) -> NDArray[np.floating]:
     """Return the rows of a table for user codes as a NumPy array."""
     rows = table[users]
     if scipy.sparse.issparse(rows):
@@ -117,11 +118,11 @@ class ScoreFunction(Adapter):
         """Return the function together with the log that translates its ids; nothing is learned."""
         return FittedFunction(log, partial(self._scores, log), personal=False)
 
-    def _scores(self, log: Interactions, users: NDArray[np.int32]) -> NDArray[np.floating]:
+    def _scores(self, log: Interactions, users: Int32) -> NDArray[np.floating]:
         ids = log.user_vocabulary.decode(users).to_list()
         return np.stack([self._row(log, self.function(user), user) for user in ids])
 
-    def _row(self, log: Interactions, answer: Any, user: Any) -> NDArray[np.float64]:
+    def _row(self, log: Interactions, answer: Any, user: Any) -> Float:
         """Return a score per item of the log from ``answer``, what the function returned for ``user``.
 
         Raise I308 if it has a wrong length, I372 if a mapping has an unknown item.
@@ -160,35 +161,37 @@ class RecommendFunction(Adapter):
 
     def fit(self, log: Interactions) -> FittedLists:
         """Return the function together with the log that translates its ids; nothing is learned."""
-        return FittedLists(log, self.function, self.name)
+        return FittedLists(log, partial(self._lists, log))
+
+    def _lists(self, log: Interactions, users: Int32, k: int) -> Lists:
+        """Return items and scores (n, k), best first; without scores, an item's score is minus its rank."""
+        items, scores = no_lists(users.size, k)
+        offsets, profile = log.by_user
+        for row, user in enumerate(users.tolist()):
+            known = profile[offsets[user] : offsets[user + 1]]
+            user_id = log.user_vocabulary.decode(np.array([user]))[0]
+            answer = list(self.function(user_id, k + known.size))
+            if not (answer and isinstance(answer[0], tuple)):
+                answer = [(item, -place) for place, item in enumerate(answer, 1)]
+            codes = _item_codes(log, [item for item, _ in answer], self.name, user_id)
+            keep = np.flatnonzero(~np.isin(codes, known))[:k]
+            items[row, : keep.size], scores[row, : keep.size] = codes[keep], [answer[place][1] for place in keep]
+        return items, scores
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLists:
-    """A function from a user id and k to a ranked list of item ids, with the log that translates codes to ids."""
+    """A fitted model with a function from user codes and k to lists."""
 
     log: Interactions
-    function: Callable[[Any, int], Iterable[Any]]
-    name: str
+    function: Callable[[Int32, int], Lists]
 
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Return items and scores (n, k), best first; without scores, an item's score is minus its rank."""
-        items, scores = np.full((users.size, k), NO_ITEM, np.int32), np.full((users.size, k), -np.inf)
-        offsets, profile = self.log.by_user
-        for row, user in enumerate(users.tolist()):
-            known = profile[offsets[user] : offsets[user + 1]]
-            user_id = self.log.user_vocabulary.decode(np.array([user]))[0]
-            answer = list(self.function(user_id, k + known.size))
-            paired = bool(answer) and isinstance(answer[0], tuple)
-            ids = [pair[0] for pair in answer] if paired else answer
-            values = np.array([pair[1] for pair in answer], float) if paired else -np.arange(1.0, len(ids) + 1)
-            codes = _item_codes(self.log, ids, self.name, user_id)
-            keep = np.flatnonzero(~np.isin(codes, known))[:k]
-            items[row, : keep.size], scores[row, : keep.size] = codes[keep], values[keep]
-        return items, scores
+    def recommend(self, users: Int32, k: int) -> Lists:
+        """Return items and scores (n, k), best first."""
+        return self.function(users, k)
 
 
-def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> NDArray[np.int64]:
+def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> Int64:
     """Return the codes of item ids; raise I372 if the log does not have one of them.
 
     ``name`` is the name of the function that recommended them to ``user``, for the error.
@@ -252,9 +255,7 @@ class Cornac(Wrapper):
         return FittedFunction(log, partial(_cornac_scores, model, user_number, item_number))
 
 
-def _cornac_scores(
-    model: Any, user_number: NDArray[np.int64], item_number: NDArray[np.int64], users: NDArray[np.int32]
-) -> NDArray[np.float64]:
+def _cornac_scores(model: Any, user_number: Int64, item_number: Int64, users: Int32) -> Float:
     """Return the scores (n, items) of a Cornac model for user codes; -inf for what it does not know.
 
     ``user_number`` and ``item_number`` are Cornac's own numbers of the log's users and items, -1 for unknown ones.
@@ -289,7 +290,7 @@ class LensKit(NamesFitted):
         return FittedFunction(log, partial(_lenskit_scores, pipeline, log.n_items))
 
 
-def _lenskit_scores(pipeline: Any, n_items: int, users: NDArray[np.int32]) -> NDArray[np.float64]:
+def _lenskit_scores(pipeline: Any, n_items: int, users: Int32) -> Float:
     """Return the scores (n, items) of a trained pipeline for user codes; -inf where LensKit returns no score."""
     library = need("lenskit", for_="LensKit")
     rows = [library.score(pipeline, user, np.arange(n_items)).scores() for user in users.tolist()]
@@ -305,7 +306,7 @@ class RecTools(Wrapper):
     missing from a list tie at its end.
     """
 
-    def fit(self, log: Interactions) -> FittedRecTools:
+    def fit(self, log: Interactions) -> FittedLists:
         """Fit a copy of the model on a RecTools data set, and return it."""
         frame = _columns(log, "weight", "datetime")
         frame["weight"] = frame.get("weight", 1.0)
@@ -313,30 +314,19 @@ class RecTools(Wrapper):
         dataset = need("rectools.dataset", for_="RecTools").Dataset.construct(frame)
         model = copy.deepcopy(self.model)
         model.fit(dataset)
-        return FittedRecTools(log, model, dataset)
+        return FittedLists(log, partial(_rectools_lists, log, model, dataset))
 
 
-@dataclass(frozen=True, eq=False)
-class FittedRecTools:
-    """A fitted RecTools model and its data set."""
-
-    log: Interactions
-    model: Any
-    dataset: Any
-
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Return items and scores (n, k), best first; empty lists for users without training events."""
-        items, scores = np.full((users.size, k), NO_ITEM, np.int32), np.full((users.size, k), -np.inf)
-        known = np.isin(users, self.log.users)
-        if known.any():
-            distinct = np.unique(users[known])
-            table = self.model.recommend(users=distinct, dataset=self.dataset, k=k, filter_viewed=True)
-            row, place = np.searchsorted(distinct, table["user_id"]), table["rank"].to_numpy() - 1
-            best, best_scores = np.full((distinct.size, k), NO_ITEM, np.int32), np.full((distinct.size, k), -np.inf)
-            best[row, place], best_scores[row, place] = table["item_id"], table["score"]
-            at = np.searchsorted(distinct, users[known])
-            items[known], scores[known] = best[at], best_scores[at]
-        return items, scores
+def _rectools_lists(log: Interactions, model: Any, dataset: Any, users: Int32, k: int) -> Lists:
+    """Return the lists of a RecTools model for user codes; empty ones for users without training events."""
+    distinct, number = np.unique(users, return_inverse=True)
+    items, scores = no_lists(distinct.size, k)
+    known = distinct[np.isin(distinct, log.users)]
+    if known.size:
+        table = model.recommend(users=known, dataset=dataset, k=k, filter_viewed=True)
+        at = np.searchsorted(distinct, table["user_id"]), table["rank"].to_numpy() - 1
+        items[at], scores[at] = table["item_id"], table["score"]
+    return items[number], scores[number]
 
 
 def _columns(log: Interactions, rating: str, time: str) -> Any:

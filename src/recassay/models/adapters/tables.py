@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float32, Int32, Int64
 from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
 from recassay.data.interactions import Interactions
 from recassay.data.io.clean import as_ids
@@ -24,8 +25,6 @@ from recassay.data.io.parquet import read_parquet
 from recassay.errors import InputError
 from recassay.models.adapters.functions import Adapter, FittedFunction
 from recassay.models.base.model import FittedFactors, checked_scores
-
-Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Vectors:
         table = vectors.explode().cast(pl.Float32).to_numpy() if ids.len() else np.empty(0, np.float32)
         return cls(ids, table.reshape(ids.len(), length))
 
-    def aligned_to(self, ids: pl.Series, what: str) -> tuple[Float32, NDArray[np.bool_]]:
+    def aligned_to(self, ids: pl.Series, what: str) -> tuple[Float32, Bool]:
         """Return the vectors of ``ids``, in their order, and a mask of the ids without a vector.
 
         The vector of such an id is all 0. ``what`` names the ids in errors.
@@ -173,15 +172,15 @@ class FittedTables(FittedFactors):
     ``missing_users`` and ``missing_items`` are true for users and items without one; their factors are 0.
     """
 
-    missing_users: NDArray[np.bool_]
-    missing_items: NDArray[np.bool_]
+    missing_users: Bool
+    missing_items: Bool
 
     @property
-    def unknown_users(self) -> NDArray[np.bool_]:
+    def unknown_users(self) -> Bool:
         """Return a mask of the users without a vector."""
         return self.missing_users
 
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float32]:
+    def scores(self, users: Int32) -> Float32:
         """Return scores (n, items) for user codes; -inf for users and items without a vector."""
         table = super().scores(users)
         table[:, self.missing_items] = -np.inf
@@ -216,9 +215,7 @@ class ScoreBatches(Adapter):
             columns = rows_in_table(_same_kind(log.item_ids, items, "item"), items)
         return FittedFunction(log, partial(self._scores, log, columns), personal=False)
 
-    def _scores(
-        self, log: Interactions, columns: NDArray[np.int64] | None, users: NDArray[np.int32]
-    ) -> NDArray[np.floating]:
+    def _scores(self, log: Interactions, columns: Int64 | None, users: Int32) -> NDArray[np.floating]:
         """Return the scores (n, items) of the function for user codes.
 
         ``columns[i]`` is the function's column of item i, -1 if it lacks the item; None if columns are the log's items.

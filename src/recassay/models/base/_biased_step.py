@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from recassay._kernel_cache import njit
-
-Float = NDArray[np.float64]
+from recassay.arrays import Float
 
 
 @njit(nogil=True, cache=True)

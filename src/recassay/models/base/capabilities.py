@@ -5,6 +5,9 @@ A model has no base class. Its methods say what it can do, and the package check
 some of the other capabilities. Only :class:`~recassay.models.incremental.base.WalksStream` is elsewhere: its types are
 those of compiled loops.
 
+A description with ``fits_by_user = True`` learns nothing from other users, except how many events or users an item has.
+So it can be fitted on the rows of some users only: their recommendations are those of a model fitted on all rows.
+
 >>> from recassay.models.baselines import Popular
 >>> isinstance(Popular(), CanFit), isinstance(Popular(), ScoresItems)
 (True, False)
@@ -20,14 +23,12 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Bool, Float, Float32, Int32, Int64
 from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 ModelSource = object  # a text such as "ALS(factors=8)", a model to fit, or a fitted one with some of these capabilities
 
 Listener = Callable[[str, int, int], None]  # a line about the last epoch, epochs done, epochs in all
@@ -89,11 +90,11 @@ class HasFactors(Protocol):
     """
 
     @property
-    def user_factors(self) -> NDArray[np.float32]:
+    def user_factors(self) -> Float32:
         """Return a row of factors per user."""
 
     @property
-    def item_factors(self) -> NDArray[np.float32]:
+    def item_factors(self) -> Float32:
         """Return a row of factors per item."""
 
 
@@ -102,7 +103,7 @@ class MissesFactors(Protocol):
     """A fitted model with factors that lacks the vector of some items, so it cannot score them."""
 
     @property
-    def missing_items(self) -> NDArray[np.bool_]:
+    def missing_items(self) -> Bool:
         """Return a mask of the items without factors."""
 
 
@@ -230,18 +231,6 @@ class WrapsModel(Protocol):
         """Return a model that changes what ``fitted``, the other model, recommends; ``items`` are features of items."""
 
 
-@runtime_checkable
-class FitsByUser(Protocol):
-    """An unfitted model that learns nothing from other users, except how many events or users an item has.
-
-    So it can be fitted on the rows of some users only: their recommendations are those of a model fitted on all rows.
-    """
-
-    @property
-    def fits_by_user(self) -> bool:
-        """Return True; a model has this property only if it can be fitted on the rows of some users."""
-
-
 # --- what follows from capabilities -----------------------------------------------------------------------------------
 
 
@@ -275,7 +264,7 @@ def score_function(fitted: object) -> Score | None:
     return known_only
 
 
-def unknown_users(fitted: object) -> NDArray[np.bool_] | None:
+def unknown_users(fitted: object) -> Bool | None:
     """Return a mask of the users for whom a fitted model has no scores, by user code; None if it has some for all.
 
     It is the model's property ``unknown_users``, if it has one: such users are those without events.

@@ -73,7 +73,16 @@ class Wrapper(NamesFitted):
 
 
 class CheckedParameters(Named, NamesFitted):
-    """Base of unfitted models, which have names and parameters."""
+    """Base of unfitted models with parameters, each named as its class unless it states another ``name``.
+
+    A base of several models states ``name = ""``, so that no text names it.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name a class by itself."""
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
 
 class BuiltIn(CheckedParameters):
@@ -84,6 +93,7 @@ class BuiltIn(CheckedParameters):
     row of the log as one event.
     """
 
+    name = ""
     reads_ratings: ClassVar[bool | None] = False
     library: ClassVar[str] = ""  # the optional library that it needs
     presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
@@ -244,7 +254,7 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
     """
     if k < 1:
         raise UsageError("U103", f"the cut-off must be at least 1, got {k}", hint="request at least 1 item")
-    items, scores = np.full((users.size, k), NO_ITEM, np.int32), np.full((users.size, k), -np.inf)
+    items, scores = no_lists(users.size, k)
     width = min(k, log.n_items)
     for begin, end in blocks(users.size, USERS_PER_BLOCK):
         # Blocks are padded to one shape: the rounding of a matrix product depends on its shape.
@@ -256,6 +266,11 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
         items[begin:end, :width], scores[begin:end, :width] = _top(table, width)
     items[np.isneginf(scores)] = NO_ITEM
     return items, scores
+
+
+def no_lists(n: int, k: int) -> Lists:
+    """Return n empty lists of k places, to be filled."""
+    return np.full((n, k), NO_ITEM, np.int32), np.full((n, k), -np.inf)
 
 
 def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.int32]) -> None:
@@ -365,5 +380,4 @@ def rounded(terms: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     >>> bool((a + b) + c == (c + b) + a), bool((0.1 + 0.2) + 0.3 == (0.3 + 0.2) + 0.1)
     (True, False)
     """
-    nearest: NDArray[np.float64] = np.rint(terms / step) * step
-    return nearest
+    return np.asarray(np.rint(terms / step) * step)

@@ -24,10 +24,20 @@ SUFFIX = ".npz"  # of files with fitted models
 def parse(text: str | BuiltIn) -> Any:
     """Return the model that a text names: a built-in one, or ``path/to/file.py:MyModel(factors=3)``.
 
+    Raise U123 if the file, the class or a parameter cannot be used.
+
     >>> parse("PLSA(factors=20)")
     PLSA(factors=20)
     """
-    return from_file(text) if isinstance(text, str) and is_file_model(text) else REGISTRY.parse(text)
+    if not (isinstance(text, str) and is_file_model(text)):
+        return REGISTRY.parse(text)
+    path, kind = class_in_file(text)
+    expression = parse_expression(FORM.sub(r"\g<call>", text))
+    try:
+        return kind(**expression.parameters)
+    except Exception as error:
+        what = f"{path} cannot be used: {type(error).__name__}: {error}"
+        raise UsageError("U123", what, where=text, hint="run the file on its own to see where it fails") from error
 
 
 def is_file_model(text: object) -> bool:
@@ -54,17 +64,6 @@ def class_in_file(text: str, folder: Path = Path()) -> tuple[Path, Any]:
         hint = suggest(match["class"], known) if known else "the file defines no class"
         raise UsageError("U123", f"{path} has no class '{match['class']}'", where=text, hint=hint)
     return path, kind
-
-
-def from_file(text: str) -> Any:
-    """Return the model that a text names; raise U123 if the file, the class or a parameter cannot be used."""
-    path, kind = class_in_file(text)
-    expression = parse_expression(FORM.sub(r"\g<call>", text))
-    try:
-        return kind(**expression.parameters)
-    except Exception as error:
-        what = f"{path} cannot be used: {type(error).__name__}: {error}"
-        raise UsageError("U123", what, where=text, hint="run the file on its own to see where it fails") from error
 
 
 def load_fitted(path: Path) -> tuple[str, Any]:

@@ -85,6 +85,8 @@ class Walker(ABC):
 class Incremental(BuiltIn):
     """Base of unfitted models that learn event by event; protocols for streams use ``start``, all others ``fit``."""
 
+    name = ""
+
     @abstractmethod
     def start(self) -> Learner:
         """Return a new learner that has learned nothing."""

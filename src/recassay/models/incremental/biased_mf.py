@@ -7,7 +7,7 @@ compares the compiled loops, in double precision, with a plain one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from recassay.models.base.model import rating_values
 from recassay.models.incremental._factor_blocks import FactorDraws
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import FittedStream, Incremental, Walker, grown
-from recassay.naming.named import AT_LEAST_0, COUNT, Ranges
+from recassay.naming.named import AT_LEAST_0, COUNT
 
 SUM, RATINGS, USERS, ITEMS = range(4)  # positions in BiasedState.totals
 
@@ -48,14 +48,12 @@ class StreamBiasedMF(Incremental):
     name: ClassVar[str] = "StreamBiasedMF"
     reads_ratings: ClassVar[bool | None] = True
 
-    factors: int = 10
-    iterations: int = 1
-    rate: float = 0.02
-    reg: float = 0.02
-    deviation: float = 0.1
+    factors: Annotated[int, COUNT] = 10
+    iterations: Annotated[int, COUNT] = 1
+    rate: Annotated[float, AT_LEAST_0] = 0.02
+    reg: Annotated[float, AT_LEAST_0] = 0.02
+    deviation: Annotated[float, AT_LEAST_0] = 0.1
     seed: int = 0
-
-    ranges: ClassVar[Ranges] = {COUNT: ("factors", "iterations"), AT_LEAST_0: ("rate", "reg", "deviation")}
 
     def start(self) -> LearningBiasedMF:
         """Return a new learner that has learned nothing."""

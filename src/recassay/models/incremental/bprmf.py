@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from recassay.models.incremental._lists import GrowingLists
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
-from recassay.naming.named import AT_LEAST_0, COUNT, Departure, Ranges
+from recassay.naming.named import AT_LEAST_0, COUNT, Departure
 from recassay.rng import derive_seed
 
 UPDATES = {"event": _bprmf.EVENT, "user": _bprmf.USER, "user and item": _bprmf.BOTH}
@@ -71,22 +71,17 @@ class BPRMF(Incremental):
         ),
     )
 
-    factors: int = 10
-    iterations: int = 30
-    rate: float = 0.05
-    reg_user: float = 0.0025
-    reg_item: float = 0.0025
-    reg_negative: float = 0.00025
-    reg_bias: float = 0.0
+    factors: Annotated[int, COUNT] = 10
+    iterations: Annotated[int, COUNT] = 30
+    rate: Annotated[float, AT_LEAST_0] = 0.05
+    reg_user: Annotated[float, AT_LEAST_0] = 0.0025
+    reg_item: Annotated[float, AT_LEAST_0] = 0.0025
+    reg_negative: Annotated[float, AT_LEAST_0] = 0.00025
+    reg_bias: Annotated[float, AT_LEAST_0] = 0.0
     sampling: Literal["uniform", "frequency"] = "uniform"
     learns: Literal["event", "user", "user and item"] = "event"
-    deviation: float = 0.1
+    deviation: Annotated[float, AT_LEAST_0] = 0.1
     seed: int = 0
-
-    ranges: ClassVar[Ranges] = {
-        COUNT: ("factors", "iterations"),
-        AT_LEAST_0: ("rate", "reg_user", "reg_item", "reg_negative", "reg_bias", "deviation"),
-    }
 
     def start(self) -> LearningBPRMF:
         """Return a new learner that has learned nothing."""

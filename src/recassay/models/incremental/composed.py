@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from recassay.models.base.registry import parse
 from recassay.models.incremental._walk import StreamEvents
 from recassay.models.incremental.base import Incremental, fit_learner, with_added_seed
 from recassay.naming.grammar import split
-from recassay.naming.named import COUNT, Ranges
+from recassay.naming.named import COUNT
 
 RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: the first ranks differ less
 
@@ -63,9 +63,9 @@ class Ensemble(Incremental):
     reads_ratings: ClassVar[bool | None] = None
 
     models: object
-    window: int = 1000
+    window: Annotated[int, COUNT] = 1000
     choose: Literal["weights", "best"] = "weights"
-    at: int | None = None
+    at: Annotated[int | None, COUNT] = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -75,8 +75,6 @@ class Ensemble(Incremental):
             is_text = all(isinstance(model, BuiltIn | str) for model in given)
             object.__setattr__(self, "models", " ".join(map(str, given)) if is_text else given)
         super().__post_init__()
-
-    ranges: ClassVar[Ranges] = {COUNT: ("window", "at")}
 
     def validate(self) -> None:
         """Raise U102 for a count below 1, or for members that cannot learn event by event and score items."""
@@ -242,15 +240,13 @@ class Refitted(Incremental):
     reads_ratings: ClassVar[bool | None] = None
 
     model: str
-    every: int = 1000
+    every: Annotated[int, COUNT] = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.model, BuiltIn):
             object.__setattr__(self, "model", str(self.model))
         super().__post_init__()
-
-    ranges: ClassVar[Ranges] = {COUNT: ("every",)}
 
     def validate(self) -> None:
         """Raise U102 for a count below 1, or for a model without ``fit``."""

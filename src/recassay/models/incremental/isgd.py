@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from recassay.models.incremental._factor_blocks import (
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_counted
 from recassay.models.incremental.base import Incremental, Walker, grown
 from recassay.naming.grammar import Value
-from recassay.naming.named import AT_LEAST_0, COUNT, Ranges
+from recassay.naming.named import AT_LEAST_0, COUNT
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -62,20 +62,15 @@ class ISGD(Incremental):
         "yahoo": {"factors": 200, "iterations": 9, "rate": 0.25, "reg_user": 0.45, "reg_item": 0.45},
     }
 
-    factors: int = 10
-    iterations: int = 10
-    rate: float = 0.01
-    reg_user: float = 0.1
-    reg_item: float = 0.1
+    factors: Annotated[int, COUNT] = 10
+    iterations: Annotated[int, COUNT] = 10
+    rate: Annotated[float, AT_LEAST_0] = 0.01
+    reg_user: Annotated[float, AT_LEAST_0] = 0.1
+    reg_item: Annotated[float, AT_LEAST_0] = 0.1
     update: Literal["sequential", "simultaneous"] = "sequential"
-    negatives: int = 0
-    deviation: float = 0.1
+    negatives: Annotated[int, AT_LEAST_0] = 0
+    deviation: Annotated[float, AT_LEAST_0] = 0.1
     seed: int = 0
-
-    ranges: ClassVar[Ranges] = {
-        COUNT: ("factors", "iterations"),
-        AT_LEAST_0: ("rate", "reg_user", "reg_item", "negatives", "deviation"),
-    }
 
     def start(self) -> LearningISGD:
         """Return a new learner that has learned nothing."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from recassay.arrays import Float
 from recassay.models.incremental._lists import BLOCK, CoCounts, GrowingCoCounts, count, row_for
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 from recassay.models.incremental.base import Incremental, Walker
-from recassay.naming.named import COUNT, Ranges
+from recassay.naming.named import COUNT
 
 # Weights are whole multiples of 1 / ONE, so sums of them are exact in any order up to 2^53 / ONE. That suffices for a
 # user with a thousand items that a million other users had, all of them.
@@ -46,9 +46,7 @@ class StreamItemKNN(Incremental):
 
     name: ClassVar[str] = "StreamItemKNN"
 
-    recent: int | None = None
-
-    ranges: ClassVar[Ranges] = {COUNT: ("recent",)}
+    recent: Annotated[int | None, COUNT] = None
 
     def start(self) -> LearningItemKNN:
         """Return a new learner that has learned nothing."""

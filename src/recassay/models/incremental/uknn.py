@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from recassay.arrays import Bool, Float, Int32, Int64
 from recassay.models.incremental._lists import BLOCK, NONE, CoCounts, GrowingCoCounts, count, row_for
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_among
 from recassay.models.incremental.base import Incremental, Walker, grown
-from recassay.naming.named import COUNT, Departure, Ranges
+from recassay.naming.named import COUNT, Departure
 
 Sizes = NDArray[np.float32]
 
@@ -104,10 +104,8 @@ class UKNN(Incremental):
         ),
     )
 
-    neighbours: int = 80
+    neighbours: Annotated[int, COUNT] = 80
     stale: bool = False
-
-    ranges: ClassVar[Ranges] = {COUNT: ("neighbours",)}
 
     def start(self) -> LearningUKNN:
         """Return a new learner that has learned nothing."""

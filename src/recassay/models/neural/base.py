@@ -6,22 +6,25 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy
 
+from recassay.arrays import Float32, Int32, Int64
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.models.base.capabilities import Training
 from recassay.models.base.model import BuiltIn, HistoryModel
 from recassay.models.neural import losses
-from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
+from recassay.models.neural.batches import cut_windows
 from recassay.models.neural.compute import Network, Tensor, device_of, enough_memory, map_chunks, torch_module
-from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, POSITIVE, UP_TO_1, Departure, Ranges
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, POSITIVE, UP_TO_1, Departure
 
-Array = NDArray[np.float32]
 Drop = Callable[[Tensor, float], Tensor]  # dropout of a tensor at a rate
+# The tokens of sequences (n, t), their lengths (n,), and the targets (p,) to predict at places (p,), which are flat
+# indices into the table of tokens: row times width plus column.
+Batch = tuple[Int64, Int64, Int64, Int64]  # tokens, lengths, places, targets
 HISTORIES_PER_CHUNK = 32  # histories a thread reads at once
 
 Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
@@ -55,33 +58,26 @@ class Neural(BuiltIn):
     user never had); see :mod:`recassay.models.neural.losses`. "auto" is "softmax" up to 5,000 items, then "sampled".
     """
 
+    name = ""
     trains_in_epochs: ClassVar[bool] = True
+    passes = 1  # how often an epoch reads each window
     library: ClassVar[str] = "torch"
     draws_small: ClassVar[bool] = False  # whether all weights start near 0, or matrices keep the size of their input
 
-    dim: int = 50
-    length: int | None = 50
+    dim: Annotated[int, COUNT] = 50
+    length: Annotated[int | None, AT_LEAST_2] = 50
     windows: Literal["last", "all"] = "all"
-    dropout: float = 0.25
-    batch: int = 128
-    rate: float = 0.001
-    epochs: int = 800
-    patience: int = 20
+    dropout: Annotated[float, BELOW_1] = 0.25
+    batch: Annotated[int, COUNT] = 128
+    rate: Annotated[float, POSITIVE] = 0.001
+    epochs: Annotated[int, COUNT] = 800
+    patience: Annotated[int, COUNT] = 20
     seed: int = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
     loss: Loss = "auto"
-    negatives: int = 1024
-    calibration: float = 0.75
-    warmup: int = 0
-
-    ranges: ClassVar[Ranges] = {
-        COUNT: ("dim", "batch", "epochs", "patience", "negatives"),
-        AT_LEAST_2: ("length",),
-        AT_LEAST_0: ("warmup",),
-        UP_TO_1: ("calibration",),
-        BELOW_1: ("dropout",),
-        POSITIVE: ("rate",),
-    }
+    negatives: Annotated[int, COUNT] = 1024
+    calibration: Annotated[float, UP_TO_1] = 0.75
+    warmup: Annotated[int, AT_LEAST_0] = 0
 
     def fit(self, log: Interactions, *, training: Training | None = None) -> FittedNeural:
         """Train epoch by epoch and return the last weights, or those of the best epoch on validation events."""
@@ -91,24 +87,19 @@ class Neural(BuiltIn):
 
     # --- training data; the default predicts every item from the items before it --------------------------------------
 
-    def windows_of(self, histories: Histories) -> HistoryWindows:
+    def windows_of(self, histories: Histories) -> Histories:
         """Return windows of histories: stretches of items that the network reads together.
 
         By default the last item of a window is only predicted, so windows have ``length`` + 1 items.
         """
         length = self.length_for(histories)
-        return HistoryWindows.cut(histories, length + 1, length if self.windows == "all" else None)
+        return cut_windows(histories, length + 1, length if self.windows == "all" else None)
 
     def length_for(self, histories: Histories) -> int:
         """Return how many items of a history the network reads at most: ``length``, or all items of the longest one."""
         return int(histories.lengths.max(initial=1)) if self.length is None else self.length
 
-    @property
-    def passes(self) -> int:
-        """Return how often an epoch reads each window: once by default."""
-        return 1
-
-    def n_targets(self, lengths: Codes, pass_number: Codes) -> Codes:
+    def n_targets(self, lengths: Int64, pass_number: Int64) -> Int64:
         """Return how many items of each window the network must predict.
 
         ``lengths`` are the numbers of items of the windows, and ``pass_number`` says in which pass of the epoch each is
@@ -116,18 +107,19 @@ class Neural(BuiltIn):
         """
         return lengths - 1
 
-    def training_batch(self, windows: PaddedWindows, padding: int, rng: np.random.Generator) -> TrainingBatch:
+    def training_batch(
+        self, tokens: Int64, lengths: Int64, pass_number: Int64, padding: int, rng: np.random.Generator
+    ) -> Batch:
         """Return the input and the targets of a gradient step; by default each item is predicted from those before it.
 
-        ``padding`` is the token that fills up short windows; it stands for no item.
+        ``tokens`` (n, t) are windows of ``lengths`` items, filled up with ``padding``, a token that stands for no item;
+        ``pass_number`` says in which pass of the epoch each is read.
         """
-        width = windows.tokens.shape[1] - 1
-        row, place = np.nonzero(np.arange(width) < windows.lengths[:, None] - 1)
-        return TrainingBatch(
-            windows.tokens[:, :-1], windows.lengths - 1, row * width + place, windows.tokens[row, place + 1]
-        )
+        width = tokens.shape[1] - 1
+        row, place = np.nonzero(np.arange(width) < lengths[:, None] - 1)
+        return tokens[:, :-1], lengths - 1, row * width + place, tokens[row, place + 1]
 
-    def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
+    def query_tokens(self, histories: Histories, padding: int) -> tuple[Int64, Int64]:
         """Return what the network reads to predict the next item after each history: (tokens, lengths).
 
         ``tokens`` (n, t) are the last items of each history, filled up with ``padding`` on the right; ``lengths`` (n,)
@@ -164,7 +156,7 @@ class Neural(BuiltIn):
         return self.loss if self.loss != "auto" else "softmax" if items <= losses.SOFTMAX_ITEMS else "sampled"
 
 
-def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tuple[Codes, Codes]:
+def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tuple[Int64, Int64]:
     """Return the last ``length`` items of each history (n, t), padded on the right with ``pad``, and their lengths.
 
     Lengths are at least ``least``: a shorter history counts padding as items.
@@ -182,7 +174,7 @@ def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tu
     return tokens, np.maximum(lengths, least)
 
 
-def initial_weights(model: Neural, items: int, rng: np.random.Generator) -> dict[str, Array]:
+def initial_weights(model: Neural, items: int, rng: np.random.Generator) -> dict[str, Float32]:
     """Return the initial weights of a network for ``items`` items, by name.
 
     Biases are 0 and gains are 1. Embeddings are normal with standard deviation 0.02, and so is all else if the network
@@ -213,7 +205,7 @@ def network_of(model: Neural, weights: Mapping[str, Tensor]) -> Network:
     return network
 
 
-def on_device(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
+def on_device(weights: Mapping[str, Float32], device: str) -> dict[str, Tensor]:
     """Return copies of weights as tensors on a device; PyTorch allocates them, because alignment affects rounding."""
     return {name: torch_module().from_numpy(weight).clone().to(device) for name, weight in weights.items()}
 
@@ -234,39 +226,34 @@ class FittedNeural(HistoryModel):
 
     log: Interactions
     model: Neural
-    weights: dict[str, Array]
+    weights: dict[str, Float32]
     epoch_results: tuple[tuple[float, float], ...] = ()
 
     @functools.cached_property
-    def user_factors(self) -> Array:
+    def user_factors(self) -> Float32:
         """Return the network's state after each user's history (users, width)."""
         return self._states(self.histories)
 
     @functools.cached_property
-    def item_factors(self) -> Array:
+    def item_factors(self) -> Float32:
         """Return a vector per item (items, width), whose product with a state is the item's score."""
-        found: Array = vectors_of_items(self.model, self._network).cpu().numpy()
-        return found
+        return np.asarray(vectors_of_items(self.model, self._network).cpu())
 
-    def scores(self, users: NDArray[np.int32]) -> Array:
+    def scores(self, users: Int32) -> Float32:
         """Return scores (n, items) for user codes."""
         return self.user_factors[users] @ self.item_factors.T
 
-    def next_scores(self, histories: Histories) -> Array:
+    def next_scores(self, histories: Histories) -> Float32:
         """Return scores (n, items) of the next item after each history."""
         return self._states(histories) @ self.item_factors.T
 
-    def next_probabilities(self, histories: Histories) -> Array:
+    def next_probabilities(self, histories: Histories) -> Float32:
         """Return the probability of each item to come next after each history (n, items): the softmax of the scores."""
-        scores = self.next_scores(histories)
-        probabilities: Array = np.exp(scores - scores.max(axis=1, keepdims=True))
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.asarray(scipy.special.softmax(self.next_scores(histories), axis=1))
 
-    def _states(self, histories: Histories) -> Array:
+    def _states(self, histories: Histories) -> Float32:
         with enough_memory(self.model):
-            found: Array = read_states(self.model, self._network, histories).cpu().numpy()
-        return found
+            return np.asarray(read_states(self.model, self._network, histories).cpu())
 
     @functools.cached_property
     def _network(self) -> Network:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from recassay.models.neural.base import Drop, Neural, whole_histories
 from recassay.models.neural.compute import Network, Tensor, torch_module
 from recassay.naming.grammar import Value
-from recassay.naming.named import BELOW_1, COUNT, Departure, Ranges
+from recassay.naming.named import BELOW_1, COUNT, Departure
 from recassay.threads import blocks
 
 PLACES_PER_CHUNK = 8  # places that attend together: each needs (n, t, h) numbers
@@ -41,7 +41,6 @@ class GRU(Neural):
     Information 2019.
     """
 
-    name: ClassVar[str] = "GRU"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
@@ -94,10 +93,8 @@ class GRU(Neural):
         },
     }
 
-    hidden: int = 100
-    depth: int = 1
-
-    ranges: ClassVar[Ranges] = {COUNT: ("hidden", "depth")}
+    hidden: Annotated[int, COUNT] = 100
+    depth: Annotated[int, COUNT] = 1
 
     def network(self, items: int) -> Network:
         """Return embeddings, ``depth`` recurrent layers, and the vectors of items (items, h)."""
@@ -134,7 +131,6 @@ class NARM(Neural):
     Reference: Li, Ren, Chen, Ren, Lian and Ma, Neural attentive session-based recommendation, CIKM 2017.
     """
 
-    name: ClassVar[str] = "NARM"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
@@ -170,11 +166,9 @@ class NARM(Neural):
         "steam": {**AUTHORS},
     }
 
-    hidden: int = 100
-    dropout_states: float = 0.5
+    hidden: Annotated[int, COUNT] = 100
+    dropout_states: Annotated[float, BELOW_1] = 0.5
     negatives: int = 4096
-
-    ranges: ClassVar[Ranges] = {COUNT: ("hidden",), BELOW_1: ("dropout_states",)}
 
     def network(self, items: int) -> Network:
         """Return embeddings, two recurrent layers, and the matrices of attention and of the bridge to scores."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from recassay import threads
+from recassay.arrays import Int64
 from recassay.columnar.layout import row_groups
 from recassay.data.interactions import Interactions
 from recassay.data.io.write import atomic
@@ -32,12 +33,13 @@ from recassay.models.neural.base import (
     FittedNeural,
     Neural,
     initial_weights,
+    last_items,
     network_of,
     on_device,
     read_states,
     vectors_of_items,
 )
-from recassay.models.neural.batches import CandidateSampler, Codes, NegativeSampler, SampledItems, shuffled_batches
+from recassay.models.neural.batches import CandidateSampler, NegativeSampler, shuffled_batches
 from recassay.models.neural.compute import (
     Network,
     Tensor,
@@ -184,7 +186,7 @@ class TrainingRun:
         if self.validation and self.best_epoch == number:
             self.best = {name: weight.clone() for name, weight in self.network.state_dict().items()}
 
-    def step(self, batch: Codes, epoch: int, step: int, rate: float, n_targets: float) -> float:
+    def step(self, batch: Int64, epoch: int, step: int, rate: float, n_targets: float) -> float:
         """Update the weights by the gradient of a batch of windows; return its loss, summed over targets.
 
         ``batch`` has the numbers of the windows; ``epoch`` and ``step`` seed the random draws. ``rate`` is the learning
@@ -192,7 +194,8 @@ class TrainingRun:
         """
         model, sampled = self.model, None
         if self.loss in ("sampled", "gbce"):
-            sampled = self.candidates.draw(derive(model.seed, model.name, "candidates", epoch, step))
+            items, weights = self.candidates.draw(derive(model.seed, model.name, "candidates", epoch, step))
+            sampled = self.tensor(items), self.tensor(weights.astype(np.float32))
 
         def backward(begin: int, end: int) -> tuple[float, Network]:
             replica = self.replicas.get(begin) or network_of(model, self.network.state_dict())
@@ -217,31 +220,33 @@ class TrainingRun:
         self.optimiser.step()
         return total
 
-    def loss_of(self, network: Network, which: Codes, sampled: SampledItems | None, rng: np.random.Generator) -> Tensor:
+    def loss_of(
+        self, network: Network, which: Int64, sampled: tuple[Tensor, Tensor] | None, rng: np.random.Generator
+    ) -> Tensor:
         """Return the loss of the windows with the numbers ``which``, summed over their targets.
 
-        ``sampled`` are the sampled items of the step, None if the loss needs none; ``rng`` draws all else.
+        An epoch may read every window in several passes: number n x len(windows) + i is window i in pass n. ``sampled``
+        are the sampled items of the step with their weights, None if the loss needs none; ``rng`` draws all else.
         """
-        windows = self.windows.padded(which, pad=self.n_items)
-        batch = self.model.training_batch(windows, self.n_items, rng)
+        pass_number, number = np.divmod(which, len(self.windows))
+        windows = self.windows.take(number)
+        padded = last_items(windows, windows.items.size, self.n_items, least=1)
+        batch = self.model.training_batch(*padded, pass_number, self.n_items, rng)
+        tokens, lengths, places, targets = map(self.tensor, batch)
         negatives = None
         if self.loss == "binary":
-            negatives = self.tensor(self.negatives.draw(windows.users[batch.places // batch.tokens.shape[1]], rng))
-        tokens, lengths, places = (self.tensor(array) for array in (batch.tokens, batch.lengths, batch.places))
+            negatives = self.tensor(self.negatives.draw(np.asarray(windows.users)[batch[2] // batch[0].shape[1]], rng))
         drop = dropout(torch_module().Generator(self.device).manual_seed(int(rng.integers(2**62))))
         states = self.model.states(network, tokens, lengths, places, drop)
-        targets = self.tensor(batch.targets)
         table = self.model.table(network)
         if negatives is not None:
             return losses.binary_loss(states, table, targets, negatives, self.n_items)
         if sampled is None:
             return losses.softmax_loss(states, table[: self.n_items], targets)
-        items = self.tensor(sampled.items)
-        if self.loss == "gbce":
-            beta = losses.gbce_exponent(int(sampled.drawn.sum()), self.n_items, self.model.calibration)
-            return losses.gbce_loss(states, table, targets, items, self.tensor(sampled.drawn), beta)
-        counts = self.tensor((sampled.drawn / sampled.expected).astype(np.float32))
-        return losses.sampled_softmax_loss(states, table, targets, items, counts)
+        if self.loss == "sampled":
+            return losses.sampled_softmax_loss(states, table, targets, *sampled)
+        beta = losses.gbce_exponent(self.model.negatives, self.n_items, self.model.calibration)
+        return losses.gbce_loss(states, table, targets, *sampled, beta)
 
     def tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         """Return an array as a tensor on the device of the network."""

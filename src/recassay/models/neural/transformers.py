@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from recassay.arrays import Int64
 from recassay.data.sequences import Histories
-from recassay.models.neural.base import Drop, Neural, last_items, no_dropout
-from recassay.models.neural.batches import Codes, HistoryWindows, PaddedWindows, TrainingBatch
+from recassay.models.neural.base import Batch, Drop, Neural, last_items, no_dropout
+from recassay.models.neural.batches import cut_windows
 from recassay.models.neural.compute import Network, Tensor, torch_module
 from recassay.naming.grammar import Value
-from recassay.naming.named import BELOW_1, COUNT, Departure, Ranges
+from recassay.naming.named import BELOW_1, COUNT, Departure
 
 AUTHORS: Mapping[str, Value] = {"rate": 0.0001, "loss": "softmax", "copies": 10}  # of BERT4Rec
 FROM_THE_END = Departure(
@@ -31,25 +32,20 @@ class Transformer(Neural):
     embeddings that stands for a mask is learned, else it is 0.
     """
 
+    name = ""
     bidirectional: ClassVar[bool] = False  # whether a position may attend to later ones, and padding is a mask
     dropout_attention = 0.0  # of the weights of attention
+    inner = 0  # the width of the feed-forward layers; 0: that of the embeddings
 
     length: int = 50
-    blocks: int = 2
-    heads: int = 1
-
-    ranges: ClassVar[Ranges] = {COUNT: ("blocks", "heads")}
+    blocks: Annotated[int, COUNT] = 2
+    heads: Annotated[int, COUNT] = 1
 
     def validate(self) -> None:
         """Raise U102 for a parameter out of range, or if heads do not divide ``dim``."""
         super().validate()
         if self.dim % self.heads:
             raise self.refuse("heads", f"it must divide dim={self.dim}")
-
-    @property
-    def width(self) -> int:
-        """Return the width of the feed-forward layers: that of the embeddings unless a network has another."""
-        return self.dim
 
     def network(self, items: int) -> Network:
         """Return embeddings of items and of positions, the modules of each block, and the last LayerNorm."""
@@ -61,8 +57,8 @@ class Transformer(Neural):
                     "mix": nn.Linear(dim, 3 * dim, bias=False),  # queries, keys and values
                     "join": nn.Linear(dim, dim, bias=False),  # the heads
                     "forward_norm": nn.LayerNorm(dim),
-                    "widen": nn.Linear(dim, self.width),
-                    "narrow": nn.Linear(self.width, dim),
+                    "widen": nn.Linear(dim, self.inner or dim),
+                    "narrow": nn.Linear(self.inner or dim, dim),
                 }
             )
             for number in range(self.blocks)
@@ -126,7 +122,6 @@ class SASRec(Transformer):
     reducing overconfidence in sequential recommendation trained with negative sampling, RecSys 2023.
     """
 
-    name: ClassVar[str] = "SASRec"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
@@ -198,7 +193,6 @@ class BERT4Rec(Transformer):
     transformer, CIKM 2019.
     """
 
-    name: ClassVar[str] = "BERT4Rec"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
@@ -263,36 +257,26 @@ class BERT4Rec(Transformer):
     batch: int = 256
     rate: float = 0.001
     heads: int = 2
-    inner: int = 256
-    dropout_attention: float = 0.2
-    mask: float = 0.2
-    predictions: int = 40
-    copies: int = 3
+    inner: Annotated[int, COUNT] = 256
+    dropout_attention: Annotated[float, BELOW_1] = 0.2
+    mask: Annotated[float, BELOW_1] = 0.2
+    predictions: Annotated[int, COUNT] = 40
+    copies: Annotated[int, COUNT] = 3
     warmup: int = 100
 
-    ranges: ClassVar[Ranges] = {
-        COUNT: ("inner", "predictions", "copies"),
-        BELOW_1: ("dropout_attention", "mask"),
-    }
-
-    @property
-    def width(self) -> int:
-        """Return the width of the feed-forward layers."""
-        return self.inner
-
-    def windows_of(self, histories: Histories) -> HistoryWindows:
+    def windows_of(self, histories: Histories) -> Histories:
         """Return windows of histories, as long as the network's input.
 
         Windows of a history overlap by half; with ``windows="last"`` there is only one.
         """
-        return HistoryWindows.cut(histories, self.length, self.length // 2 if self.windows == "all" else None)
+        return cut_windows(histories, self.length, self.length // 2 if self.windows == "all" else None)
 
     @property
-    def passes(self) -> int:
+    def passes(self) -> int:  # type: ignore[override]  # a class attribute of the base
         """Return the number of passes: ``copies`` with random masks, one with the last item masked."""
         return self.copies + 1
 
-    def n_targets(self, lengths: Codes, pass_number: Codes) -> Codes:
+    def n_targets(self, lengths: Int64, pass_number: Int64) -> Int64:
         """Return how many items of each window are masked: 1 in the last pass of an epoch, else the share ``mask``.
 
         That share is at least one item and at most ``predictions``.
@@ -300,18 +284,18 @@ class BERT4Rec(Transformer):
         n_masked = np.maximum(1, np.minimum(np.round(self.mask * lengths), self.predictions)).astype(np.int64)
         return np.where(pass_number < self.copies, n_masked, 1)
 
-    def training_batch(self, windows: PaddedWindows, padding: int, rng: np.random.Generator) -> TrainingBatch:
+    def training_batch(
+        self, tokens: Int64, lengths: Int64, pass_number: Int64, padding: int, rng: np.random.Generator
+    ) -> Batch:
         """Return windows with some items replaced by a mask; the targets are the masked items."""
-        n, t = windows.tokens.shape
-        places = np.arange(t)
-        keys = np.where(places < windows.lengths[:, None], rng.random((n, t)), np.inf)  # the smallest are masked
-        keys[np.arange(n), windows.lengths - 1] -= windows.pass_number == self.copies
-        largest = np.sort(keys, axis=1)[np.arange(n), self.n_targets(windows.lengths, windows.pass_number) - 1]
+        row, places = np.arange(lengths.size), np.arange(tokens.shape[1])
+        keys = np.where(places < lengths[:, None], rng.random(tokens.shape), np.inf)  # the smallest are masked
+        keys[row, lengths - 1] -= pass_number == self.copies
+        largest = np.sort(keys, axis=1)[row, self.n_targets(lengths, pass_number) - 1]
         masked = keys <= largest[:, None]
-        tokens = np.where(masked, padding, windows.tokens)
-        return TrainingBatch(tokens, windows.lengths, np.flatnonzero(masked), windows.tokens[masked])
+        return np.where(masked, padding, tokens), lengths, np.flatnonzero(masked), tokens[masked]
 
-    def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
+    def query_tokens(self, histories: Histories, padding: int) -> tuple[Int64, Int64]:
         """Return the last items of each history followed by a mask (n, t), and the lengths, the mask included.
 
         The mask is the padding token.

@@ -18,13 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar._sets import count_bits, distance_from_sizes, is_empty_set
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 Words = NDArray[np.uint64]
-
 NONE, MINMAX, STEP = 0, 1, 2  # how scores and diversities are scaled
 MIN, MAX, MEAN, DETERMINANT = 0, 1, 2, 3  # of the distances to items already picked, or what an item adds to theirs
 SETS, TABLE, VECTORS = 0, 1, 2  # where distances come from

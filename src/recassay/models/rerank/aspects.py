@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar._sets import feature_shares, mean_shares
 from recassay.columnar.layout import ranges, readonly, row_groups
 from recassay.columnar.vocabulary import Recoding
@@ -16,8 +17,8 @@ from recassay.data.features import Features, gather_sets
 from recassay.data.interactions import Interactions
 from recassay.data.subprofiles import Miner
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, Int32, Int64, RerankContext, Reranker
-from recassay.naming.named import COUNT, INSIDE, Departure, Ranges
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, RerankContext, Reranker
+from recassay.naming.named import COUNT, INSIDE, Departure
 from recassay.rng import derive
 
 SMALLEST = np.finfo(np.float64).tiny
@@ -161,13 +162,10 @@ class LongTail(XQuAD):
     re-ranking, FLAIRS 2019.
     """
 
-    name: ClassVar[str] = "LongTail"
     departures = ()
     reads_features: ClassVar[bool] = False
 
-    head: float = 0.2
-
-    ranges: ClassVar[Ranges] = {INSIDE: ("head",)}
+    head: Annotated[float, INSIDE] = 0.2
 
     def prepare(self, context: RerankContext) -> RerankContext:
         """Return the users' profiles and the class (head or tail) of every item."""
@@ -210,7 +208,6 @@ class SPAD(Reranker):
     Reference: Kaya and Bridge, Subprofile-aware diversification of recommendations, UMUAI 29, 2019.
     """
 
-    name: ClassVar[str] = "SPAD"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sudden-death",
@@ -226,11 +223,9 @@ class SPAD(Reranker):
         FIRST_ITEMS,
     )
 
-    k1: int = 10
-    k2: int = 10
+    k1: Annotated[int, COUNT] = 10
+    k2: Annotated[int, COUNT] = 10
     liked_from: float | None = None
-
-    ranges: ClassVar[Ranges] = {COUNT: ("k1", "k2")}
 
     def prepare(self, context: RerankContext) -> tuple[Miner, Recoding]:
         """Return the neighbours of all items, from which the subprofiles of a user follow, and the codes of items."""
@@ -266,11 +261,8 @@ class Calibrated(Reranker):
     Reference: Steck, Calibrated recommendations, RecSys 2018.
     """
 
-    name: ClassVar[str] = "Calibrated"
+    alpha: Annotated[float, INSIDE] = 0.01
 
-    alpha: float = 0.01
-
-    ranges: ClassVar[Ranges] = {INSIDE: ("alpha",)}
     reads_features: ClassVar[bool] = True
 
     def prepare(self, context: RerankContext) -> tuple[RerankContext, Int32]:
@@ -330,8 +322,6 @@ class Shuffled(Reranker):
     >>> found.run.frame()["item_id"].to_list()
     ['c', 'a', 'b']
     """
-
-    name: ClassVar[str] = "Shuffled"
 
     seed: int = 0
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Recoding, Vocabulary
 from recassay.data.features import Features
@@ -21,12 +22,9 @@ from recassay.models.base.capabilities import Fitted, HasFactors, Lists, UsesLog
 from recassay.models.base.model import NO_ITEM, BuiltIn, best_unseen
 from recassay.models.base.registry import parse
 from recassay.models.rerank import _kernels
-from recassay.naming.named import COUNT, UP_TO_1, Departure, Ranges
+from recassay.naming.named import COUNT, UP_TO_1, Departure
 from recassay.threads import each_block
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 Given = TypeVar("Given")
 
 LISTS_PER_BLOCK = 1_024
@@ -34,15 +32,10 @@ NORMS = {"zscore_step": _kernels.STEP, "none": _kernels.NONE, "minmax": _kernels
 FIRST_ITEMS = Departure(
     "sudden-death", "The paper does not say how many items of a list are re-ranked; recassay takes the first 100."
 )
-NEEDS = {
-    "items": "item features",
-    "train": "the training log",
-    "factors": "item vectors",
-}
-HINTS = {
-    "items": "give the features of items: --items FILE",
-    "train": "give the log the lists were made from: --train LOG",
-    "factors": "wrap a model with factors, such as ALS; a run has no factors",
+NEEDS = {  # what a re-ranker may lack, in words, and what to do
+    "items": ("item features", "give the features of items: --items FILE"),
+    "train": ("the training log", "give the log the lists were made from: --train LOG"),
+    "factors": ("item vectors", "wrap a model with factors, such as ALS; a run has no factors"),
 }
 
 
@@ -139,7 +132,7 @@ class RerankContext:
 
     who: str
     vocabulary: Vocabulary
-    listed: NDArray[np.int32]
+    listed: Int32
     items: Features | None = None
     train: Interactions | None = None
     factors: NDArray[np.floating] | None = None
@@ -162,27 +155,30 @@ class RerankContext:
 
     def _needed(self, name: str, given: Given | None) -> Given:
         if given is None:
-            raise UsageError("U201", f"{self.who} needs {NEEDS[name]}, but none is given", hint=HINTS[name])
+            what, hint = NEEDS[name]
+            raise UsageError("U201", f"{self.who} needs {what}, but none is given", hint=hint)
         return given
 
     @functools.cached_property
     def feature_rows(self) -> Recoding:
         """Return the mapping from item codes of the lists to rows of the table of features."""
-        ids = self.features.items
-        recoding = Recoding.between(self.vocabulary, ids)
-        what = "item features"
-        return recoding.require_overlap(self.listed, self.vocabulary, ids, code="I407", what=what, where=self.where)
+        return self._rows_in(self.features.items, "I407", "item features")
 
     @functools.cached_property
     def log_items(self) -> Recoding:
         """Return the mapping from item codes of the lists to item codes of the training log."""
-        ids = self.log.item_ids
+        return self._rows_in(self.log.item_ids, "I406", "training log")
+
+    def _rows_in(self, ids: pl.Series, code: str, what: str) -> Recoding:
+        """Return the mapping from item codes of the lists to rows of ``ids``, which are those of ``what``.
+
+        Raise the error ``code`` if the lists have none of them.
+        """
         recoding = Recoding.between(self.vocabulary, ids)
-        what = "training log"
-        return recoding.require_overlap(self.listed, self.vocabulary, ids, code="I406", what=what, where=self.where)
+        return recoding.require_overlap(self.listed, self.vocabulary, ids, code=code, what=what, where=self.where)
 
     @functools.cached_property
-    def log_feature_rows(self) -> NDArray[np.int32]:
+    def log_feature_rows(self) -> Int32:
         """Return, for each item of the training log, its row in the table of features, -1 if it has none."""
         codes = np.arange(self.log.n_items, dtype=np.int32)
         return Recoding.between(self.log.item_vocabulary, self.features.items)(codes)
@@ -202,13 +198,14 @@ class Reranker(BuiltIn):
     model, or its name with parameters. ``items`` are features of items, if they are not given elsewhere.
     """
 
+    name = ""
     reads_ratings: ClassVar[bool | None] = None
     reads_features: ClassVar[bool] = False  # of items
 
     of: object = None
-    weight: float = 0.5
-    places: int = 20
-    candidates: int = 100
+    weight: Annotated[float, UP_TO_1] = 0.5
+    places: Annotated[int, COUNT] = 20
+    candidates: Annotated[int, COUNT] = 100
     norm: Literal["zscore_step", "none", "minmax"] = "zscore_step"
     items: object = None
 
@@ -216,8 +213,6 @@ class Reranker(BuiltIn):
         if isinstance(self.of, BuiltIn) and not isinstance(self.of, Reranker):
             object.__setattr__(self, "of", str(self.of))  # a model and its text are the same value
         super().__post_init__()
-
-    ranges: ClassVar[Ranges] = {UP_TO_1: ("weight",), COUNT: ("places", "candidates")}
 
     def validate(self) -> None:
         """Raise U102 for a parameter out of range, or if there are fewer candidates than places."""
@@ -274,7 +269,7 @@ class FittedReranker:
     method: Reranker
     prepared: Any
 
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
+    def recommend(self, users: Int32, k: int) -> Lists:
         """Return items and scores (n, k), best first."""
         items, scores = self._base_lists(users, max(k, self.method.candidates))
         lists = Candidates.of_table(items, scores, users, self.log.user_vocabulary.decode(users))
@@ -298,7 +293,7 @@ class FittedReranker:
         fitted = self.fitted.with_log(log) if isinstance(self.fitted, UsesLog) else self.fitted
         return replace(self, log=log, fitted=fitted)
 
-    def _base_lists(self, users: NDArray[np.int32], k: int) -> Lists:
+    def _base_lists(self, users: Int32, k: int) -> Lists:
         """Return the lists of the wrapped model, from its scores if it has any."""
         score = score_function(self.fitted)
         return self.fitted.recommend(users, k) if score is None else best_unseen(score, self.log, users, k)

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.arrays import Float, Int32, Int64
 from recassay.columnar.layout import readonly
 from recassay.columnar.vocabulary import Recoding
 from recassay.data.features import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, Float, Int64, RerankContext, Reranker
+from recassay.models.rerank.base import FIRST_ITEMS, NORMS, Candidates, RerankContext, Reranker
 from recassay.naming.grammar import suggest
 from recassay.naming.named import Departure
 
@@ -46,17 +47,17 @@ class ItemDistances:
     kind: int
     recoding: Recoding  # from item codes of the lists to rows of the arrays below
     cosine: bool = False
-    offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    offsets: Int64 = field(default_factory=lambda: np.zeros(1, np.int64))
+    codes: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     masks: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     members: int = 0  # number of distinct members of the sets
-    table: NDArray[np.float64] = field(default_factory=lambda: EMPTY)
+    table: Float = field(default_factory=lambda: EMPTY)
 
-    def scratch(self) -> NDArray[np.int64]:
+    def scratch(self) -> Int64:
         """Return an array in which a kernel marks the members of a set; it is empty if sets are stored as bit masks."""
         return np.zeros(0 if self.masks.size else self.members, np.int64)
 
-    def count_bare(self, rows: NDArray[np.int32]) -> int:
+    def count_bare(self, rows: Int32) -> int:
         """Return the number of ``rows`` whose item has no features (or users) to compute a distance from."""
         if self.kind != _kernels.SETS:
             return 0
@@ -67,6 +68,7 @@ class ItemDistances:
 class DistanceReranker(Reranker):
     """A re-ranker that compares items by a distance; a subclass declares what is annotated here."""
 
+    name = ""
     distance: object
     form: Any  # how diversity follows from distances
     bare: Any  # what items without features are
@@ -93,7 +95,7 @@ class DistanceReranker(Reranker):
 
         Return the number of rows (``bare``) whose item has no features or users to compare.
         """
-        rows: NDArray[np.int32] = prepared.recoding(lists.items)
+        rows: Int32 = prepared.recoding(lists.items)
         _kernels.pick_by_distance(
             lists.offsets, lists.scores, readonly(rows), float(self.weight), self.places, self.candidates,
             NORMS[self.norm], FORMS[self.form], prepared.kind, prepared.cosine, self.bare == "skip",
@@ -124,7 +126,6 @@ class MMR(DistanceReranker):
     Reference: Carbonell and Goldstein, The use of MMR, diversity-based reranking, SIGIR 1998.
     """
 
-    name: ClassVar[str] = "MMR"
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sudden-death",
@@ -176,7 +177,6 @@ class DPP(DistanceReranker):
     recommendation diversity, NeurIPS 2018.
     """
 
-    name: ClassVar[str] = "DPP"
     form = "determinant"  # no parameters
     bare = "distant"
 

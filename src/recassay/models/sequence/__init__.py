@@ -6,8 +6,7 @@ from typing import Any
 
 from recassay.models.base import registry as of_logs
 from recassay.models.base.capabilities import NextProbabilities, SamplesNext
-from recassay.models.sequence.base import SequenceModel
-from recassay.models.sequence.counts import NGram, Uniform, Unigram
+from recassay.models.sequence.base import NGram, SequenceModel, Uniform, Unigram
 from recassay.models.sequence.special import CRF, MostPopular, UserNGram
 from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.registry import Registry

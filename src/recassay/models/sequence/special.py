@@ -6,23 +6,20 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.columnar.layout import ranges, readonly, row_groups
+from recassay.arrays import Float, Int32, Int64
+from recassay.columnar.layout import row_groups
 from recassay.data.sequences import Histories, Sequences
 from recassay.errors import UsageError
-from recassay.models.sequence.base import Float, Int32, SequenceModel
-from recassay.models.sequence.counts import FittedCounts, NGram
-from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, POSITIVE, Ranges
+from recassay.models.sequence.base import FittedCounts, NGram, SequenceModel, counts_of_rows
+from recassay.naming.named import AT_LEAST_0, AT_LEAST_2, BELOW_1, COUNT, POSITIVE
 from recassay.optional import need
 from recassay.threads import each_block, one_library_thread
 
 HISTORIES_PER_BLOCK = 256
-
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,37 +41,31 @@ class UserNGram(SequenceModel):
     [[0.1, 0.7, 0.2], [0.1, 0.2, 0.7]]
     """
 
-    name: ClassVar[str] = "UserNGram"
-
-    order: int = 2
-    smoothing: float = 1.0
-    prior: float = 10.0
-
-    ranges: ClassVar[Ranges] = {AT_LEAST_0: ("smoothing",), AT_LEAST_2: ("order",), POSITIVE: ("prior",)}
+    order: Annotated[int, AT_LEAST_2] = 2
+    smoothing: Annotated[float, AT_LEAST_0] = 1.0
+    prior: Annotated[float, POSITIVE] = 10.0
 
     def fit(self, sequences: Sequences) -> FittedUserNGram:
         """Count what followed each context, for all users together and for each user."""
         shared = NGram(self.order, self.smoothing)
         fitted = shared.fit(sequences)
-        contexts, next_items, at, _, n_rows = shared.transitions(sequences)
+        contexts, next_items, at, _ = shared.transitions(sequences)
         users = sequences.users[row_groups(sequences.offsets)][at].astype(np.int64)
-        n_rows += 1  # FittedCounts has an empty row at the end
-        keys, counts = np.unique((users * n_rows + contexts) * sequences.n_items + next_items, return_counts=True)
-        return FittedUserNGram(fitted, readonly(keys), readonly(counts), n_rows, float(self.prior))
+        rows = users * fitted.totals.size + contexts
+        pairs, counts = np.unique(rows * sequences.n_items + next_items, return_counts=True)
+        return FittedUserNGram(fitted, pairs, counts, float(self.prior))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedUserNGram:
     """A fitted user n-gram: ``shared`` counts of all users, and ``counts`` per user.
 
-    ``keys[i]`` encodes (user, context row, item) of ``counts[i]`` as one number; keys ascend. ``n_rows`` is the number
-    of context rows.
+    ``pairs[i]`` encodes (user, row of ``shared``, item) of ``counts[i]`` as one number; pairs ascend.
     """
 
     shared: FittedCounts
-    keys: Int64
+    pairs: Int64
     counts: Int64
-    n_rows: int
     prior: float
 
     def next_probabilities(self, histories: Histories) -> Float:
@@ -85,19 +76,12 @@ class FittedUserNGram:
         table: Float = self.shared.next_probabilities(histories)
         if histories.users is None:
             return table
-        n_items = self.shared.n_items
         rows = self.shared.rows(histories.last(self.shared.memory, pad=-1))
-        base = (histories.users.astype(np.int64) * self.n_rows + rows) * n_items
-        known = (histories.users >= 0) & (rows < self.n_rows - 1)
-        first = np.where(known, np.searchsorted(self.keys, base), 0)
-        size = np.where(known, np.searchsorted(self.keys, base + n_items), 0) - first
+        of_users = np.where(histories.users >= 0, histories.users.astype(np.int64) * self.shared.totals.size + rows, -1)
+        number, items, counts = counts_of_rows(self.pairs, self.counts, of_users, self.shared.n_items)
         table *= self.prior
-        at = ranges(first, size)
-        owner = np.repeat(np.arange(size.size), size)
-        table[owner, self.keys[at] - base[owner]] += self.counts[at]
-        totals = np.bincount(owner, self.counts[at], minlength=size.size).astype(np.float64) + self.prior
-        shares: Float = table / totals[:, None]
-        return shares
+        table[number, items] += counts
+        return table / (np.bincount(number, counts, minlength=rows.size) + self.prior)[:, None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,8 +98,6 @@ class MostPopular(SequenceModel):
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
 
-    name: ClassVar[str] = "MostPopular"
-
     def fit(self, sequences: Sequences) -> FittedMostPopular:
         """Count how often each item occurs, and return the fitted model."""
         counts = np.bincount(sequences.items, minlength=sequences.n_items)
@@ -130,7 +112,7 @@ class FittedMostPopular:
     memory: ClassVar[int] = 0
     reads_items_only: ClassVar[bool] = True
 
-    def likeliest(self, last: Int32, steps: NDArray[np.int64]) -> Int32:
+    def likeliest(self, last: Int32, steps: Int64) -> Int32:
         """Return the item at position ``steps`` of the list for each history; raise U172 past its end.
 
         ``steps`` is the number of items after the first one; ``last`` is ignored.
@@ -143,14 +125,14 @@ class FittedMostPopular:
             )
         return self.order[steps]
 
-    def draw(self, last: Int32, steps: NDArray[np.int64], uniforms: Float) -> Int32:
+    def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
         """Return the item at position ``steps`` of the list for each history.
 
         ``steps`` is the number of items after the first one. Nothing is random: ``last`` and ``uniforms`` are ignored.
         """
         return self.likeliest(last, steps)
 
-    def probability(self, last: Int32, steps: NDArray[np.int64], items: Int32) -> Float:
+    def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
         """Return 1 where ``items`` is the item at position ``steps`` of the list, else 0; beyond its end always 0.
 
         ``steps`` is the number of items after the first one; ``last`` is ignored.
@@ -186,19 +168,12 @@ class CRF(SequenceModel):
     and Morisio, Information 2019, and CRFsuite's own for what they do not say.
     """
 
-    name: ClassVar[str] = "CRF"
     library: ClassVar[str] = "pycrfsuite"
 
-    iterations: int = 100
-    c2: float = 1.0
-    mix_uniform: float = 0.0
-    most_items: int = 5000
-
-    ranges: ClassVar[Ranges] = {
-        COUNT: ("iterations", "most_items"),
-        AT_LEAST_0: ("c2",),
-        BELOW_1: ("mix_uniform",),
-    }
+    iterations: Annotated[int, COUNT] = 100
+    c2: Annotated[float, AT_LEAST_0] = 1.0
+    mix_uniform: Annotated[float, BELOW_1] = 0.0
+    most_items: Annotated[int, COUNT] = 5000
 
     def fit(self, sequences: Sequences) -> FittedCRF:
         """Train the model in a temporary file and read it back; raise U171 for more than ``most_items`` items."""
@@ -241,7 +216,7 @@ class FittedCRF:
 
     n_items: int
     mix_uniform: float
-    labels: NDArray[np.int64]
+    labels: Int64
     emission: Float
     transition: Float
 

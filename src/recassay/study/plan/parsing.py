@@ -23,7 +23,7 @@ from recassay.naming.grammar import suggest
 from recassay.naming.registry import load_file
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
-from recassay.protocols.sequence import Sequence
+from recassay.protocols.ranking import Sequence
 from recassay.split import filters, sequences
 from recassay.split.base import Cut
 from recassay.study.config.reading import Document, Key, Value, read_document

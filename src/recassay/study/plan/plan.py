@@ -22,7 +22,7 @@ from recassay.metrics.base import CatalogueMetric, Metric
 from recassay.metrics.registry import parse_metrics
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
-from recassay.protocols.sequence import Sequence
+from recassay.protocols.ranking import Sequence
 from recassay.split.base import Cut, Split
 from recassay.split.filters import Filter
 from recassay.split.sequences import SequenceSplit

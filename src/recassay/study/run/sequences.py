@@ -34,7 +34,7 @@ from recassay.engine.sequences.given import GivenData
 from recassay.engine.sequences.score import DIVERSITY, Timed, not_timed, scored
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
 from recassay.models.base.capabilities import Listener
-from recassay.protocols.sequence import Sequence
+from recassay.protocols.ranking import Sequence
 from recassay.results.exhibit import Exhibit
 from recassay.split.sequences import SequenceSplit
 from recassay.stats.intervals import Uncertainty

@@ -10,7 +10,8 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import Histories
 from recassay.data.synthetic import log
 from recassay.models import GRU, BERT4Rec, SASRec
-from recassay.models.neural.batches import HistoryWindows, NegativeSampler, shuffled_batches
+from recassay.models.neural.base import last_items
+from recassay.models.neural.batches import NegativeSampler, cut_windows, shuffled_batches
 from recassay.rng import derive
 
 LOG = log(users=60, items=40, events=700, seed=3)
@@ -47,23 +48,23 @@ def test_windows_predict_every_item_after_the_first_once(length):
     for kept in ("all", "last"):
         model = GRU(length=length, windows=kept)
         windows = model.windows_of(HISTORIES)
-        padded = windows.padded(np.arange(len(windows)), pad=99)
-        batch = model.training_batch(padded, 40, derive(0, "x"))
+        padded, passes = last_items(windows, 99, 99, least=1), np.zeros(len(windows), int)
+        tokens, lengths, places, targets = model.training_batch(*padded, passes, 40, derive(0, "x"))
         most = (1 << 30) if kept == "all" else length
         counts = np.minimum(HISTORIES.lengths - 1, most)
-        users = padded.users[batch.places // batch.tokens.shape[1]]
+        users = windows.users[places // tokens.shape[1]]
         assert np.bincount(users, minlength=LOG.n_users).tolist() == counts.tolist()
-        assert model.n_targets(windows.lengths, padded.pass_number).sum() == batch.places.size == counts.sum()
-        before = batch.tokens.ravel()[batch.places]
+        assert model.n_targets(windows.lengths, passes).sum() == places.size == counts.sum()
+        before = tokens.ravel()[places]
         rows = HISTORIES.rows()
         pairs = {(u, a, b) for u, row in enumerate(rows) for a, b in itertools.pairwise(row)}
-        assert {*zip(users.tolist(), before.tolist(), batch.targets.tolist(), strict=True)} <= pairs
-        assert (batch.tokens[np.arange(batch.tokens.shape[1]) >= padded.lengths[:, None]] == 99).all()
-        assert batch.lengths.max() <= length
+        assert {*zip(users.tolist(), before.tolist(), targets.tolist(), strict=True)} <= pairs
+        assert (tokens[np.arange(tokens.shape[1]) >= windows.lengths[:, None]] == 99).all()
+        assert lengths.max() <= length
 
 
 def test_histories_of_one_item_give_no_window():
-    windows = HistoryWindows.cut(Histories(np.array([0, 1, 1, 3]), np.array([5, 6, 7], np.int32)), 3, 2)
+    windows = cut_windows(Histories(np.array([0, 1, 1, 3]), np.array([5, 6, 7], np.int32)), 3, 2)
     assert (windows.users.tolist(), windows.lengths.tolist()) == ([2], [2])
 
 
@@ -80,11 +81,11 @@ def test_batches_contain_every_window_once_with_similar_lengths():
 def test_targets_are_items_the_user_had_and_negatives_items_the_user_never_had():
     model = SASRec(length=5)
     windows = model.windows_of(HISTORIES)
-    padded = windows.padded(np.arange(len(windows)), pad=40)
-    batch = model.training_batch(padded, 40, derive(0, "x"))
-    users = padded.users[batch.places // batch.tokens.shape[1]]
+    padded, passes = last_items(windows, 6, 40, least=1), np.zeros(len(windows), int)
+    tokens, _, places, targets = model.training_batch(*padded, passes, 40, derive(0, "x"))
+    users = windows.users[places // tokens.shape[1]]
     had = {(u, i) for u, row in enumerate(HISTORIES.rows()) for i in row}
-    assert {*zip(users.tolist(), batch.targets.tolist(), strict=True)} <= had
+    assert {*zip(users.tolist(), targets.tolist(), strict=True)} <= had
     negatives = NegativeSampler(LOG).draw(users, derive(0, "x"))
     assert not {*zip(users.tolist(), negatives.tolist(), strict=True)} & had
 
@@ -93,24 +94,23 @@ def test_bert4rec_masks_random_items_and_once_the_last_item():
     model = BERT4Rec(length=10, mask=0.4, predictions=3, copies=2)
     windows = model.windows_of(HISTORIES)
     assert (windows.lengths <= 10).all()
-    which = np.arange(3 * len(windows))
-    padded = windows.padded(which, pad=40)
-    assert padded.pass_number.tolist() == [0] * len(windows) + [1] * len(windows) + [2] * len(windows)
-    batch = model.training_batch(padded, 40, derive(0, "x"))
-    n, t = batch.tokens.shape
+    passes, number = np.divmod(np.arange(3 * len(windows)), len(windows))
+    padded, lengths = last_items(windows.take(number), 10, 40, least=1)
+    tokens, _, places, targets = model.training_batch(padded, lengths, passes, 40, derive(0, "x"))
+    n, t = tokens.shape
     masked = np.zeros(n * t, bool)
-    masked[batch.places] = True
+    masked[places] = True
     masked = masked.reshape(n, t)
-    assert (batch.tokens[masked] == 40).all()
-    assert (padded.tokens[masked] == batch.targets).all()
-    assert (batch.tokens[~masked] == padded.tokens[~masked]).all()
+    assert (tokens[masked] == 40).all()
+    assert (padded[masked] == targets).all()
+    assert (tokens[~masked] == padded[~masked]).all()
     counts = masked.sum(axis=1)
-    for length, pass_number, row, n_masked in zip(padded.lengths, padded.pass_number, masked, counts, strict=True):
+    for length, pass_number, row, n_masked in zip(lengths, passes, masked, counts, strict=True):
         assert not row[length:].any()
         assert n_masked == (1 if pass_number == 2 else max(1, min(3, round(0.4 * length))))
         assert pass_number < 2 or row[length - 1]
-    assert counts.tolist() == model.n_targets(padded.lengths, padded.pass_number).tolist()
+    assert counts.tolist() == model.n_targets(lengths, passes).tolist()
     # random masks hit every place of the windows of ten about equally often
-    full = (padded.lengths == 10) & (padded.pass_number < 2)
+    full = (lengths == 10) & (passes < 2)
     assert masked[full].mean() == pytest.approx(0.3)
     assert (masked[full].sum(axis=0) > 0.1 * full.sum()).all()

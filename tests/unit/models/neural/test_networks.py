@@ -209,7 +209,7 @@ def test_no_length_reads_whole_histories(kind, windows):
     lengths = np.array([len(row) for row in LISTS])
     histories = Histories(np.append(0, lengths.cumsum()), np.array([i for row in LISTS for i in row], np.int32))
     whole, wide, short = (kind(length=length, windows=windows) for length in (None, 100, 6))
-    for name in ("begin", "end", "users"):
+    for name in ("offsets", "items", "users"):
         assert getattr(whole.windows_of(histories), name).tolist() == getattr(wide.windows_of(histories), name).tolist()
     tokens = [model.query_tokens(histories, PADDING)[0] for model in (whole, wide, short)]
     assert tokens[0].tolist() == tokens[1].tolist()
