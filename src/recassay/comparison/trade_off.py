@@ -12,7 +12,7 @@ from recassay.arrays import Float
 from recassay.comparison.overall import fronts
 from recassay.errors import UsageError
 from recassay.naming.arguments import checks_types
-from recassay.naming.grammar import Expression, parse, suggest
+from recassay.naming.grammar import Expression, parse, require_known, suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
@@ -72,8 +72,8 @@ class TradeOff(Displayable):
 
     def exhibit(self, diversity: str | None = None) -> Exhibit:
         """Return a figure of accuracy over one diversity metric, or over each, with a point per weight."""
-        if diversity is not None and diversity not in self.diversity:
-            raise UsageError("U206", f"no point has a '{diversity}'", hint=suggest(diversity, self.diversity))
+        if diversity is not None:
+            require_known(diversity, self.diversity, "U206", f"no point has a '{diversity}'")
         chosen = self.diversity if diversity is None else [diversity]
         table = self.table.filter(pl.col("diversity").is_in(chosen)).select(
             SYSTEM, WEIGHT, pl.col("diversity").alias("metric"), pl.col("x").alias(diversity or "diversity"),
@@ -134,8 +134,7 @@ def trade_off(
     if accuracy in chosen:
         raise UsageError("U206", f"'{accuracy}' is given as accuracy and as diversity", where="trade_off")
     for name in (accuracy, *chosen):
-        if name not in metrics:
-            raise UsageError("U206", f"no point has a '{name}'", where="trade_off", hint=suggest(name, metrics))
+        require_known(name, metrics, "U206", f"no point has a '{name}'", where="trade_off")
     _refuse_unusable(points, [accuracy, *chosen], baseline)
     return TradeOff(
         pl.concat([_relative_to_baseline(points, accuracy, name, baseline, less) for name in chosen]),

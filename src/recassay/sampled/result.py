@@ -12,8 +12,6 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from recassay.arrays import Float, Int64
-from recassay.errors import UsageError
-from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.rng import derive
@@ -52,8 +50,7 @@ class SamplingCurve:
         ``metric`` is by default the first one. Raise U101 for an unknown metric.
         """
         metric = self.metrics[0] if metric is None else metric
-        if metric not in self.metrics:
-            raise UsageError("U101", f"the metric '{metric}' is not in this result", hint=suggest(metric, self.metrics))
+        require_known(metric, self.metrics, "U101", f"the metric '{metric}' is not in this result")
         means = self.points.filter(metric=metric).pivot(
             "system", index=["by", "replace", "size"], values="mean", maintain_order=True
         )
