@@ -105,9 +105,6 @@ class LazyColumns:
         fetch = {name: partial(frame.get_column, name) for name in frame.columns}
         return cls(fetch, frame.height, None, remarks, **about)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._fetch
-
     def __getitem__(self, name: str) -> pl.Series:
         return self._fetch[name]().alias(name)
 

@@ -52,7 +52,7 @@ def read_interactions(
         return source if stated is None else replace(source, times=stated)
     require_noun(source, "log")
     table = open_table(source, "log", columns=columns, format=format)
-    stated = validated_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
+    stated = validated_kind(times, has_times=TIMESTAMP in table.columns, where=_origin(source))
     log = Interactions.from_frame(table.frame(), origin=_origin(source), times=stated, remarks=table.remarks)
     return log if stated else log.with_inferred_times(named=table.positions)
 
@@ -114,7 +114,7 @@ def has_column(source: TableSource, name: str, role: str, *, columns: Columns = 
     if not isinstance(source, str | Path) and not hasattr(source, "columns"):
         return False
     try:
-        return name in open_table(source, role, columns=columns)
+        return name in open_table(source, role, columns=columns).columns
     except RecassayError:
         return False
 

@@ -140,11 +140,12 @@ def sasrec(head: Head, role: Role) -> Table:
     table = text_table(head, Layout([USER, ITEM], BLANKS), role)
     if role.name != "log":
         return replace(table, ordered=True)
-
-    def read(_wanted: Wanted) -> pl.DataFrame:
-        return table.read({USER: USER, ITEM: ITEM}).with_columns(POSITIONS)
-
-    return Table([USER, ITEM, TIMESTAMP], read, table.where, positions=True)
+    return Table(
+        [USER, ITEM, TIMESTAMP],
+        lambda _wanted: table.read({USER: USER, ITEM: ITEM}).with_columns(POSITIONS),
+        table.where,
+        positions=True,
+    )
 
 
 def json_document(head: Head, role: Role) -> Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-import os
 import re
 import zlib
 from collections import Counter
@@ -97,14 +96,8 @@ def is_archive(path: Path) -> bool:
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed if it is a gzip archive; raise I104 or I110 on failure."""
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP_MAGIC
-            raw.seek(0, os.SEEK_SET)
-            if packed:
-                with gzip.open(raw) as unpacked:
-                    yield unpacked  # type: ignore[misc]
-            else:
-                yield raw
+        with gzip.open(path) if is_archive(path) else path.open("rb") as file:
+            yield file  # type: ignore[misc]
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             "I104",

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AnySet
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -166,21 +165,20 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
-    if any(issubclass(kind, Mapping) for kind in set(map(type, chain.from_iterable(lists.values())))):
+    entries = _joined(lists.values())
+    kinds = set(map(type, entries))
+    if any(issubclass(kind, Mapping) for kind in kinds):
         return pl.DataFrame([_series(USER, list(lists), where), _series("items", list(lists.values()), where)])
     users, order = _users_of_rows(lists, where), None if has_sets else {"run": RANK, "log": TIMESTAMP}.get(role.name)
-    if any(issubclass(kind, list | tuple) for kind in set(map(type, chain.from_iterable(lists.values())))):
-        pairs = _joined(lists.values())
-        if _all_are((list, tuple), pairs) and set(map(len, pairs)) == {2}:
-            return pl.DataFrame([users, *_frame_of_tuples(pairs, (ITEM, role.value), where)])
+    if any(issubclass(kind, list | tuple) for kind in kinds):
+        if _all_are((list, tuple), entries) and set(map(len, entries)) == {2}:
+            return pl.DataFrame([users, *_frame_of_tuples(entries, (ITEM, role.value), where)])
         paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
         plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
         if paired:
             raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
-    columns = [users, _series(ITEM, _joined(lists.values()), where)]
-    if order:
-        columns.append(pl.Series(order, ranges(1, _lengths(lists.values()))))
-    return pl.DataFrame(columns)
+    places = [pl.Series(order, ranges(1, _lengths(lists.values())))] if order else []
+    return pl.DataFrame([users, _series(ITEM, entries, where), *places])
 
 
 def _lengths(parts: Collection[Sized]) -> NDArray[np.int64]:
