@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from recassay.arrays import Float, Int64
+from recassay.naming.grammar import require_known
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.rng import derive
