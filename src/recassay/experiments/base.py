@@ -111,14 +111,6 @@ class Experiment(Named):
         """Run the experiment on the fold and the systems in ``trial``; return tables with a figure (exhibits)."""
         raise NotImplementedError(f"{type(self).__name__} must say what it does")
 
-    def require_at_least(self, **smallest: float) -> None:
-        """Raise U102 for a parameter below its smallest value."""
-        for parameter, least in smallest.items():
-            if getattr(self, parameter) < least:
-                raise self.refuse(
-                    parameter, f"it must be at least {least}", f"{parameter}={getattr(type(self), parameter)}"
-                )
-
 
 def fits(table: pl.DataFrame, x: str, y: str, by: list[str]) -> pl.DataFrame:
     """Return slope, intercept and R2 of the least-squares line of ``y`` over ``x`` in every group of rows.

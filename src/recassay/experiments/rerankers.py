@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from recassay.experiments.base import Experiment, Trial, played
 from recassay.metrics.registry import parse_metric, parse_metrics
 from recassay.models.rerank import FittedReranker
 from recassay.naming.grammar import parse, split, suggest
+from recassay.naming.named import AT_LEAST_2, COUNT
 from recassay.results.exhibit import Exhibit
 from recassay.stats.intervals import Uncertainty
 
@@ -35,13 +36,12 @@ class Cutoffs(Experiment):
     name: ClassVar[str] = "cutoffs"
 
     metrics: str = "precision mrr hit"
-    at: int = 20
+    at: Annotated[int, COUNT] = 20
     resamples: int = 1000
     seed: int = 0
 
     def validate(self) -> None:
-        """Raise U102 unless ``at`` is positive and all metrics can have a cut-off."""
-        self.require_at_least(at=1)
+        """Raise U102 unless all metrics can have a cut-off."""
         for metric in split(self.metrics):
             if parse(metric).k is not None:
                 raise self.refuse("metrics", f"{metric} already has a cut-off", "metrics='precision mrr hit'")
@@ -142,11 +142,10 @@ class Costs(Experiment):
 
     accuracy: str = "precision@10"
     diversity: str = "ild@10 alpha_ndcg@10"
-    steps: int = 10
+    steps: Annotated[int, COUNT] = 10
 
     def validate(self) -> None:
-        """Raise an error unless there is at least one weight and all metrics exist."""
-        self.require_at_least(steps=1)
+        """Raise an error unless all metrics exist."""
         parse_metrics([self.accuracy, self.diversity])
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -237,15 +236,14 @@ class DiversityClaims(Experiment):
     ours: str = "MMR xQuAD SPAD"
     literal: str = ""
     subprofiles: str = "alpha_ndcg(aspects='subprofiles')"
-    at: int = 20
-    steps: int = 10
+    at: Annotated[int, AT_LEAST_2] = 20
+    steps: Annotated[int, COUNT] = 10
 
     def validate(self) -> None:
-        """Raise an error unless there are three names each, ``at`` is at least 2 and ``steps`` at least 1."""
+        """Raise an error unless there are three names each."""
         for field in ("ours", "literal"):
             if len(getattr(self, field).split()) not in ((3,) if field == "ours" else (0, 3)):
                 raise self.refuse(field, "it must name an MMR, an xQuAD and a SPAD", f"{field}='MMR xQuAD SPAD'")
-        self.require_at_least(at=2, steps=1)
         parse_metric(heading_at(self.subprofiles, 10))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:

@@ -128,7 +128,7 @@ class SequenceBlock:
 
 
 GIVEN_AS = {
-    "features": "the table of items: score_sequences(..., items=...)",
+    "items": "the table of items: score_sequences(..., items=...)",
     "similarities": "similarities of items: score_sequences(..., similarities=matrix)",
     "primitive": "a primitive list or recommender: score_sequences(..., primitive=[ids])",
 }
