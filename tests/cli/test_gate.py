@@ -29,6 +29,37 @@ def runs(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_each_table_may_have_columns_of_its_own(recassay, runs):
+    for name in ("truth.csv", "runs/old.csv"):
+        path = runs / name
+        path.write_text(path.read_text().replace("user,item", "who,what" if name == "truth.csv" else "a,b", 1))
+    (runs / "groups.csv").write_text("id,land\n" + "".join(f"{u},{'ab'[u % 2]}\n" for u in range(60)))
+    call = (
+        "gate",
+        "truth.csv",
+        "runs/old.csv",
+        "--baseline",
+        "runs/old.csv",
+        "-m",
+        "hit@1",
+        "--columns",
+        "user=a,item=b",
+    )
+    own = (
+        "--truth-columns",
+        "user=who,item=what",
+        "--users",
+        "groups.csv",
+        "--users-columns",
+        "user=id",
+        "--by",
+        "land",
+    )
+    ended = recassay(*call, *own, "--json")
+    assert ended.code == 0, ended.err
+    assert [row["group"] for row in ended.json["criteria"]][1:] == ["land=a", "land=b"]
+
+
 @pytest.mark.parametrize(
     ("candidate", "options", "verdict", "code"),
     [

@@ -164,6 +164,17 @@ ResultFolder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Folder written by recassay run, score -o or demo.")
 ]
 Columns = Annotated[str | None, option("--columns", "Column names, such as user=uid,item=iid.", metavar=COLUMNS)]
+
+
+def _columns_of(name: str, table: str) -> Any:
+    what = f"Column names of the {table}, if they differ from those of the runs."
+    return option(f"--{name}-columns", what, "Input", metavar=COLUMNS)
+
+
+TruthColumns = Annotated[str | None, _columns_of("truth", "truth")]
+TrainColumns = Annotated[str | None, _columns_of("train", "training log")]
+UsersColumns = Annotated[str | None, _columns_of("users", "table of users")]
+ItemsColumns = Annotated[str | None, _columns_of("items", "table of items")]
 InputFormat = Annotated[
     str | None, option("--format", "Format of the file, if it is not recognised.", metavar="FORMAT")
 ]

@@ -78,6 +78,10 @@ def gate(
     columns: Annotated[
         str | None, option("--columns", "Column names, such as user=uid,item=iid.", INPUT, metavar=COLUMNS)
     ] = None,
+    truth_columns: _options.TruthColumns = None,
+    train_columns: _options.TrainColumns = None,
+    users_columns: _options.UsersColumns = None,
+    items_columns: _options.ItemsColumns = None,
     profile: Annotated[
         str | None,
         option(
@@ -113,11 +117,14 @@ def gate(
     from recassay.api.score import several
     from recassay.data.fold_files import identity_of
     from recassay.data.io.manifest import require_own_folder
+    from recassay.engine.options import ReadOptions
 
     flags: dict[str, Any] = {
         "truth": truth, "candidate": candidate, "baseline": baseline, "metrics": metrics, "margin": margin,
         "require": require, "by": by, "believable": believable, "undecided": undecided, "train": train, "items": items,
-        "users": users, "columns": columns, "profile": profile, "relevant_from": relevant_from, "level": level,
+        "users": users, "columns": columns, "truth_columns": truth_columns, "train_columns": train_columns,
+        "users_columns": users_columns, "items_columns": items_columns, "profile": profile,
+        "relevant_from": relevant_from, "level": level,
     }  # fmt: skip
     settings = flags
     if truth.endswith((".yaml", ".yml")):
@@ -135,6 +142,7 @@ def gate(
     if output is not None:
         require_own_folder(output)
     given = {name: value for name, value in settings.items() if value is not None}
+    given["columns"] = ReadOptions(**{name: given.pop(name) for name in tuple(given) if name.endswith("columns")})
     if output is not None:
         given["interval"] = "bootstrap"  # for the page
     result = judge_candidate(**given)

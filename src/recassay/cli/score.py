@@ -1,7 +1,7 @@
 """``recassay score``: evaluate run files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,12 +13,6 @@ from recassay.naming.grammar import require_known
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 PLACE = {"protocol": "sequence", "design": "sequences"}  # of scores, as in a study
 INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
-
-
-def columns_of(name: str, table: str) -> Any:
-    """Return the option for the column names of a table, if they are not those of the runs."""
-    what = f"Column names of the {table}, if they differ from those of the runs."
-    return option(f"--{name}-columns", what, INPUT, metavar=COLUMNS)
 
 
 def score(
@@ -75,10 +69,10 @@ def score(
             metavar=f"[RUN:]{COLUMNS}",
         ),
     ] = None,
-    truth_columns: Annotated[str | None, columns_of("truth", "truth")] = None,
-    train_columns: Annotated[str | None, columns_of("train", "training log")] = None,
-    users_columns: Annotated[str | None, columns_of("users", "table of users")] = None,
-    items_columns: Annotated[str | None, columns_of("items", "table of items")] = None,
+    truth_columns: _options.TruthColumns = None,
+    train_columns: _options.TrainColumns = None,
+    users_columns: _options.UsersColumns = None,
+    items_columns: _options.ItemsColumns = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
