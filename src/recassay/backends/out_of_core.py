@@ -151,8 +151,7 @@ class _ChunkedScoring:
     def open_truth(self) -> Truth | _OpenedTable:
         """Return the opened files of the truth, or the truth itself if it is in memory or must be read whole."""
         source, reading = self.request.inputs.truth, self.request.reading
-        opened = None if self.only_known else self._open(source, "truth", reading.columns, reading.truth_columns)
-        if opened is not None:
+        if not self.only_known and (opened := self._open(source, "truth", reading.columns, reading.truth_columns)):
             return opened
         return reading.read("truth", read_truth, source, negative=reading.negative)
 
@@ -165,8 +164,7 @@ class _ChunkedScoring:
         if source is None:
             return None
         whole = self.only_known or any(metric.needs_whole_log for metric in self.job.metrics.values())
-        opened = None if whole else self._open(source, "log", reading.columns, reading.train_columns)
-        if opened is not None:
+        if not whole and (opened := self._open(source, "log", reading.columns, reading.train_columns)):
             return opened
         return reading.read("train", read_training, source)
 
@@ -175,15 +173,11 @@ class _ChunkedScoring:
 
         The statistics take one pass over the files. ``held`` is how many bytes of memory are in use.
         """
-        metrics = tuple(self.job.metrics.values())
+        metrics, negative = tuple(self.job.metrics.values()), self.request.reading.negative
         if isinstance(truth, Truth):
             return TruthParts.in_memory(truth, metrics)
-        available = _available(self.memory, held)
-        chunks = self._chunks(truth, available)
-        progress = self._progress("reading the truth", chunks.rows)
-        origin = TableOrigin.of(truth.where, truth.ranges)
-        negative: Any = self.request.reading.negative
-        return TruthParts.in_files(chunks, metrics, available / ROW_COPIES, negative, origin, progress)
+        chunks, size, origin, progress = self._chunks_to_count(truth, held, "reading the truth")
+        return TruthParts.in_files(chunks, metrics, size, negative, origin, progress)
 
     def training_parts(self, log: Interactions | _OpenedTable | None, held: int) -> TrainingParts:
         """Return the training log in parts, one per chunk of users, and its statistics.
@@ -192,11 +186,18 @@ class _ChunkedScoring:
         """
         if not isinstance(log, _OpenedTable):
             return TrainingParts.in_memory(log)
-        available = _available(self.memory, held)
-        chunks = self._chunks(log, available)
-        progress = self._progress("counting the log", chunks.rows)
-        origin = TableOrigin.of(log.where, log.ranges)
-        return TrainingParts.in_files(chunks, available / ROW_COPIES, origin, progress)
+        return TrainingParts.in_files(*self._chunks_to_count(log, held, "counting the log"))
+
+    def _chunks_to_count(
+        self, opened: _OpenedTable, held: int, stage: str
+    ) -> tuple[TableChunks, float, TableOrigin, Progress | None]:
+        """Return the chunks of a table for a pass over it: with the size in bytes, the origin and progress of the pass.
+
+        ``held`` is how many bytes of memory are in use, and ``stage`` the name of the pass for progress.
+        """
+        size = _available(self.memory, held) / ROW_COPIES
+        chunks = self._chunks(opened, size)
+        return chunks, size, TableOrigin.of(opened.where, opened.ranges), self._progress(stage, chunks.rows)
 
     def judge(self, name: str, path: str | Path, truth: TruthParts, log: TrainingParts, available: int) -> Judgement:
         """Return the scores of the run file at ``path`` (values per user, means and counts); it is read in chunks.
@@ -204,7 +205,7 @@ class _ChunkedScoring:
         ``name`` is that of the run. ``truth`` and ``log`` are cut at the same users as the run. ``available`` is the
         number of bytes of memory for a chunk.
         """
-        reading = self.request.reading
+        reading, size = self.request.reading, available / ROW_COPIES
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             ranges = open_row_ranges(
                 path,
@@ -215,10 +216,10 @@ class _ChunkedScoring:
                 ordered=self.job.conventions.order == "row",
             )
             origin = TableOrigin.of(str(path), ranges)
-            lists = self._chunks(_OpenedTable(name, str(path), ranges, Path(folder)), available)
+            lists = self._chunks(_OpenedTable(name, str(path), ranges, Path(folder)), size)
             require_one_type(lists.sample, truth.users)
             tables = [lists, *(one for one in (truth.chunks, log.chunks) if one is not None)]
-            ends = chunk_boundaries(tables, available / ROW_COPIES)
+            ends = chunk_boundaries(tables, size)
             frames, truths, logs = lists.cut(ends), truth.cut(ends), log.cut(ends)
             progress = self._progress(f"judging {name}", lists.rows)
             files = TallyFiles()
@@ -278,13 +279,13 @@ class _ChunkedScoring:
             return None
         return _OpenedTable(role, str(source), ranges, folder)
 
-    def _chunks(self, opened: _OpenedTable, available: int) -> TableChunks:
+    def _chunks(self, opened: _OpenedTable, size: float) -> TableChunks:
         rows = sum(one.rows for one in opened.ranges)
 
         def progress(doing: str) -> Progress | None:
             return self._progress(f"{doing} {opened.name}", rows)
 
-        return TableChunks.of(opened.ranges, opened.folder, available / ROW_COPIES, progress)
+        return TableChunks.of(opened.ranges, opened.folder, size, progress)
 
     def _progress(self, stage: str, of: int) -> Progress | None:
         return None if self.job.progress is None else cumulative_progress(self.job.progress, stage, of)

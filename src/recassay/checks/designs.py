@@ -14,8 +14,8 @@ from recassay.arrays import Float
 from recassay.checks.base import check, format_count, format_share
 from recassay.columnar.layout import row_groups
 from recassay.data.standings import TEST, Standings
-from recassay.designs.classes import Classes
 from recassay.designs.grammar import parse
+from recassay.designs.sets import Classes
 from recassay.results.design_scores import DesignScores
 from recassay.results.finding import Severity
 from recassay.results.scores import Scores

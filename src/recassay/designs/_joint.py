@@ -39,20 +39,22 @@ def joint_moments(
 ) -> None:  # fmt: skip
     """Fill ``moments`` (queries, 2, metrics) with the mean and the second moment of each metric's sum of credits.
 
-    Both are over random draws of candidates and random orders of ties.
+    Both are over random draws of candidates and random orders of ties. The sum runs over a query's relevant items; an
+    item at rank r (from 1) adds share * credit[r - 1]. A pair is a query and one of its relevant items.
 
-    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries q in
-    ``begin`` to ``end`` - 1 with ``chosen[q]`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
-    relevant item) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
-    tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
-    is the number or mass of all candidates, ``drawn`` is how many of them are sampled, and ranks beyond ``limit`` have
-    no credit.
-
-    With ``replace``, candidates are drawn with replacement; those that tie with pair p then form the classes
-    ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass ``mass[c]`` each. With ``apart``, each
-    relevant item is ranked without the other relevant items, so they do not count in its rank. With ``only_first``,
-    only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics, ranks), and
-    ``logs[x]`` is log(x!).
+    - ``begin``, ``end``, ``chosen``: queries q in ``begin`` to ``end`` - 1 with ``chosen[q]`` are computed
+    - ``offsets``: the pairs of query q are ``offsets[q]:offsets[q + 1]``, best first
+    - ``above``, ``tied``: for each pair, the numbers of candidates above it and tied with it, or their masses
+    - ``ties``: for each pair, the number of other relevant items tied with it
+    - ``pool``, ``drawn``: for each query, the number or mass of all candidates, and how many of them are sampled
+    - ``level``: with ``replace``, the candidates that tie with pair p are the classes ``level[p]:level[p + 1]``
+    - ``number``, ``mass``: the number of candidates of each class, and the mass of each of them
+    - ``replace``: whether candidates are drawn with replacement
+    - ``apart``: whether each relevant item is ranked without the other relevant items
+    - ``only_first``: whether only the best relevant item gets credit
+    - ``share``: for each pair and metric, a factor of the credit
+    - ``credit``: for each metric and rank, the credit; ``limit``: for each query, the last rank with credit
+    - ``logs[x]``: log(x!)
     """
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
@@ -109,11 +111,14 @@ def pass_candidates(
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``gap`` of the ``rest`` candidates not passed yet: move each state's probability to the states that follow.
 
-    A walk goes down the ranking; in state x it has passed x of the ``q`` sampled candidates. Row x of ``states`` has
-    the probability of state x and the moments of the metrics so far. ``states[low:high + 1]`` are moved to
-    ``next_states`` and set to 0; walks that reach ``top`` are added to ``done``. With ``replace``, candidates are drawn
-    with replacement. ``logs[x]`` is log(x!), and ``probs`` is scratch space. Return the lowest and the highest state
-    reached.
+    A walk goes down the ranking; in state x it has passed x of the ``q`` sampled candidates. Return the lowest and the
+    highest state reached.
+
+    - ``states``: row x has the probability of state x and the moments of the metrics so far; set to 0 afterwards
+    - ``next_states``: the rows ``low`` to ``high`` of ``states`` are moved to rows of this table
+    - ``replace``: whether candidates are drawn with replacement
+    - ``top``, ``done``: walks that reach state ``top`` are added to ``done``
+    - ``logs[x]``: log(x!); ``probs`` is scratch space
     """
     bottom, peak = top, -1
     for x in range(low, high + 1):
@@ -138,14 +143,19 @@ def pass_ties(
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order, and credit these items.
 
-    A walk goes down the ranking and carries a probability and the moments of the metrics so far. It starts in one
-    ``state``, with ``x`` sampled candidates passed; its moments are added to ``next_states``, and those of walks beyond
-    the last rank with credit to ``done``. Return the lowest and the highest state reached.
+    A walk goes down the ranking and carries a probability and the moments of the metrics so far. Return the lowest and
+    the highest state reached.
 
-    ``q`` of ``rest`` candidates remain to be drawn, without replacement. ``place`` is the number of relevant items
-    above these, and ranks from ``top`` on (counted from 0) have no credit. A relevant item at a rank adds its credit to
-    each metric: ``share`` (items, metrics) times ``credit`` (metrics, ranks). With ``apart``, relevant items do not
-    count in each other's ranks. ``logs[x]`` is log(x!); ``probs``, ``inner`` and ``outer`` are scratch space.
+    - ``state``, ``x``: the state in which the walk starts, with ``x`` sampled candidates passed
+    - ``rest``, ``q``: the number of candidates not passed yet, of which ``q`` are to be drawn, without replacement
+    - ``top``: ranks from ``top`` on (counted from 0) have no credit
+    - ``place``: the number of relevant items above these
+    - ``apart``: whether relevant items do not count in each other's ranks
+    - ``share``, ``credit``: an item at a rank adds to each metric its ``share`` (items, metrics) times the rank's
+      ``credit`` (metrics, ranks)
+    - ``next_states``, ``done``: the moments are added to ``next_states``, those of walks beyond the last rank with
+      credit to ``done``
+    - ``logs[x]``: log(x!); ``probs``, ``inner`` and ``outer`` are scratch space
     """
     n_tied, bottom, peak = share.shape[0], top, -1
     first, last = hit_probabilities(tied, rest, q, False, q, logs, probs)
@@ -202,17 +212,21 @@ def pass_repeated_ties(
 ) -> tuple[int, int]:  # fmt: skip
     """Advance the states past the candidates that tie with some relevant items, in all random orders of the ties.
 
-    Return the lowest and the highest state reached; the highest is -1 if no state was reached.
+    Return the lowest and the highest state reached; the highest is -1 if no state was reached. If the orders would take
+    too many steps, ``done`` becomes NaN.
 
-    Row x of ``states`` is state x: the probability that x of ``q`` draws have been passed, and the moments of the
-    metrics so far. Rows ``low`` to ``high`` are moved to ``next_states`` and set to 0; walks beyond the last rank with
-    credit are added to ``done``. If that would take too many steps, ``done`` becomes NaN. Class c has ``numbered[c]``
-    tied candidates of mass ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet.
-
-    ``place`` is the number of relevant items above the tied ones. The credit of an item at a rank, which it adds to
-    each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks), and ranks from ``top``
-    on (counted from 0) have none. With ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is
-    log(x!), ``probs`` scratch space.
+    - ``states``: row x is state x: the probability that x of ``q`` draws have been passed, and the moments of the
+      metrics so far; set to 0 afterwards
+    - ``next_states``, ``done``: rows ``low`` to ``high`` of ``states`` are moved to ``next_states``, and walks beyond
+      the last rank with credit to ``done``
+    - ``numbered``, ``masses``: class c has ``numbered[c]`` tied candidates of mass ``masses[c]`` each
+    - ``rest``: the mass of all candidates not passed yet
+    - ``top``: ranks from ``top`` on (counted from 0) have no credit
+    - ``place``: the number of relevant items above the tied ones
+    - ``apart``: whether relevant items do not count in each other's ranks
+    - ``share``, ``credit``: an item at a rank adds to each metric its ``share`` (tied relevant items, metrics) times
+      the rank's ``credit`` (metrics, ranks)
+    - ``logs[x]``: log(x!); ``probs`` is scratch space
     """
     n_tied, width = share.shape[0], states.shape[1]
     number, mass = numbered.copy(), masses.copy()
@@ -269,16 +283,19 @@ def pass_repeated_ties(
 def next_relevant(
     here: Float, to_go: int, place: int, apart: bool, share: Float, credit: Float, scratch: Float
 ) -> None:  # fmt: skip
-    """Move the share of the walks whose next tied item is relevant from each state to the next; add the item's credit.
+    """Move the walks whose next tied item is relevant from each state to the next, and add the item's credit.
 
-    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above: a probability and
-    the moments of the metrics so far. ``to_go`` tied candidates remain, so the next item is relevant with probability c
-    = (relevant left) / (relevant left + ``to_go``). ``here[i, x]`` is multiplied by 1 - c, and c times its old value,
-    with the credit added, goes to ``here[i + 1, x]``.
+    With ``to_go`` tied candidates left, the next item is relevant with probability c = (relevant left) / (relevant left
+    + ``to_go``). ``here[i, x]`` is multiplied by 1 - c, and c times its old value, with the credit added, goes to
+    ``here[i + 1, x]``.
 
-    ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which it adds to each
-    metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks). With ``apart``, relevant
-    items do not count in each other's ranks. ``scratch`` has room for one state.
+    - ``here[i, x]``: the state after i of the tied relevant items, with x sampled candidates above: a probability and
+      the moments of the metrics so far
+    - ``place``: the number of relevant items above the tie
+    - ``apart``: whether relevant items do not count in each other's ranks
+    - ``share``, ``credit``: an item at a rank adds to each metric its ``share`` (tied relevant items, metrics) times
+      the rank's ``credit`` (metrics, ranks)
+    - ``scratch``: room for one state
     """
     n_tied, top, width = share.shape[0], here.shape[1], scratch.size
     for i in range(n_tied):
@@ -305,14 +322,17 @@ def next_candidate(
     probs: Float,
     done: Float,
 ) -> None:
-    """Add the share of walks whose next tied item is one given candidate to the states after that candidate.
+    """Add to ``there`` the walks whose next tied item is one given candidate.
 
-    The candidate, of mass ``mass``, is the next item with probability ``chance``. ``here[i, x]`` is the state after i
-    of the tied relevant items, with x sampled candidates above: a probability and the moments of the metrics so far.
-    ``chance`` times this state goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate; ``here``
-    is not changed. ``rest`` is the mass of all candidates not passed yet.
+    ``chance`` times the state ``here[i, x]`` goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the
+    candidate; ``here`` is not changed.
 
-    Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), ``probs`` scratch space.
+    - ``here[i, x]``: the state after i of the tied relevant items, with x sampled candidates above: a probability and
+      the moments of the metrics so far
+    - ``chance``: the probability that the candidate is the next item
+    - ``mass``, ``rest``: the mass of the candidate, and of all candidates not passed yet
+    - ``done``: walks beyond the last rank with credit are added to it
+    - ``logs[x]``: log(x!); ``probs`` is scratch space
     """
     relevant, top, width = here.shape
     for x in range(top):

@@ -142,10 +142,15 @@ def masses_above(
 ) -> tuple[Float, Float]:
     """Return the possible masses above the ``i``-th of ``m`` tied relevant items, and their probabilities.
 
-    The mass of a candidate is its weight in draws. Class c has ``number[c]`` candidates of mass ``mass[c]`` each that
-    tie with these items, in random order; ``above`` is the mass above all of them. Left out are positions of negligible
-    probability, and positions with so much mass above that the probability of ``most`` or fewer hits in ``q`` draws
-    from the mass ``pool`` is negligible. ``logs[x]`` is log(x!).
+    The mass of a candidate is its weight in draws. The tied candidates are in random order with the tied relevant
+    items. Positions of negligible probability are left out, and so are positions with so much mass above that ``most``
+    or fewer hits are almost impossible.
+
+    - ``number``, ``mass``: class c has ``number[c]`` tied candidates of mass ``mass[c]`` each
+    - ``above``: the mass above all tied items
+    - ``q``, ``pool``: the number of draws, and the mass that they are made from
+    - ``most``: the largest number of hits above the item that matters
+    - ``logs[x]``: log(x!)
     """
     n = 0
     for c in range(number.size):

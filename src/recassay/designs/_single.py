@@ -27,9 +27,9 @@ def few_hits(
 ) -> tuple[int, int]:
     """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
 
-    This is :func:`hit_probabilities`, three times as fast if ``most`` is small: each probability is one product from
-    the one before, starting at 0 hits, if that probability is not too small to start from. ``parts[x]`` is 1 / x, used
-    in place of a division.
+    This is :func:`hit_probabilities`, which has the same parameters, but three times as fast if ``most`` is small: each
+    probability is one product from the one before, starting at 0 hits, if that probability is not too small to start
+    from. ``parts[x]`` is 1 / x, used in place of a division.
     """
     outside = int(rest - gap)
     if most > SHORT or gap >= rest or outside <= 0 or (q > outside and not replace):
@@ -65,10 +65,13 @@ def hit_probabilities(
 ) -> tuple[int, int]:
     """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
 
-    There are ``rest`` candidates in all. The distribution is hypergeometric, or with ``replace`` binomial; with
-    ``replace``, ``gap`` and ``rest`` may be masses. ``first`` and ``last`` are the ends of the range of y: negligible
-    probabilities are left out, and ``last`` is at most ``most``. If no y is left, ``last`` is less than ``first``.
-    ``logs[x]`` is log(x!).
+    The distribution is hypergeometric, or with ``replace`` binomial. ``first`` and ``last`` are the ends of the range
+    of y: negligible probabilities are left out. If no y is left, ``last`` is less than ``first``.
+
+    - ``gap``, ``rest``: the numbers of given candidates and of all candidates; with ``replace``, they may be masses
+    - ``q``: the number of draws
+    - ``most``: the largest y to compute
+    - ``logs[x]``: log(x!)
     """
     if q <= 0 or gap <= 0 or gap >= rest:
         y = q if q > 0 and gap > 0 else 0
@@ -139,16 +142,10 @@ def separate_moments(
 
     This is :func:`joint_moments` item by item: faster, without the covariances of credits, over random draws of
     candidates and random orders of ties. The means are the same. The second moments are equal only if a single item
-    gets credit: an item at rank r (from 1) gets share * credit[r - 1], and a metric is the sum over a query's items.
+    gets credit.
 
-    Queries with ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs
-    (query, relevant item) of query q. Per pair, ``above`` and ``tied`` are the numbers (or masses) of candidates above
-    it and tied with it, ``ties`` that of tied relevant items. Per query, ``pool`` is the number (or mass) of
-    candidates, ``drawn`` how many are sampled, and ranks beyond ``limit`` have no credit. With ``replace``, candidates
-    that tie with pair p form the classes ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass
-    ``mass[c]`` each. With ``apart``, relevant items do not count in each other's ranks; with ``only_first``, only the
-    best gets credit. ``share`` is (pairs, metrics), ``credit`` (metrics, ranks), ``logs[x]`` is log(x!), ``parts[x]``
-    is 1 / x.
+    An item at rank r (from 1) gets share * credit[r - 1], and a metric is the sum over a query's items. The parameters
+    are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
     """
     probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     for query in range(begin, end):
@@ -177,8 +174,9 @@ def add_lone_items(
 ) -> None:  # fmt: skip
     """Add to ``sums[group, size]`` the mean credits of the items begin..end-1, each ranked alone, for each sample size.
 
-    This is :func:`separate_moments` of sets of one item, for many ``sizes`` of the sample, of which at most ``drawn``
-    candidates can be drawn. ``group`` is the group of users of each item; ``spread[size]`` gets the variances.
+    This is :func:`separate_moments` of sets of one item, for many ``sizes`` of the sample. ``group`` is the group of
+    users that each item belongs to, and ``drawn`` the number of candidates that can be drawn for it. ``spread[size]``
+    gets the variances. The other parameters are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
     """
     probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     moments = np.zeros((1, 2, credit.shape[0]))
@@ -214,10 +212,17 @@ def add_item(
     level: Int64, number: Int64, mass: Float, replace: bool, share: Float, credit: Float, top: int, logs: Float,
     parts: Float, probs: Float, more: Float, moments: Float, query: int,
 ) -> None:  # fmt: skip
-    """Add ``times`` the mean and the mean square of the credit of relevant item ``item`` to ``moments[query]``.
+    """Add the mean and the mean square of the credit of a relevant item to ``moments[query]``.
 
-    It is the ``i``-th of ``n_tied`` tied relevant items, and ``place`` relevant items are above it. The parameters are
-    those of :func:`separate_moments` and :func:`add_credit`.
+    The parameters that are not listed are those of :func:`separate_moments`.
+
+    - ``item``: the number of the pair of a query and a relevant item
+    - ``i``, ``n_tied``: the item is the ``i``-th of ``n_tied`` tied relevant items
+    - ``times``: how many times the moments are added
+    - ``place``: the number of relevant items above
+    - ``rest``, ``q``: the number or mass of all candidates, and how many of them are drawn
+    - ``top``: ranks from ``top`` on (counted from 0) have no credit
+    - ``probs``, ``more``: scratch space
     """
     if tied[item] == 0 or q == 0 or place >= top:
         add_credit(
@@ -257,9 +262,13 @@ def add_credit(
 ) -> None:  # fmt: skip
     """Add the mean and the mean square of an item's credit, both times ``chance``, to ``moments[query]`` (2, metrics).
 
-    The item has ``gap`` of the ``rest`` candidates above it; ``q`` of them are drawn, with replacement if ``replace``.
-    ``place`` is the number of relevant items above it. Its credit at rank r (from 0) is share[item] * credit[:, r];
-    ranks from ``top`` on have none. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``probs`` is scratch space.
+    - ``gap``, ``rest``: the numbers (or masses) of candidates above the item, and of all candidates
+    - ``q``, ``replace``: how many candidates are drawn, and whether with replacement
+    - ``place``: the number of relevant items above the item
+    - ``share``, ``item``, ``credit``: the item's credit at rank r (from 0) is share[item] * credit[:, r]
+    - ``top``: ranks from ``top`` on have no credit
+    - ``logs[x]``, ``parts[x]``: log(x!) and 1 / x
+    - ``probs``: scratch space
     """
     most = min(q, top - 1 - place)
     if abs(chance) < NEGLIGIBLE or most < 0:
@@ -282,10 +291,16 @@ def add_credit_over_positions(
 ) -> None:  # fmt: skip
     """Add to ``moments`` the credit of an item whose position among the ``tied`` candidates that tie with it is random.
 
-    All positions are equally likely. ``moments[query]`` (2, metrics) gets the mean and the mean square of the credit,
-    ``times`` over. ``above`` of ``rest`` candidates are above the tie, and ``q`` of ``rest`` are drawn, without
-    replacement. ``place`` is the number of relevant items above. The credit at rank r (from 0) is share[item] *
-    credit[:, r]; ranks from ``top`` on have none. ``logs[x]`` is log(x!); ``probs`` and ``more`` are scratch space.
+    All positions are equally likely. ``moments[query]`` (2, metrics) gets the mean and the mean square of the credit.
+
+    - ``above``, ``tied``, ``rest``: the numbers of candidates above the tie, in the tie, and in all
+    - ``q``: how many candidates are drawn, without replacement
+    - ``times``: how many times the moments are added
+    - ``place``: the number of relevant items above the item
+    - ``share``, ``item``, ``credit``: the item's credit at rank r (from 0) is share[item] * credit[:, r]
+    - ``top``: ranks from ``top`` on have no credit
+    - ``logs[x]``: log(x!)
+    - ``probs``, ``more``: scratch space
 
     The probability of y draws above the item, summed over all positions, is a difference of two tails: the sum over b
     <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of q + 1 draws from N + 1

@@ -117,11 +117,11 @@ def group_moments(
     threads: int | None,
     chance: RandomOrders | None = None,
 ) -> dict[str, CreditMoments]:
-    """Return, by heading of the metric, its mean and variance in each group of target sets.
+    """Return the mean and variance of each metric in each group of target sets, as a dict by the metric's heading.
 
-    Without ``variance``, only means are computed where that is cheaper. ``groups`` are the relevant items of each
-    query, in groups ranked against the same candidates (a target set). ``chance`` is a cache of each metric's value
-    when items are in random order: pass the same one for systems that answer the same queries.
+    A group has the relevant items of a query that are ranked against the same candidates. Without ``variance``, only
+    means are computed where that is cheaper. ``chance`` is a cache of each metric's value when items are in random
+    order: pass the same one for systems that answer the same queries.
     """
     formulas = {heading: formula_of(metric) for heading, metric in metrics.items()}
     credited = {heading: formula for heading, formula in formulas.items() if isinstance(formula, Credit)}
@@ -151,28 +151,16 @@ def pool_moments(
     return DesignTotals.of(standings, design, groups, moments, users).result(design, variance, columns)
 
 
-def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
-    """Return the number of users without a relevant item who count 0 in the means.
-
-    It is 0 unless ``users`` is "all". It is also 0 in designs with popularity bins, or with a target set (what is
-    ranked together) for each relevant item.
-    """
-    if users != "all" or design.relevant != "AR" or design.bins:
-        return 0
-    return max(standings.users, standings.queries.len()) - groups.owner.size
-
-
 def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> Int64:
     """Return the numbers of candidates of the users without a relevant item, for those who have any candidates.
 
     ``zeros`` is the number of such users; the array is empty if it is 0. A size is the number of candidates that the
     design draws, or of all candidates if it takes all.
     """
-    base = base_in(standings, design)
+    base, none = base_in(standings, design), np.empty(0, np.int64)
     if not zeros or base not in standings.pool:
-        return np.empty(0, np.int64)
-    queried = standings.pool[base][standings.relevant == 0]
-    sizes = np.concatenate([queried, standings.others.get(base, np.empty(0, np.int64))])
+        return none
+    sizes = np.concatenate([standings.pool[base][standings.relevant == 0], standings.others.get(base, none)])
     sizes = sizes[sizes > 0]
     if design.n is None:
         return sizes
@@ -194,9 +182,10 @@ def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tup
 
 @dataclass(frozen=True, eq=False)
 class DesignTotals:
-    """Exact sums over the target sets of a design, by name; the sums of chunks of users add up exactly.
+    """Exact sums over the target sets of a design; the sums of chunks of users add up exactly.
 
-    The names are those of :meth:`of`, followed by the number of a popularity bin in sums over that bin.
+    ``sums`` is a dict. Its keys are those of :meth:`of`, with the number of a popularity bin at the end for sums over
+    that bin.
     """
 
     sums: Mapping[Key, ExactSum]
@@ -212,7 +201,8 @@ class DesignTotals:
         the same candidates. ``moments`` has the mean, variance, ... of each metric, with an entry per group, NaN where
         the metric is undefined. With ``users="all"``, users without a relevant item count 0.
         """
-        zeros = users_without_relevant(standings, design, groups, users)
+        all_users = max(standings.users, standings.queries.len())
+        zeros = all_users - groups.owner.size if design.counts_zeros(users) else 0
         bare = sizes_without_relevant(standings, design, zeros)
         apart, weight = design.relevant == "1R", groups.weight
         many, relevant = (groups.relevant, 1) if apart else (np.ones_like(groups.relevant), groups.relevant)
@@ -250,9 +240,10 @@ class DesignTotals:
     def result(
         self, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
     ) -> DesignResult:  # fmt: skip
-        """Return the result of a design; ``columns`` has, by metric, (values, weights) of the queries.
+        """Return the result of a design.
 
-        Without ``variance``, the variance of each mean is NaN.
+        ``columns`` maps the heading of a metric to (values, weights) of the queries. Without ``variance``, the variance
+        of each mean is NaN.
         """
         sums, zeros = self.sums, self.sums["zeros",]
         counts = {name: int(float(sums[name,])) for name in ("sets", "owners", "zeros", "short")}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recassay.errors import UsageError
+from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import parse_parameters, split, suggest
 from recassay.naming.named import Departure, check_type
@@ -111,6 +112,10 @@ class Design:
     def has_formula(self) -> bool:
         """Return whether expectations have a closed form: not if draws by popularity never repeat an item."""
         return self.n is None or self.by == "uniform" or self.with_replacement
+
+    def counts_zeros(self, users: choices.DesignUsers) -> bool:
+        """Return whether users without a relevant item count 0: if their relevant items would share a target set."""
+        return users == "all" and self.relevant == "AR" and self.bins is None
 
     @property
     def name(self) -> str:

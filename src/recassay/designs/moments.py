@@ -36,11 +36,13 @@ class CreditMoments:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Metrics whose credit ends at the same rank and which are computed together: ``credits`` by their headings.
+    """Metrics that are computed together, because their credit ends at the same rank.
 
-    ``relevant`` is the number of relevant items of each group that are ranked together. ``table`` (metrics, ranks) is
-    the credit at each rank, and ranks beyond ``limit`` (per group) have none. With ``only_first``, only the best
-    relevant item gets credit.
+    - ``credits``: the credit of each metric, as a dict by the metric's heading
+    - ``relevant``: for each group, the number of relevant items that are ranked together
+    - ``table``: for each metric and rank, the credit
+    - ``limit``: for each group, the last rank with credit
+    - ``only_first``: whether only the best relevant item gets credit
     """
 
     credits: Mapping[str, Credit]
@@ -78,7 +80,7 @@ def credit_moments(
     threads: int | None,
     random_orders: RandomOrders,
 ) -> dict[str, CreditMoments]:
-    """Return, by name, mean and variance of all metrics that sum a credit for the rank of each relevant item.
+    """Return mean and variance, as a dict by heading, of the metrics that sum a credit for each relevant item's rank.
 
     Without ``variance``, only means are computed where that is cheaper. ``random_orders`` caches the value of each
     metric for items in random order, for the next system with the same queries.
@@ -110,7 +112,10 @@ def random_and_best(
     threads: int | None,
     random_orders: RandomOrders,
 ) -> dict[str, tuple[Float, Float]]:
-    """Return, by name, the mean of each metric if all items are in random order, and its largest possible value."""
+    """Return (random, best) for each metric, as a dict by heading, with an entry per group of target sets.
+
+    ``random`` is the mean if all items are in random order, and ``best`` the largest possible value.
+    """
     apart, found = design.relevant == "1R", {}
     for family in Family.each(design, groups, credits):
         sums = random_orders.sums(
@@ -136,13 +141,16 @@ def credit_sums(
     variance: bool,
     threads: int | None,
 ) -> tuple[Float, Float]:
-    """Return means and second moments (groups, metrics) of the sums of ``share`` x credit over relevant items.
+    """Return means and second moments of the sums of ``share`` x credit over the relevant items of each group.
 
-    A group is a set of relevant items ranked among the same candidates; the moments are over random draws of candidates
-    and orders of ties. ``share`` (pairs of query and relevant item, metrics) is a factor of each item's credit,
-    ``table`` (metrics, ranks) is the credit at each rank, and ranks beyond ``limit`` (per group) have none. With
-    ``only_first``, only the best relevant item of a group gets credit. A second moment is NaN if it is not wanted
-    (``variance``) or would cost too much.
+    Both results have a row per group and a column per metric. A group is a set of relevant items ranked among the same
+    candidates; the moments are over random draws of candidates and orders of ties. A second moment is NaN if it is not
+    wanted (``variance``) or would cost too much.
+
+    - ``only_first``: whether only the best relevant item of a group gets credit
+    - ``share``: for each pair of a query and a relevant item, and each metric, a factor of the item's credit
+    - ``table``: for each metric and rank, the credit
+    - ``limit``: for each group, the last rank with credit
     """
     n, apart, again = groups.owner.size, design.relevant == "1R", design.with_replacement
     limited = bool((limit < table.shape[1]).any())
@@ -179,13 +187,15 @@ def credit_sums(
 def sampled_values(
     credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
 ) -> Float:
-    """Return the value (draws, sets) of each target set in each draw.
+    """Return a table with a row per draw and a column per target set: the value of the set in the draw.
 
-    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among. ``ranks``
-    (draws, pairs) are the ranks of the relevant items. With ``separate``, each relevant item is ranked on its own, and
-    the value is the mean over these. ``place`` (draws, pairs) is the number of relevant items above each, ``starts``
-    the first pair of each set, ``relevant`` the number of relevant items of each set, and ``popularity`` that of each
-    pair's item.
+    A target set holds relevant items (pairs of query and item) and the candidates they are ranked among.
+
+    - ``ranks``: for each draw and pair, the rank of the relevant item
+    - ``place``: for each draw and pair, the number of relevant items above the item
+    - ``starts``, ``relevant``: for each set, its first pair and its number of relevant items
+    - ``separate``: whether each relevant item is ranked on its own; the value is then the mean over the items
+    - ``popularity``: for each pair, the popularity of the item
     """
     earned = credit.table(int(ranks.max()))[ranks - 1]
     within = np.ones_like(relevant) if separate else relevant  # relevant items of one set

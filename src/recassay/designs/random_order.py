@@ -27,9 +27,8 @@ from recassay.designs._places import (
     spread_over_nodes,
 )
 from recassay.designs._single import few_hits, separate_moments
-from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
-from recassay.designs.sets import TargetSets, logs_and_parts
+from recassay.designs.sets import Classes, TargetSets, logs_and_parts
 from recassay.metrics.credit import Credit
 
 UNDERFLOW = 1e-200  # below it the probability of a position is computed anew, not from that of the item before
@@ -52,11 +51,13 @@ class RandomOrders:
         self, standings: Standings, design: Design, groups: TargetSets, relevant: Int64, credits: Sequence[Credit],
         table: Float, limit: Int64, threads: int | None = None,
     ) -> Float:  # fmt: skip
-        """Return the expected sum of each credit in each group (credits, groups) if all items are in random order.
+        """Return the expected sum of each credit in each group if all items are in random order (a row per credit).
 
-        A credit is what a relevant item adds at its rank. ``relevant`` is the number of relevant items ranked together
-        in each group, ``table`` (credits, ranks) the credit at each rank, and ranks beyond ``limit`` (per group) have
-        none.
+        A credit is what a relevant item adds at its rank.
+
+        - ``relevant``: for each group, the number of relevant items ranked together
+        - ``table``: for each credit and rank, the credit at the rank
+        - ``limit``: for each group, the last rank with credit
         """
         if not design.with_replacement:
             rows = zip(credits, table, strict=True)
@@ -77,11 +78,14 @@ def _with_replacement(
     groups: TargetSets, whole: Classes, relevant: Int64, credits: Sequence[Credit], table: Float, limit: Int64,
     threads: int | None,
 ) -> Float:  # fmt: skip
-    """Return the expected sums (credits, groups) of credits in random order, for draws with replacement.
+    """Return the expected sums of credits in random order, for draws with replacement (a row per credit).
 
-    Groups with equal numbers are computed once. ``whole`` has the masses of all candidates of each group, ``relevant``
-    is the number of relevant items ranked together in each group, ``table`` (credits, ranks) what a relevant item adds
-    at each rank, and ranks beyond ``limit`` (per group) add nothing.
+    Groups with equal numbers are computed once.
+
+    - ``whole``: the masses of all candidates of each group
+    - ``relevant``: for each group, the number of relevant items ranked together
+    - ``table``: for each credit and rank, what a relevant item at the rank adds
+    - ``limit``: for each group, the last rank at which it adds something
     """
     rows, inverse = np.arange(relevant.size), np.arange(relevant.size)
     if (np.diff(whole.offsets) == 1).all():  # all candidates of a group have the same mass: many groups are equal
@@ -107,7 +111,7 @@ def _over_two_classes(
     groups: TargetSets, whole: Classes, rows: Int64, relevant: Int64, credits: Sequence[Credit], table: Float,
     limit: Int64, threads: int | None,
 ) -> Float:  # fmt: skip
-    """Return what :func:`_with_replacement` does, of some ``rows`` only, whose candidates have two masses."""
+    """Return what :func:`_with_replacement` does, for some ``rows`` only: groups of candidates of two masses."""
     order = np.argsort(groups.drawn[rows], kind="stable")  # sets with as many draws share the probabilities of hits
     ordered = rows[order]
     whole, drawn = whole.take(ordered), groups.drawn[ordered]
@@ -179,11 +183,15 @@ def random_order_sums(
 ) -> None:  # fmt: skip
     """Fill ``out[s]`` with the expected sum of credits of target set s if all its items are in random order.
 
-    Sets s in ``begin`` to ``end`` - 1 are computed. Set s has ``relevant[s]`` relevant items and ``drawn[s]`` others,
-    which are ranked together. ``credit[r - 1]`` is what a relevant item at rank r adds to the sum; only the best
-    ``items`` relevant items of a set add, and none beyond rank ``limit[s]``. With ``by_place``, the credit of the i-th
-    relevant item is multiplied by i. In a set of S items, R of them relevant, the i-th relevant one has rank p with
-    probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
+    In a set of S items, R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) /
+    C(S, R).
+
+    - ``begin``, ``end``: sets s in ``begin`` to ``end`` - 1 are computed
+    - ``relevant``, ``drawn``: for each set, the numbers of relevant items and of others, which are ranked together
+    - ``limit``: for each set, the last rank with credit
+    - ``items``: only the best ``items`` relevant items of a set add to the sum
+    - ``by_place``: whether the credit of the i-th relevant item is multiplied by i
+    - ``credit[r - 1]``: what a relevant item at rank r adds
     """
     for row in range(begin, end):
         n_relevant, others = relevant[row], drawn[row]
@@ -205,14 +213,20 @@ def two_class_sums(
 ) -> None:  # fmt: skip
     """Fill ``sums`` (target sets, metrics) with the expected sums of credits if all items of a set are in random order.
 
-    Sets s in ``begin`` to ``end`` - 1 are computed. Set s has ``relevant[s]`` relevant items, ranked together with
-    ``drawn[s]`` draws, with replacement, from two classes of candidates: class c of ``offsets[s]:offsets[s + 1]`` has
-    ``number[c]`` candidates of mass ``mass[c]`` each. ``credit[:, r - 1]`` (metrics, ranks) is what a relevant item at
-    rank r adds, times i for the i-th relevant item if ``by_place``; ranks beyond ``limit[s]`` add nothing, and with
-    ``only_first`` only the best relevant item adds. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x.
+    A set has relevant items, ranked together with draws, with replacement, from candidates of two different masses.
 
-    Of k candidates above an item, the mass has the same distribution for every relevant item; only the probability of
-    k differs. So it is spread over the nodes of ``_places.spread_over_nodes`` once for each k, and the probabilities of
+    - ``begin``, ``end``: sets s in ``begin`` to ``end`` - 1 are computed
+    - ``offsets``: the candidates of set s are the classes ``offsets[s]:offsets[s + 1]``
+    - ``number``, ``mass``: class c has ``number[c]`` candidates of mass ``mass[c]`` each
+    - ``relevant``, ``drawn``: for each set, the numbers of relevant items and of draws
+    - ``limit``: for each set, the last rank with credit
+    - ``by_place``: for each metric, whether the credit of the i-th relevant item is multiplied by i
+    - ``only_first``: whether only the best relevant item adds to the sum
+    - ``credit``: for each metric and rank, what a relevant item at that rank adds
+    - ``logs[x]``, ``parts[x]``: log(x!) and 1 / x
+
+    Of k candidates above an item, the mass has the same distribution for every relevant item; only the probability of k
+    differs. So it is spread over the nodes of ``_places.spread_over_nodes`` once for each k, and the probabilities of
     hits at these nodes are the same for all sets with as many draws.
     """
     few, few_of, in_reach, reach_of = np.zeros((0, 0)), -1, np.zeros(0), -1
@@ -258,10 +272,13 @@ def hits_at_nodes(q: int, ranks: int, logs: Float, parts: Float) -> Float:
 def spread_masses_above(number: Int64, mass: Float, m: int, q: int, logs: Float, in_reach: Float, above: Float) -> None:
     """Add to ``above`` (items, nodes) the distribution of the mass above each of the best relevant items.
 
-    All ``m`` relevant items are in random order with all candidates: two classes, class c with ``number[c]`` candidates
-    of mass ``mass[c]`` each, of which ``q`` are drawn. Numbers k of candidates above are visited in blocks (see
-    ``_places``), until no item gets credit any more: ``in_reach`` (nodes) is the probability of so few hits that an
-    item can get it. ``logs[x]`` is log(x!).
+    All ``m`` relevant items are in random order with all candidates. Numbers k of candidates above an item are visited
+    in blocks (see ``_places``), until no item gets credit any more.
+
+    - ``number``, ``mass``: each of the two classes c has ``number[c]`` candidates of mass ``mass[c]`` each
+    - ``q``: the number of draws
+    - ``in_reach``: for each node, the probability of so few hits that an item can get credit
+    - ``logs[x]``: log(x!)
     """
     more, fewer = (0, 1) if number[0] >= number[1] else (1, 0)
     large, small = number[more], number[fewer]
@@ -292,10 +309,13 @@ def spread_masses_above(number: Int64, mass: Float, m: int, q: int, logs: Float,
 
 @njit(nogil=True, cache=True)
 def add_over_items(k: float, n: int, m: int, weight: float, low: int, high: int, here: Float, above: Float) -> float:
-    """Add ``here`` to the row of each relevant item in ``above``, times the probability of its position.
+    """Add ``here`` to the row of each relevant item in ``above``, times the probability of the item's position.
 
-    The position of the i-th of ``m`` items is k of ``n`` candidates above it. All are multiplied by ``weight``; only
-    nodes from ``low`` on, below ``high``, are not zero. Return the probability for the last item.
+    The item is the i-th of ``m`` relevant items, and ``k`` of ``n`` candidates are above it. Return the probability for
+    the last item.
+
+    - ``weight``: a factor of all that is added
+    - ``low``, ``high``: only the nodes from ``low`` up to ``high`` of ``here`` are not zero
     """
     chance = 0.0
     for i in range(1, above.shape[0] + 1):

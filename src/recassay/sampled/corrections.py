@@ -50,8 +50,8 @@ class RankTables:
     """The values that estimators assign to sampled ranks.
 
     ``tables[metric, estimator]`` has a row per pool size and a column per sampled rank from 1. ``pools`` are the
-    distinct numbers of candidates, ascending. A metric is a sum of components (functions of the rank); ``left_out`` is,
-    by the same keys, how many of them an estimator left out, the largest number over all pools.
+    distinct numbers of candidates, ascending. A metric is a sum of components (functions of the rank);
+    ``left_out[metric, estimator]`` is how many of them an estimator left out, the largest number over all pools.
     """
 
     pools: Int64
@@ -277,9 +277,8 @@ def _means(
 ) -> pl.DataFrame:
     """Return the table that becomes ``CorrectedMetrics.means``: a row per metric, estimator and system.
 
-    ``by_estimator`` has the estimated values, and ``sampled`` the mean of the uncorrected metric by (system, metric).
-    From ``tables`` comes the number of components that an estimator left out: the functions of the rank of which a
-    metric is a sum.
+    ``by_estimator`` maps the name of an estimator to its values, and ``sampled`` maps (system, metric) to the mean of
+    the uncorrected metric. ``tables`` know how many components of each metric an estimator left out.
     """
     rows = [
         {

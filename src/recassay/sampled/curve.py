@@ -20,7 +20,7 @@ from recassay.naming import choices
 from recassay.naming.arguments import checks_types
 from recassay.naming.grammar import suggest
 from recassay.sampled.measure import MeasuredSystem, measure_approximately, measure_system, user_groups
-from recassay.sampled.result import Resamples, SamplingCurve, SystemOrder, stable_from
+from recassay.sampled.result import SamplingCurve, SystemOrder, resampled_groups, stable_from
 from recassay.sampled.weighted import measure_exactly, why_not_exact
 from recassay.threads import Progress
 
@@ -79,7 +79,7 @@ def sampling_curve(
     first = next(iter(systems.values()))
     requested = check_sizes(sizes, drawn.values(), first, base)
     groups = user_groups(first)
-    samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
+    samples = resampled_groups(int(groups.max()) + 1, resamples, seed)
     no_formula = tuple(name for name, design in drawn.items() if not design.has_formula)
     why = why_not_exact(given, base) if no_formula else ""
     repeated = [name for name, design in drawn.items() if design.by == "popularity" and design.replace]
@@ -180,8 +180,12 @@ def check_sizes(
     if not standings.pairs:
         raise UsageError("U122", "no query has a relevant item", hint="lower relevant_from, or check the split")
     if base not in standings.above:
-        hint = f"one of {', '.join(standings.above)}"
-        raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
+        raise UsageError(
+            "U102",
+            f"there are no standings among '{base}'",
+            where=standings.name,
+            hint=f"one of {', '.join(standings.above)}",
+        )
     if any(design.by == "popularity" for design in designs) and base not in standings.mass:
         raise UsageError("U122", "the standings hold no popularity mass", hint="play the systems again")
     has_relevant = standings.relevant > 0
@@ -192,8 +196,8 @@ def check_sizes(
         return [size for size in steps if size < least]
     requested = sorted({size for size in sizes if size is not None})
     if not requested or requested[0] < 1:
-        what = f"sizes must be at least 1, got {requested[0] if requested else 'none'}"
-        raise UsageError("U102", what, hint="sizes=[10, 100, 1000]")
+        least_given = requested[0] if requested else "none"
+        raise UsageError("U102", f"sizes must be at least 1, got {least_given}", hint="sizes=[10, 100, 1000]")
     if requested[-1] > least and not all(design.replace for design in designs):
         user = standings.queries.filter(pl.Series(has_relevant & (pool == least)))[0]
         raise UsageError(

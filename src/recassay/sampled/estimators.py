@@ -43,9 +43,9 @@ SMALLEST, LARGEST = 1e-3, 1e3  # search range of a: all ranks at the top, or all
 
 
 class RankEstimates(NamedTuple):
-    """The estimates fhat(q) for sampled ranks q = 1..m+1, and how many components were left out (``left_out``).
+    """The estimates of a metric for the sampled ranks 1 to m + 1 (m candidates are sampled).
 
-    A metric is a sum of components, functions of the rank (see ``joint.py``).
+    A metric is a sum of components, functions of the rank (see ``joint.py``); ``left_out`` is how many were left out.
     """
 
     values: Float
@@ -70,7 +70,7 @@ class Estimator(Named):
     """Base class of estimators, which assign a number to each sampled rank."""
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the estimate fhat(q) of the metric in ``target`` for every sampled rank q = 1..m+1."""
+        """Return the estimate of the metric in ``target`` for every sampled rank, from 1 to the sample size + 1."""
         raise NotImplementedError(f"{type(self).__name__} must define estimates()")
 
 
@@ -90,8 +90,12 @@ def metric_at_rank(metric: Metric, rank: Float, pool: int) -> Float:
         return formula.share(rank - 1, pool)
     credit = credit_of(metric)
     if credit.weight is not None:
-        what = f"{metric} cannot be corrected: its credit depends on the item, not only on the rank"
-        raise UsageError("U110", what, where=str(metric), hint="hit@10, ndcg@10, mrr or auc")
+        raise UsageError(
+            "U110",
+            f"{metric} cannot be corrected: its credit depends on the item, not only on the rank",
+            where=str(metric),
+            hint="hit@10, ndcg@10, mrr or auc",
+        )
     return np.where(rank <= pool + 1, credit.of_one(rank), 0.0)
 
 
@@ -104,10 +108,10 @@ def last_credited_rank(metric: Metric, pool: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Rank(Estimator):
-    """The estimator that returns the metric at the expected full rank of a sampled rank: f(1 + N (q - 1) / m).
+    """The estimator that returns the metric at the full rank that a sampled rank stands for on average.
 
-    That rank is right on average, but the metric at it is not, because metrics are not linear. At cut-offs below N / m
-    only sampled rank 1 counts as a hit.
+    With sampled rank q among m of N candidates, that full rank is 1 + N (q - 1) / m. It is right on average, but the
+    metric at it is not, because metrics are not linear. At cut-offs below N / m only sampled rank 1 counts as a hit.
     """
 
     name: ClassVar[str] = "rank"
@@ -120,8 +124,9 @@ class Rank(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class MinimalBias(Estimator):
-    """The estimator of least squared bias, whatever the variance: sum over r of p(r) bias(r)^2 is minimal.
+    """The estimator of least bias, whatever the variance.
 
+    The bias at a full rank is the mean estimate at that rank minus the metric there; the mean of its square is minimal.
     A metric is written as a sum of components (see ``joint.py``), and each is divided by its correlation with the
     sampled rank. In a sample of 100 most of these are almost 0. Components of which the sample keeps less than 1 /
     ``condition`` of the variance are left out, because the condition number of the normal equations would exceed
@@ -146,10 +151,12 @@ class MinimalBias(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class BiasVariance(Estimator):
-    """An estimator that balances bias and variance: sum over r of p(r) (bias(r)^2 + gamma variance(r)) is minimal.
+    """An estimator that balances bias and variance: the mean of bias^2 + gamma * variance over full ranks is minimal.
 
-    gamma = 1 gives the mean of the metric given the sampled rank under p, which has the least error if p is right.
-    Smaller values rely less on p and are noisier. 0.1 and 0.01 are the published choices.
+    Bias is the mean estimate at a full rank minus the metric there, and variance is that of the estimate. gamma = 1
+    gives the mean of the metric given the sampled rank, under the probabilities of full ranks that are assumed
+    (``prior``); it has the least error if these are right. Smaller values rely less on them and are noisier. 0.1 and
+    0.01 are the published choices.
     """
 
     name: ClassVar[str] = "bias_variance"
@@ -168,10 +175,11 @@ class BiasVariance(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class Constrained(Estimator):
-    """The estimator of least squared bias under a constraint: sum over r of p(r) bias(r)^2 is minimal.
+    """The estimator of least squared bias under a constraint, which limits its variance.
 
+    Bias is the mean estimate at a full rank minus the metric there; the mean of its square over full ranks is minimal.
     ``monotone``: estimates are not negative and do not increase with the sampled rank. ``box``: estimates are between 0
-    and 1. The constraint limits the variance.
+    and 1.
     """
 
     name: ClassVar[str] = "constrained"
@@ -280,7 +288,7 @@ def _hit_rates(ranks: Int64, sample: int) -> Float:
 
 
 def _fit_to_hits(hits: Float, sample: int) -> float:
-    """Return the ``a`` whose expected hit rates among sampled candidates are closest to ``hits`` (least squares).
+    """Return the parameter ``a`` that fits the expected hit rates among sampled candidates to ``hits`` (least squares).
 
     The model is that of :func:`mapped_cutoff`: relative full ranks of relevant items have the density a x^(a-1) on (0,
     1). ``hits[k - 1]`` is the observed hit rate at cut-off k = 1..``sample``, the number of sampled candidates.

@@ -56,8 +56,12 @@ def sampled_ranks(
         raise UsageError("U102", "give either sample= or design=", hint="sampled_ranks(run, 100)")
     parsed = parse(f"AI-1R-NN({sample})" if design is None else design)
     if parsed.relevant != "1R" or parsed.n is None or parsed.bins is not None:
-        what = "ranks among drawn candidates need a design with one relevant item and a number of candidates"
-        raise UsageError("U122", what, where=str(parsed), hint="such as AI-1R-NN(100)")
+        raise UsageError(
+            "U122",
+            "ranks among drawn candidates need a design with one relevant item and a number of candidates",
+            where=str(parsed),
+            hint="such as AI-1R-NN(100)",
+        )
     source, standings = source_of(run), run.standings
     assert standings is not None  # a run with a source was played
     ranks = np.empty(standings.item.size, np.int64)
@@ -97,12 +101,17 @@ def read_ranks(
     source: object, *, pool: Pool, sample: int, replace: bool, columns: str | Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> dict[str, Ranks]:  # fmt: skip
-    """Return the ranks of each system by name; raise I311 unless all have the same users and cases.
+    """Return the ranks of each system by name; raise I311 unless all systems have the same users and cases.
 
-    A case is a relevant item with its rank among ``sample`` drawn candidates (with replacement if ``replace``). An
-    array is a system with one case per entry, in the same order for every system. A table has the columns user_id and
-    rank, and pool (the number of candidates drawn from) if that is not given here. Several systems are a dict by name,
-    or a list of files. From runs that ``play`` returned, the candidates are drawn here, by ``seed``.
+    A case is a relevant item with its rank among ``sample`` drawn candidates. ``source`` is one of these:
+
+    - an array: one system, with a case per entry, in the same order for every system
+    - a table or a file: one system, with the columns user_id, rank and, unless ``pool`` is given, pool
+    - a dict by name, or a list of files: several systems
+    - one or several runs that ``play`` returned: the candidates are drawn here, by ``seed``
+
+    ``pool`` is the number of candidates drawn from, and ``replace`` whether a candidate could be drawn twice.
+    ``columns`` maps names of columns.
     """
     found: dict[str, Ranks] = {}
     for name, ranks in _sources(source, sample, replace, seed):
@@ -194,17 +203,27 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
     ``replace``.
     """
     if pool is None:
-        what = "the number of candidates to sample from is missing"
-        hint = "give pool, the number of items without the relevant one and excluded ones, or a column of that name"
-        raise InputError("I332", what, where=where, hint=hint)
+        raise InputError(
+            "I332",
+            "the number of candidates to sample from is missing",
+            where=where,
+            hint="give pool, the number of items without the relevant one and excluded ones, or a column of that name",
+        )
     numbers = _numbers(pool, "pools", where)
     if numbers.size not in (1, cases):
-        what = f"there are {numbers.size:,} pools for {cases:,} cases"
-        raise InputError("I332", what, where=where, hint="give one for each case")
+        raise InputError(
+            "I332",
+            f"there are {numbers.size:,} pools for {cases:,} cases",
+            where=where,
+            hint="give one for each case",
+        )
     if (numbers > MOST_CANDIDATES).any():
-        what = f"a pool of {numbers.max():g} candidates is larger than {MOST_CANDIDATES:,}"
-        hint = "pool is the number of all candidates without the relevant one"
-        raise InputError("I332", what, where=where, hint=hint)
+        raise InputError(
+            "I332",
+            f"a pool of {numbers.max():g} candidates is larger than {MOST_CANDIDATES:,}",
+            where=where,
+            hint="pool is the number of all candidates without the relevant one",
+        )
     wrong = ~(numbers >= (1 if replace else sample)) | (numbers != np.floor(numbers))
     if wrong.any():
         hint = "pool is the number of all candidates without the relevant one, sample the number of those drawn"

@@ -155,36 +155,30 @@ class SamplingCurve:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Resamples:
-    """Bootstrap resamples: ``counts`` (resamples, groups) is how often each group of users is drawn.
+def resampled_groups(groups: int, resamples: int, seed: int) -> Float:
+    """Return a table (resamples, groups) of how often each group of users is drawn; ``groups`` draws are a resample.
 
-    All systems share them, so that the systems can be compared in each resample.
+    All systems share the resamples, so that systems can be compared in each of them.
     """
+    rng = derive(seed, "sampling_curve", groups)
+    drawn = rng.integers(groups, size=(resamples, groups)) + np.arange(resamples)[:, None] * groups
+    counts = np.bincount(drawn.ravel(), minlength=resamples * groups).reshape(resamples, groups)
+    return counts.astype(np.float64)
 
-    counts: Float
 
-    @classmethod
-    def of(cls, groups: int, resamples: int, seed: int) -> Resamples:
-        """Return resamples, each of ``groups`` draws with replacement from the ``groups`` groups of users."""
-        rng = derive(seed, "sampling_curve", groups)
-        drawn = rng.integers(groups, size=(resamples, groups)) + np.arange(resamples)[:, None] * groups
-        counts = np.bincount(drawn.ravel(), minlength=resamples * groups).reshape(resamples, groups)
-        return cls(counts.astype(np.float64))
+def resampled_means(drawn: Float, sums: Float, counts: Int64) -> Float:
+    """Return the mean of every column in every resample: sums of the drawn groups divided by their counts.
 
-    def means(self, sums: Float, counts: Int64) -> Float:
-        """Return the mean of every column in every resample: sums of the drawn groups divided by their counts.
+    ``drawn`` is a table that :func:`resampled_groups` returned. ``sums`` has a row per group of users with sums of
+    values, and ``counts`` the number of values of each group.
 
-        ``sums`` (groups, columns) are sums of values, ``counts`` (groups,) the numbers of values.
-
-        >>> twice = Resamples(np.array([[1.0, 1.0], [2.0, 0.0]]))
-        >>> twice.means(np.array([[1.0], [4.0]]), np.array([2, 3])).tolist()
-        [[1.0], [0.5]]
-        """
-        with one_library_thread():  # so that rounding does not depend on threads
-            totals = self.counts @ np.column_stack([sums.reshape(len(sums), -1), counts])
-        found: Float = totals[:, :-1] / totals[:, -1:]
-        return found.reshape(-1, *sums.shape[1:])
+    >>> twice = np.array([[1.0, 1.0], [2.0, 0.0]])
+    >>> resampled_means(twice, np.array([[1.0], [4.0]]), np.array([2, 3])).tolist()
+    [[1.0], [0.5]]
+    """
+    with one_library_thread():  # so that rounding does not depend on threads
+        totals = drawn @ np.column_stack([sums.reshape(len(sums), -1), counts])
+    return np.asarray(totals[:, :-1] / totals[:, -1:]).reshape(-1, *sums.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,16 +195,16 @@ class SystemOrder:
     resampled: Float
 
     @classmethod
-    def each(cls, found: Mapping[str, MeasuredSystem], column: int, samples: Resamples) -> list[SystemOrder]:
+    def each(cls, found: Mapping[str, MeasuredSystem], column: int, drawn: Float) -> list[SystemOrder]:
         """Return the order of systems at each sample size, for one metric.
 
         ``found`` has the measured values of each system by name, and ``column`` is the position of the metric in them.
-        ``samples`` are resamples of users, which all systems share.
+        ``drawn`` says how often each group of users is in each resample.
         """
         each = found.values()
         mean = np.round([one.mean[:, column] for one in each], EXACT)
         deviation = np.array([one.deviation[:, column] for one in each])
-        resampled = np.array([samples.means(one.sums[:, :, column], one.counts) for one in each])
+        resampled = np.array([resampled_means(drawn, one.sums[:, :, column], one.counts) for one in each])
         return [
             cls(tuple(found), mean[:, place], deviation[:, place], resampled[:, :, place].T)
             for place in range(mean.shape[1])
@@ -250,7 +244,7 @@ class SystemOrder:
         }  # fmt: skip
 
     def swaps(self, full: SystemOrder) -> list[str]:
-        """Return the pairs of systems whose order differs from that in ``full``, as texts such as "a > b".
+        """Return the pairs of systems that this order and ``full`` rank differently, as texts such as "a > b".
 
         A text says how this order ranks the pair.
 

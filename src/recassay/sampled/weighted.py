@@ -47,7 +47,7 @@ HALVINGS = 8
 def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
     """Return the reason why these systems cannot be measured exactly, as text; empty if they can.
 
-    ``systems`` are runs, or their standings (counts of candidates above each relevant item), by name. ``base`` names
+    ``systems`` maps a name to a run, or to standings (counts of candidates above each relevant item). ``base`` names
     the set of candidates that are drawn from, such as all items (``AI``).
     """
     for name, system in systems.items():

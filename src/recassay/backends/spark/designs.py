@@ -30,20 +30,27 @@ from recassay.stats.intervals import LARGE
 
 
 def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int = LARGE) -> DesignScores:
-    """Return the scores of systems, whose recommendations were computed on Spark, under every target-set design.
+    """Return the scores under every target-set design of systems that were played on Spark.
 
     A design says which candidates relevant items are ranked against. Up to ``few`` users are evaluated here, from their
-    standings (ranks of relevant items). With more users, every task evaluates its own, and findings look at a sample of
-    about ``few`` users, drawn by their ids.
+    standings (ranks of relevant items). With more users, every task evaluates its own users, and findings look at a
+    sample of about ``few`` users, drawn by their ids.
     """
     runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
     if len(runs) < len(played):
         unplayed = next(name for name in played if name not in runs)
-        hint = "play it on the same Spark fold, or use run.here() of the others"
-        raise UsageError("U122", f"'{unplayed}' was not played on Spark, but others were", hint=hint)
+        raise UsageError(
+            "U122",
+            f"'{unplayed}' was not played on Spark, but others were",
+            hint="play it on the same Spark fold, or use run.here() of the others",
+        )
     if request.options.method != "exact":
-        where = f"method='{request.options.method}'"
-        raise UsageError("U107", "Spark evaluates designs in closed form only", where=where, hint="method='exact'")
+        raise UsageError(
+            "U107",
+            "Spark evaluates designs in closed form only",
+            where=f"method='{request.options.method}'",
+            hint="method='exact'",
+        )
     first, *others = runs.values()
     for other in others:
         _raise_if_queries_differ(first, other)
@@ -67,17 +74,18 @@ def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
 
 
 def judge_chunk(request: JudgeRequest, shared: Mapping[str, Any], played: PlayedTotals, packed: bytes) -> bytes:
-    """Return the tallies of a chunk of users by the number of the design, from their standings; both are packed.
+    """Return the scores of a chunk of users under each design, from their standings; both are packed as bytes.
 
-    The counts of a tally are sums over target sets. ``shared`` are the fields of standings that all chunks share, and
-    ``played`` the totals over all users.
+    The result maps the number of a design to a :class:`~recassay.engine.tally.UserTally`: values per user, and sums
+    over target sets. ``shared`` are the fields of standings that all chunks share, and ``played`` the totals over all
+    users.
     """
     standings, options = unpacked_standings(packed, shared), request.options
     everyone, queries = standings.everyone, standings.queries.len()
     assert everyone is not None, "a task of a fold has them"
     tallies = {}
     for number, design in enumerate(request.designs):
-        zeros = options.users == "all" and design.relevant == "AR" and not design.bins and played.users > played.owners
+        zeros = design.counts_zeros(options.users) and played.users > played.owners
         units = everyone if zeros else standings.queries
         sets = played.alone if design.relevant == "1R" else played.together
         groups = target_sets(standings, design, options.short, sets[design.bins] if design.bins else None)

@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 
 from recassay.backends.base import Remote, is_spark_frame
-from recassay.backends.spark.logs import PLACE, SparkLog, UserRows
+from recassay.backends.spark.logs import PLACE, LogTimes, SparkLog, UserRows
 from recassay.backends.spark.session import session_of, spark_session, translate_errors
 from recassay.backends.spark.tables import SparkTable, raise_if_mixed_ids, spark_table
 from recassay.backends.spark.tallies import Sums
-from recassay.backends.spark.times import LogTimes
 from recassay.columnar.times import TimeKind
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
@@ -80,12 +79,12 @@ def label_of(number: int) -> str:
 
 
 def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
-    """Return the folds that a split makes of a log, with the same counts of rows as for a log in memory."""
-    queue = _user_places(log, split) if split.orders_users else None
+    """Return the folds that a split makes of a log, with the same rows in each part as for a log in memory."""
+    user_order = _user_order(log, split) if split.orders_users else None
     facts = None if split.orders_users else split.facts(log)
 
     def cuts(part: UserRows) -> list[tuple[CutSummary, Any]]:
-        found = split.cuts(part.log, part.places if split.orders_users else facts)
+        found = split.cuts(part.log, part.positions if split.orders_users else facts)
         return [(CutSummary.of(one, labels), labels) for one in found for labels in [one.labels()]]
 
     def count(part: UserRows) -> Sums:
@@ -94,13 +93,13 @@ def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
     def label(part: UserRows) -> pl.DataFrame:
         return part.frame.with_columns(pl.Series(label_of(one.number), labels) for one, labels in cuts(part))
 
-    rows, users, summaries = log.summed(count, queue) or (0, 0, ())
+    rows, users, summaries = log.summed(count, user_order) or (0, 0, ())
     if not summaries:
         raise empty_part_error(split, rows, users, "test")
     for one in summaries:
         split.refuse_empty(one, rows, users)
     labels = ", ".join(f"{label_of(one.number)} tinyint" for one in summaries)
-    labelled = _persisted(log.map_users(label, f"{log.schema}, {labels}", queue))
+    labelled = _persisted(log.map_users(label, f"{log.schema}, {labels}", user_order))
     return tuple(_fold(log, split, one, labelled) for one in summaries)
 
 
@@ -122,10 +121,11 @@ def _fold(log: SparkLog, split: Split, one: CutSummary, labelled: DataFrame) -> 
     )
 
 
-def _user_places(log: SparkLog, split: Split) -> SparkTable:
+def _user_order(log: SparkLog, split: Split) -> SparkTable:
     """Return a table with the position of each user (from 0) when users are sorted by the split's random key.
 
-    Users with equal keys are sorted by id. Users are divided into buckets by key, and each bucket is sorted by itself.
+    Users with equal keys are sorted by id. Users are divided into buckets by the first bits of the key, and each bucket
+    is sorted on its own.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,10 +16,16 @@ import polars as pl
 from recassay.backends.base import Remote, is_spark_frame
 from recassay.backends.spark.session import session_of, spark_session, translate_errors
 from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_users, spark_table
-from recassay.backends.spark.tallies import Sums, summed
-from recassay.backends.spark.times import LogTimes
+from recassay.backends.spark.tallies import Sums, summed, summed_batches
 from recassay.columnar.layout import row_groups
-from recassay.columnar.times import TimeKind, TimeScale, validated_kind
+from recassay.columnar.times import (
+    Positions,
+    TimeKind,
+    TimeScale,
+    is_calendar_time,
+    kind_of_positions,
+    validated_kind,
+)
 from recassay.data.interactions import Interactions
 from recassay.data.io.columns import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns, TableSource
@@ -35,8 +41,10 @@ if TYPE_CHECKING:
     from recassay.backends.spark.folds import SparkFold
     from recassay.split.base import Split
 
-LOG, QUEUE, PLACE = "log", "queue", "place"
+LOG, USER_ORDER, PLACE = "log", "user order", "place"
 SEQUENCE, POSITION = "sequence_id", "position"
+NUMBERS = (*WHOLE, "float", "double")
+SOME = 1_000  # rows
 
 Found = TypeVar("Found")
 Keep = Callable[[Interactions], Rows]
@@ -150,50 +158,53 @@ class SparkLog(Remote):
         return ", ".join(f"{name} {self.table.kind(name)}" for name in self.table.columns)
 
     def map_users(
-        self, work: Callable[[UserRows], pl.DataFrame | None], schema: str, queue: SparkTable | None = None
+        self, work: Callable[[UserRows], pl.DataFrame | None], schema: str, user_order: SparkTable | None = None
     ) -> DataFrame:
         """Apply ``work`` to each chunk of users in the tasks, and return all rows that it returns as a Spark table.
 
-        ``schema`` describes the table. ``queue`` is a table with the position of each user in the order of a split;
-        with it the chunks (:class:`UserRows`) have these positions.
+        - ``work``: a function from the rows of a chunk of users to a table; None stands for no rows
+        - ``schema``: the names and types of the columns of the result, as Spark writes them
+        - ``user_order``: a table with each user's position among all users, if a split needs it; a chunk then has the
+          positions of its users
         """
         rows_of = self._reader()
 
-        def make(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-            parts = filter(None, map(rows_of, pieces))
+        def make(chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+            parts = filter(None, map(rows_of, chunks))
             yield from (made for made in map(work, parts) if made is not None)
 
-        return map_users(self._tables(queue), make, schema)
+        return map_users(self._tables(user_order), make, schema)
 
-    def summed(self, look: Callable[[UserRows], Any], queue: SparkTable | None = None) -> Any:
+    def summed(self, look: Callable[[UserRows], Any], user_order: SparkTable | None = None) -> Any:
         """Apply ``look`` to each chunk of users in the tasks, and return the sum of the results.
 
-        Return None for a log without rows. ``queue`` is a table with the position of each user in the order of a split;
-        with it the chunks (:class:`UserRows`) have these positions.
+        Return None for a log without rows. ``user_order`` is a table with each user's position among all users, if a
+        split needs it; a chunk then has the positions of its users.
         """
         rows_of = self._reader()
 
-        def look_at(piece: UserChunk) -> Any:
-            part = rows_of(piece)
+        def look_at(chunk: UserChunk) -> Any:
+            part = rows_of(chunk)
             return None if part is None else look(part)
 
-        return summed(self._tables(queue), look_at)
+        return summed(self._tables(user_order), look_at)
 
-    def _tables(self, queue: SparkTable | None) -> dict[str, SparkTable]:
-        return {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
+    def _tables(self, user_order: SparkTable | None) -> dict[str, SparkTable]:
+        return {LOG: self.table} if user_order is None else {LOG: self.table, USER_ORDER: user_order}
 
     def _reader(self) -> Callable[[UserChunk], UserRows | None]:
         """Return a function for tasks that reads the rows that the filters keep of a chunk; None if there are none."""
         keeps, where, times = self.keeps, self.table.where, self._kind  # tasks must not carry the table itself
 
-        def rows_of(piece: UserChunk) -> UserRows | None:
-            frame = piece[LOG]
+        def rows_of(chunk: UserChunk) -> UserRows | None:
+            frame = chunk[LOG]
             log = Interactions.from_frame(frame, origin=where, times=times)
             for keep in keeps:
                 kept = keep(log)
                 frame, log = frame.filter(pl.Series(kept, dtype=pl.Boolean)), log.take(kept).compact()
-            places = piece[QUEUE][PLACE].to_numpy() if QUEUE in piece else None  # users ascend on either side
-            return UserRows(frame, log, places) if len(log) else None
+            # users ascend in both tables of a chunk
+            positions = chunk[USER_ORDER][PLACE].to_numpy() if USER_ORDER in chunk else None
+            return UserRows(frame, log, positions) if len(log) else None
 
         return rows_of
 
@@ -225,13 +236,12 @@ class SparkFiltered:
 class UserRows(NamedTuple):
     """The rows of some users in a task, as a table and as a log.
 
-    ``places`` are the positions of these users among all users in the order of a split; None if the split needs no
-    order.
+    ``positions`` are those of the users among all users, in the order of a split; None if the split needs no order.
     """
 
     frame: pl.DataFrame
     log: Interactions
-    places: Any = None
+    positions: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,3 +310,54 @@ def _sieved(sieves: Sequence[tuple[Filter, Any]], log: Interactions) -> Sums:
         steps.append(Sums((len(log), log.n_users, dict(removed))))
         log = log.take(kept).compact()
     return Sums(steps)
+
+
+class LogTimes:
+    """The times of a log on Spark; ``known`` is their kind (clock, global or user) once it is stated or inferred."""
+
+    def __init__(self, table: SparkTable, stated: TimeKind | None) -> None:
+        self.table, self.known = table, stated
+        self.there = TIMESTAMP in table.columns
+
+    @property
+    def kind(self) -> TimeKind | None:
+        """Return the kind of times, inferred when first needed; None without times."""
+        if self.known is None and self.there:
+            self.known = self._inferred()
+        return self.known
+
+    @cached_property
+    def scale(self) -> TimeScale:
+        """Return the counts, minima and maxima of the times by magnitude, from one pass over their column."""
+        if not self.there:
+            return TimeScale()
+        column = self.table.frame[TIMESTAMP]
+        dates = self.table.kind(TIMESTAMP) not in NUMBERS
+        times = self.table.frame.select((column.cast("timestamp") if dates else column).alias(TIMESTAMP))
+        return summed_batches(times, lambda batch: TimeScale.of(batch[TIMESTAMP])) or TimeScale()
+
+    def _inferred(self) -> TimeKind:
+        if self.table.kind(TIMESTAMP) not in NUMBERS:
+            return "clock"
+        if any(self.scale.counts[1:]):
+            return "global" if self._calendar_times() else "clock"
+        bare = SparkTable(self.table.frame.select(USER, ITEM, TIMESTAMP), self.table.where)
+        return kind_of_positions(summed({LOG: bare}, _positions) or Positions(), named=self.table.positions)
+
+    def _calendar_times(self) -> bool:
+        """Return whether the times are dates and times written as numbers, such as 20200531235959.
+
+        Only a few of them are examined.
+        """
+        if self.scale.counts[0] or self.scale.unit != "milliseconds":
+            return False
+        with translate_errors():
+            some = self.table.frame.select(TIMESTAMP).where(f"{TIMESTAMP} is not null").limit(SOME).toArrow()
+        return is_calendar_time(pl.DataFrame(some)[TIMESTAMP].drop_nulls().to_numpy())
+
+
+def _positions(chunk: UserChunk) -> Positions:
+    """Return what the log rows of some users say about whether times are positions 1, 2, 3, ... rather than dates."""
+    log = Interactions.from_frame(chunk[LOG])
+    assert log.timestamps is not None, "there is a column"
+    return Positions.of(log.users, log.timestamps)

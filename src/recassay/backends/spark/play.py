@@ -133,23 +133,23 @@ class PlayTask:
     model: Any
     name: str
 
-    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+    def __call__(self, chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
         """Yield a table for each chunk of users: the rows of their lists, and a row with their packed standings."""
         known: SharedFacts = self.known.value
-        for piece in pieces:
-            if not piece[LOG].height:
+        for chunk in chunks:
+            if not chunk[LOG].height:
                 continue  # these users have factors and no rows in the log
-            fold = known.fold(piece[LOG])
+            fold = known.fold(chunk[LOG])
             model = self.model
             if isinstance(model, FactorTable):
-                users = Vectors.of(piece[USERS], "users") if USERS in piece else model.users
+                users = Vectors.of(chunk[USERS], "users") if USERS in chunk else model.users
                 model = replace(model, users=users, items=known.items)
             task = ranking_task(fold, known.protocol)
             run = play_fitted(fitted_on_fold(model, fold), task, self.name, k=known.protocol.k, threads=1)
             assert run.standings is not None, "it was played"
             packed = pl.DataFrame(
                 {
-                    USER: piece[LOG][USER].head(1),
+                    USER: chunk[LOG][USER].head(1),
                     PART: [packed_standings(run.standings)],
                     COUNTS: [pack(PlayedTotals.of(run.standings))],
                 }
@@ -161,9 +161,10 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     """Return the run of a system, computed by tasks; it stays in Parquet files, in a folder within ``work``."""
     model, protocol, fold = request.model, request.protocol, request.fold
     if not isinstance(fold, SparkFold):
-        what = f"Spark plays systems on Spark folds, not on a {type(fold).__name__}"
         raise UsageError(
-            "U223", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
+            "U223",
+            f"Spark plays systems on Spark folds, not on a {type(fold).__name__}",
+            hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)",
         )
     if not isinstance(protocol, Ranking):
         raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")

@@ -93,11 +93,9 @@ def read_side_table(spark: SparkSession, source: Any, role: str, columns: Column
 
 def _session(inputs: ScoreInputs) -> SparkSession:
     """Return the Spark session of the first Spark table among the inputs, or else the active one."""
-    for one in [inputs.truth, *_each(inputs.runs)]:
-        frame = one.frame if isinstance(one, SparkTable) else one
-        if is_spark_frame(frame):
-            return session_of(frame)
-    return spark_session()
+    given = [inputs.truth, *_each(inputs.runs)]
+    frames = [one.frame if isinstance(one, SparkTable) else one for one in given]
+    return next((session_of(frame) for frame in frames if is_spark_frame(frame)), None) or spark_session()
 
 
 def _runs(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
@@ -120,20 +118,24 @@ def sources_of(runs: Any) -> dict[str, Any]:
         return {str(name): one for name, one in runs.items()}
     if is_spark_frame(runs):
         return {"run": runs}
+    several = runs if isinstance(runs, list | tuple) else [runs]
+    if not several or not all(isinstance(one, SparkTable | str | Path) for one in several):
+        raise UsageError(
+            "U223",
+            f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}",
+            hint="{'mine': spark.read.parquet(path)}",
+        )
     found: dict[str, Any] = {}
-    for one in runs if isinstance(runs, list | tuple) else [runs]:
-        if not isinstance(one, SparkTable | str | Path):
-            found.clear()
-            break
+    for one in several:
         for name, source in [(getattr(one, "name", "run"), one)] if isinstance(one, SparkTable) else _runs_at(one):
             if name in found:
-                where = "" if isinstance(one, SparkTable) else f"{found[name]} and {source}"
-                hint = "give them as a dict of name to run"
-                raise UsageError("U109", f"two runs have the name '{name}'", where=where, hint=hint)
+                raise UsageError(
+                    "U109",
+                    f"two runs have the name '{name}'",
+                    where="" if isinstance(one, SparkTable) else f"{found[name]} and {source}",
+                    hint="give them as a dict of name to run",
+                )
             found[name] = source
-    if not found:
-        what = f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}"
-        raise UsageError("U223", what, hint="{'mine': spark.read.parquet(path)}")
     return found
 
 
@@ -155,8 +157,11 @@ def _of_known_users(truth: SparkTable, train: SparkTable | None) -> tuple[SparkT
     Raise U105 for a training log that is not on Spark, I406 if no user has a training event.
     """
     if train is None:
-        what = "on Spark, users='known' needs the training log as a table of Spark or a path"
-        raise UsageError("U105", what, hint="spark.createDataFrame(...), or a Parquet file")
+        raise UsageError(
+            "U105",
+            "on Spark, users='known' needs the training log as a table of Spark or a path",
+            hint="spark.createDataFrame(...), or a Parquet file",
+        )
     kept = truth.frame.join(train.frame.select(USER).distinct(), USER, "left_semi")
     with translate_errors():
         users, of = (frame.select(USER).distinct().count() for frame in (kept, truth.frame))
@@ -260,8 +265,8 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
     """
     chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
 
-    def statistics(piece: UserChunk) -> TruthStatistics:
-        part = Truth.from_frame(piece[TRUTH], negative=negative, origin=where)  # type: ignore[arg-type]
+    def statistics(chunk: UserChunk) -> TruthStatistics:
+        part = Truth.from_frame(chunk[TRUTH], negative=negative, origin=where)  # type: ignore[arg-type]
         return truth_statistics_for(chosen, part)
 
     found: TruthStatistics | None = summed({TRUTH: truth}, statistics)

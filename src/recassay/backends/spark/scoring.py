@@ -38,29 +38,29 @@ class ScoringTask:
     negative: str = "error"
     placed: frozenset[str] = frozenset()
 
-    def __call__(self, piece: UserChunk) -> dict[str, UserTally]:
-        """Return the tally of each system for a chunk of users."""
+    def __call__(self, chunk: UserChunk) -> dict[str, UserTally]:
+        """Return, for each system by name, the values and counts of a chunk of users."""
         origin = self.origins[TRUTH]
         truth = Truth.from_frame(
-            piece[TRUTH],
+            chunk[TRUTH],
             negative=self.negative,  # type: ignore[arg-type]
             origin=origin.where,
             remarks=origin.remarks,
         )
-        job = self._with_users_log(piece)
-        return {name: job.judge_part(self._run(piece, name), truth) for name in self.systems}
+        job = self._with_users_log(chunk)
+        return {name: job.judge_part(self._run(chunk, name), truth) for name in self.systems}
 
-    def _with_users_log(self, piece: UserChunk) -> Job:
+    def _with_users_log(self, chunk: UserChunk) -> Job:
         """Return the job with the training rows of these users, if the training log is a table too."""
         context = self.job.context
-        if TRAIN not in piece or context.train is None or context.train.whole is None:
+        if TRAIN not in chunk or context.train is None or context.train.whole is None:
             return self.job
-        log = Interactions.from_frame(piece[TRAIN], whole=context.train.whole, origin=self.origins[TRAIN].where)
+        log = Interactions.from_frame(chunk[TRAIN], whole=context.train.whole, origin=self.origins[TRAIN].where)
         return self.job.with_train(log)
 
-    def _run(self, piece: UserChunk, name: str) -> Run:
+    def _run(self, chunk: UserChunk, name: str) -> Run:
         return Run.from_frame(
-            piece[run_table(name)],
+            chunk[run_table(name)],
             name,
             order="row" if self.job.conventions.order == "row" else None,
             nan=self.nan,  # type: ignore[arg-type]
@@ -74,9 +74,10 @@ class ScoringTask:
 def run_scoring(
     task: ScoringTask, side_tables: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str
 ) -> dict[str, UserTally]:
-    """Score all runs and return the tally of all users by system, with its values in temporary files of this machine.
+    """Score all runs and return, for each system by name, the values and counts of all users (a ``UserTally``).
 
-    ``side_tables`` are the truth, and perhaps the training log. Tasks write to ``folder``.
+    Values are in temporary files of this machine. ``side_tables`` are the truth, and perhaps the training log. Tasks
+    write to ``folder``.
     """
     conventions, truth = task.job.conventions, side_tables[TRUTH]
     lists = {name: with_order(run, conventions) for name, run in runs.items()}

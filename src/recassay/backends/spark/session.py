@@ -51,6 +51,13 @@ OTHER_PYTHON = {
     ),
 }
 
+BAD_FILES = {
+    "PATH_NOT_FOUND|FILE_NOT_EXIST": ("I101", "file not found", "check the path, and that all nodes see it"),
+    "FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|is not a Parquet file": (
+        "I104", "a part file is damaged, or is not what its name says", "write it again, or remove it from the folder",
+    ),
+}  # fmt: skip
+
 Result = TypeVar("Result")
 
 
@@ -152,27 +159,19 @@ def translate_errors() -> Iterator[None]:
 
 
 def _translated(text: str) -> RecassayError | None:
-    found = CARRIED.search(text)
-    if found:
-        error: RecassayError = pickle.loads(base64.b64decode(found[1]))
-        return error
-    python = next((what for sign, what in OTHER_PYTHON.items() if re.search(sign, text)), None)
-    if python is not None:
-        hint = (
-            f"set PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes have"
-        )
-        return UsageError("U227", f"the workers of Spark {python}", where="PYSPARK_PYTHON", hint=hint)
-    if "PATH_NOT_FOUND" in text or "FILE_NOT_EXIST" in text:
-        return InputError(
-            "I101", "file not found", where=_path_in(text), hint="check the path, and that all nodes see it"
-        )
-    if any(sign in text for sign in ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file")):
-        return InputError(
-            "I104",
-            "a part file is damaged, or is not what its name says",
-            where=_path_in(text),
-            hint="write it again, or remove it from the folder",
-        )
+    """Return the error of recassay that the text of an error of Spark stands for; None if there is none."""
+    if carried := CARRIED.search(text):
+        return pickle.loads(base64.b64decode(carried[1]))  # type: ignore[no-any-return]
+    for sign, what in OTHER_PYTHON.items():
+        if re.search(sign, text):
+            hint = (
+                f"set PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes "
+                "have"
+            )
+            return UsageError("U227", f"the workers of Spark {what}", where="PYSPARK_PYTHON", hint=hint)
+    for sign, (code, what, hint) in BAD_FILES.items():
+        if re.search(sign, text):
+            return InputError(code, what, where=_path_in(text), hint=hint)
     return None
 
 

@@ -155,7 +155,7 @@ def _row_place(frame: DataFrame, source: Any) -> Any:
 
 
 def _cleaned(frame: DataFrame, role: Role, where: str) -> DataFrame:
-    """Return a table whose ids and numbers have their canonical types.
+    """Return a table with the canonical types of ids and numbers.
 
     Columns are cast by Spark where that cannot fail, and else converted in the tasks as readers do; ``where`` names the
     table in errors.

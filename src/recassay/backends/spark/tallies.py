@@ -115,9 +115,10 @@ def packed_tallies(
     work: Callable[[UserChunk], Mapping[Key, UserTally]],
     order: Sequence[str] = (),
 ) -> DataFrame:
-    """Return a table with a row for each chunk of users: its first user, and the packed tallies of its users, by key.
+    """Return a table with a row for each chunk of users: its first user, and the packed result of ``work``.
 
-    ``work`` returns the tallies of a chunk; it is called in the tasks. Rows of a user have an ``order``.
+    ``work`` is called in the tasks. It returns values and counts of the users of a chunk, as a mapping of keys, such as
+    names of systems, to ``UserTally``. The rows of a user are sorted by the columns ``order``.
     """
 
     def packed(chunks: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
@@ -130,9 +131,9 @@ def packed_tallies(
 
 
 def tallies_of(packed: DataFrame, folder: str) -> dict[Any, UserTally]:
-    """Return the tallies of all users, by key, with values in temporary files of this machine; users ascend.
+    """Return, for each key, the values and counts of all users, with values in temporary files of this machine.
 
-    ``packed`` is a table of packed tallies, as :func:`packed_tallies` returns it. Tasks write it to ``folder``: Spark
+    Users ascend. ``packed`` is a table as :func:`packed_tallies` returns it. Tasks write it to ``folder``: Spark
     commits the files of one attempt of a task, so a task that dies and is retried counts once.
     """
     packed.write.parquet(folder)
@@ -152,9 +153,10 @@ def tallies_of(packed: DataFrame, folder: str) -> dict[Any, UserTally]:
 
 
 def _parts(written: DataFrame, folder: str) -> Iterator[dict[Any, UserTally]]:
-    """Yield the tallies that tasks wrote to a folder, by their first users: which examples errors name depends on it.
+    """Yield what tasks wrote to a folder for each chunk, sorted by the chunk's first user.
 
-    Files that this process sees are read here, which saves a job of Spark.
+    The order decides which examples errors name. Files that this process sees are read here, which saves a job of
+    Spark.
     """
     spark = session_of(written)
     if is_local(spark) and Path(folder).is_dir():

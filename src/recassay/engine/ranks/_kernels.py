@@ -30,21 +30,32 @@ def read_block(
 ) -> None:  # fmt: skip
     """Count the items above and tied with each relevant item of the ``queries`` of a block; write their top lists.
 
-    Row i of ``scores`` (overwritten) is for query ``queries[i]``; a negative number marks an empty row. ``bits`` is the
-    same memory read as whole numbers. Items are numbered by their position in a row, and ``ids`` of the items order
-    equal scores. A pair is a query with one of its relevant items: ``relevant[offsets[q]:offsets[q + 1]]`` are those of
-    query q, sorted here by descending score, then id. Likewise ``seen`` (with ``seen_offsets``) are the items to leave
-    out, and ``rated`` (with ``rated_offsets``) the items with a low test rating. Cell c is the group of items at the
-    positions ``cells[c]:cells[c + 1]``.
+    A pair is a query with one of its relevant items. Items are numbered by their position in a row of scores. Adjacent
+    items of the same base sets and popularity bins are a range.
 
-    ``above`` and ``tied`` (rows, pairs), zeros at first, receive the numbers of items that score above the pair's item
-    and equal to it, neither relevant nor seen. The rows are: one per base set b (the items a design can take candidates
-    from: the cells with ``member[b, c]``; the first has all cells), one per row of ``bins`` (the cells in the same
-    popularity bin as the pair's item), and one for the ``rated`` items. ``mass_above`` and ``mass_tied`` (base sets,
-    pairs) receive the sums of the ``weight`` of these items. ``tied_masses[b, p]``
-    receives the weights of the candidates tied with pair p (as in ``Standings.tied_masses``; zeros at first).
-    ``tie_relevant[p]`` is the number of other relevant items tied with pair p, and ``bottom[p]`` whether its score is
-    minus infinity. ``top`` and ``top_scores`` receive a list per query.
+    - ``scores``: row i, which is overwritten, is for query ``queries[i]``; a negative number marks an empty row
+    - ``bits``: the same memory read as whole numbers
+    - ``relevant``, ``offsets``: the relevant items of query q are ``relevant[offsets[q]:offsets[q + 1]]``; they are
+      sorted here by descending score, then by ``ids``
+    - ``seen``, ``seen_offsets``: likewise the items to leave out
+    - ``rated``, ``rated_offsets``: likewise the items with a low test rating
+    - ``cells``: range c of items has the positions ``cells[c]:cells[c + 1]``
+    - ``member[b, c]``: whether range c is in base set b, from which a design can take candidates; the first has all
+      ranges
+    - ``bins[m, c]``: the popularity bin of range c in the m-th way to cut the items into bins
+    - ``weight``: the weight of each item
+
+    These are written:
+
+    - ``above``, ``tied``: for each pair, how many items score above its item and equal to it, neither relevant nor
+      seen. A row per base set, a row per way to cut the items (those in the same bin as the pair's item), and a row of
+      the ``rated`` items; zeros at first
+    - ``mass_above``, ``mass_tied``: a row per base set with the sums of the weights of these items
+    - ``tied_masses[b, p]``: the weights of the candidates tied with pair p, as in ``Standings.tied_masses``; zeros at
+      first
+    - ``tie_relevant[p]``, ``bottom[p]``: the number of other relevant items tied with pair p, and whether its score is
+      minus infinity
+    - ``top``, ``top_scores``: a list per query
 
     Functions get whole arrays and ranges rather than slices: a slice counts references, and a count takes 5 ns.
     """
@@ -83,9 +94,10 @@ def read_block(
 
 @njit(nogil=True, cache=True)
 def find_zones(member: Bool) -> Int64:
-    """Return the borders of ranges of cells that are in the same base sets, as numbers of cells.
+    """Return the borders of zones: runs of adjacent ranges of items that are in the same base sets.
 
-    A base set is a set of items that candidates come from: that of the cells with ``member[b, c]`` for base set b.
+    ``member[b, c]`` says whether range c of items is in base set b, which candidates come from. The borders are numbers
+    of ranges.
     """
     n_cells, size = member.shape[1], 0
     borders = np.empty(n_cells + 1, np.int64)
@@ -190,10 +202,11 @@ def count_bins(
 ) -> None:  # fmt: skip
     """Write to ``above`` and ``tied`` how many scores of the popularity bin of each relevant item exceed and equal it.
 
-    ``relevant[first:last]`` are the positions of the relevant items in ``scores[row]``, and ``levels`` their scores.
-    Cell c has the positions ``cells[c]:cells[c + 1]``, and ``bins[m, c]`` is its bin in the m-th way to cut the items.
-    A bin is a range of cells. The outputs have a row for each of these ways, behind others and before the last; their
-    first row is for all items and filled already.
+    - ``relevant[first:last]``: the positions of the relevant items in ``scores[row]``; ``levels`` are their scores
+    - ``cells``: range c of items has the positions ``cells[c]:cells[c + 1]``; a bin is several adjacent ranges
+    - ``bins[m, c]``: the bin of range c in the m-th way to cut the items into bins
+    - ``above``, ``tied``: they have a row for each of these ways, behind others and before the last; their first row is
+      for all items and filled already
     """
     n_ways = bins.shape[0]
     for pair in range(first, last if n_ways else first):
@@ -230,7 +243,7 @@ def describe_ties(
     scores: Scores, row: int, levels: Scores, weight: Int32, first: int, last: int, cells: Int64, member: Bool,
     mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
 ) -> None:  # fmt: skip
-    """Write what ties with the pairs ``first:last`` of a query, whose scores ``levels`` descend.
+    """Write what ties with the pairs ``first:last`` of a query, in descending order of their scores ``levels``.
 
     The parameters are those of ``read_block``.
     """
@@ -255,9 +268,12 @@ def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside:
     """Write to ``row`` the number of candidates with the score ``level``, followed by a description of their weights.
 
     Up to FEW_MASSES weights are written one by one. Of more, the sums of the weights' powers 1, 2, ... up to POWERS are
-    written. ``line`` has the scores of all items and ``weight`` their weights. Items come in groups ("cells"): cell c
-    has the positions ``cells[c]:cells[c + 1]``, and its items are candidates if ``inside[c]``. ``total`` is the known
-    sum of the weights of all items to be found: the search stops when it is reached.
+    written.
+
+    - ``line``, ``weight``: the score and the weight of each item
+    - ``cells``, ``inside``: range c of items has the positions ``cells[c]:cells[c + 1]``; its items are candidates if
+      ``inside[c]``
+    - ``total``: the sum of the weights to be listed; the search stops when it is reached
     """
     row[:] = 0
     powers, found = np.zeros(POWERS), 0

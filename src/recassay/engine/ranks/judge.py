@@ -60,15 +60,15 @@ class JudgeRequest:
 
     @property
     def unit_metrics(self) -> dict[str, UnitMetric]:
-        """Return the metrics that have a value for every user, by heading."""
+        """Return the metrics that have a value for every user, as a dict by heading."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
 
 def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
     """Return the scores of systems under every design of a request, with everything in memory.
 
-    A design says which candidates relevant items are ranked against. ``played`` has the runs or standings (ranks of
-    relevant items) of the systems, by name.
+    A design says which candidates relevant items are ranked against. ``played`` maps the name of each system to its run
+    or its standings (ranks of relevant items).
     """
     systems = standings_by_name(played)
     metrics, options, uncertainty = request.metrics, request.options, request.uncertainty
@@ -266,9 +266,10 @@ def scores_of_design(
     how: Uncertainty,
     threads: int | None,
 ) -> Scores:
-    """Return the scores of all systems under one design, from their results and (values, weights) of all ``units``.
+    """Return the scores of all systems under one design, with intervals.
 
-    ``columns`` are by system and metric.
+    ``judged`` maps the name of a system to its result under the design. ``columns`` maps (system, metric) to (values,
+    weights), with an entry for each of ``units``.
     """
     weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
     uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}

@@ -43,7 +43,7 @@ UNIFORM, MASS, REPLACED = 0, 1, 2  # schemes: uniform, weighted without replacem
 MIXED = 3  # scheme: half uniform, half weighted, all different
 SECOND_HALF = np.uint64(0x9FB21C651E98DF25)  # makes the second half of a mixed draw independent of the first
 TIES = np.uint64(0x5851F42D4C957F2D)  # makes the order of ties independent of the draw
-SCHEMES = {"uniform": UNIFORM, "popularity": MASS, "mixed": MIXED}
+SCHEMES = {"uniform": UNIFORM, "popularity": MASS, "mixed": MIXED, "repeated": REPLACED}
 
 
 class SampledScores(NamedTuple):
@@ -134,7 +134,10 @@ def source_of(run: Run) -> RunSource:
 
 @dataclass(frozen=True, eq=False)
 class _Hashes:
-    """Hashes from which draws are made: ``items`` by item code, and ``users[q, d]`` of seed, draw d and query q."""
+    """Hashes that decide the draws.
+
+    ``items`` has the hash of each item code, and ``users[q, d]`` is a hash of the seed, draw d and the user of query q.
+    """
 
     items: Keys
     users: Keys
@@ -182,8 +185,12 @@ class DesignSampler:
         formulas = {name: formula_of(metric) for name, metric in metrics.items()}
         for name, formula in formulas.items():
             if isinstance(formula, JudgedFormula):
-                what = f"{metrics[name]} counts judged items wherever they are ranked, so it needs no target set"
-                raise UsageError("U110", what, where=str(design), hint="method='exact' computes it")
+                raise UsageError(
+                    "U110",
+                    f"{metrics[name]} counts judged items wherever they are ranked, so it needs no target set",
+                    where=str(design),
+                    hint="method='exact' computes it",
+                )
         credits = {name: formula for name, formula in formulas.items() if isinstance(formula, Credit)}
         known = random_and_best(standings, design, groups, credits, threads, RandomOrders())
         n = groups.owner.size
@@ -206,7 +213,8 @@ class DesignSampler:
         ``table`` has a row of scores for each of these queries, and ``hashes`` decide the draws. Return a checksum of
         the drawn items.
         """
-        groups, check = self.groups, np.uint64(0)
+        groups, design, check = self.groups, self.design, np.uint64(0)
+        scheme = SCHEMES["repeated" if design.with_replacement else "uniform" if design.n is None else design.by]
         low, high = np.searchsorted(groups.owner, [begin, end])
         first, last = groups.offsets[low], groups.offsets[high]
         above, place = (np.zeros((self.draws, last - first), np.int32) for _ in range(2))
@@ -216,9 +224,11 @@ class DesignSampler:
             query, items = int(groups.owner[group]), self.standings.item[groups.order[at]]
             line, codes = table[query - begin], self.candidates(query, int(groups.bin[group]))
             found = [np.empty((self.draws, items.size), np.int32) for _ in range(2)]
+            seeds = hashes.users[query]  # a hash per draw
+            seeds = mix(seeds ^ hashes.items[items[0]]) if design.resample == "per_rating" else seeds
             drawn = draw(
                 line[self.task.place[codes]].astype(np.float64), hashes.items[codes], self.weight[codes],
-                int(groups.drawn[group]), self.scheme, self.seeds(hashes, query, items),
+                int(groups.drawn[group]), scheme, seeds,
                 line[self.task.place[items]].astype(np.float64), hashes.items[items], *found,
             )  # fmt: skip
             above[:, own], place[:, own] = found
@@ -226,25 +236,6 @@ class DesignSampler:
         if low < high:
             self.store(int(low), int(high), above.astype(np.int64), place.astype(np.int64))
         return check
-
-    def seeds(self, hashes: _Hashes, query: int, items: NDArray[np.integer]) -> Keys:
-        """Return a hash per draw for a query, or for a query and one item if each relevant item has its own draws.
-
-        ``items`` are the relevant items of the group; the first one counts.
-        """
-        of_query = hashes.users[query]
-        return mix(of_query ^ hashes.items[items[0]]) if self.design.resample == "per_rating" else of_query
-
-    @property
-    def scheme(self) -> int:
-        """Return how candidates are drawn: the constant UNIFORM, MASS, MIXED or REPLACED.
-
-        MASS is by popularity without replacement, REPLACED by popularity with replacement, and MIXED half uniformly and
-        half by popularity.
-        """
-        if self.design.n is None:
-            return UNIFORM
-        return REPLACED if self.design.with_replacement else SCHEMES[self.design.by]
 
     def candidates(self, query: int, of_bin: int) -> Int64:
         """Return the codes, ascending, of items that may be drawn for a query; with bins, only those in ``of_bin``."""
@@ -375,9 +366,10 @@ def pick_mixed(keys: Keys, weight: Float, seed: np.uint64, chosen: Int64) -> Non
 
 @njit(nogil=True, cache=True)
 def pick_with_replacement(reach: Float, seed: np.uint64, chosen: Int64) -> None:
-    """Write to ``chosen`` positions of candidates drawn with replacement, by weights whose running sum is ``reach``.
+    """Write to ``chosen`` positions of candidates, drawn with replacement in proportion to their weights.
 
-    The ``seed`` is a hash of seed, draw and user, from which the random numbers are computed.
+    ``reach`` is the running sum of the weights. The random numbers are computed from ``seed``, a hash of seed, draw and
+    user.
     """
     for j in range(chosen.size):
         at = unit(mix_key(seed + mix_key(np.uint64(j)))) * reach[-1]

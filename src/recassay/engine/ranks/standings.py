@@ -38,17 +38,13 @@ FEW_QUERIES = 4_096  # from here on empty rows cost more than finding out which 
 
 @dataclass(frozen=True)
 class BlockScorer:
-    """A function from a block of queries to their scores, and labels of the rows of a block.
+    """A function ``scores`` from a block of queries to a table with their scores, and labels of the rows of a block.
 
     A query gets the same scores in all rows with one label; None if it may get others in any other row.
     """
 
     scores: Callable[[Int32], Table]
     alike: Int64 | None = None
-
-    def __call__(self, queries: Int32) -> Table:
-        """Return a row of scores of all items for each query of a block."""
-        return self.scores(queries)
 
     def blocks(self, rows: Int64) -> Int32:
         """Return blocks of all queries to be scored; ``rows`` has the row of each query in its block."""
@@ -88,11 +84,11 @@ def score_queries(scorer: BlockScorer, task: RankingTask, begin: int, end: int) 
     """
     blocks = scorer.blocks(task.block_rows[begin:end])
     blocks[blocks != EMPTY] += begin
-    first = scorer(blocks[0])
+    first = scorer.scores(blocks[0])
     scores = np.empty((end - begin, first.shape[1]), first.dtype)
     for number, queries in enumerate(blocks):
         filled = queries != EMPTY
-        scores[queries[filled] - begin] = (scorer(queries) if number else first)[filled]
+        scores[queries[filled] - begin] = (scorer.scores(queries) if number else first)[filled]
     rank_unanswered_last(task, scores, np.arange(begin, end, dtype=np.int32))
     return scores
 
@@ -155,7 +151,7 @@ def _standings_and_top(
 
     def work(some_blocks: Int32, number: int, _: int) -> None:
         queries = some_blocks[number]
-        table = scorer(queries)
+        table = scorer.scores(queries)
         unanswered = rank_unanswered_last(task, table, queries)
         bits = table.view(f"u{table.itemsize}")
         kernels.read_block(

@@ -24,9 +24,9 @@ from recassay.protocols.base import Step
 
 @dataclass(frozen=True, eq=False)
 class PlacesByQuery:
-    """A set of items for each query (relevant ones, for example), as positions in score rows.
+    """A set of items for each query, such as the relevant ones, as positions in a row of scores.
 
-    Query q has ``places[offsets[q]:offsets[q + 1]]``.
+    Query q has the positions ``places[offsets[q]:offsets[q + 1]]``.
     """
 
     offsets: Int64
@@ -41,14 +41,23 @@ class PlacesByQuery:
 class RankingTask:
     """The users with test ratings, the relevant, seen and low-rated items of each, and the base sets of candidates.
 
-    A base set is what designs take candidates from: all items, or the items with a test rating. Score rows have their
-    own order of items: ``item`` is the item code at each position. A cell is a group of adjacent items of the same base
-    sets and popularity bins: cell c has the positions ``cells[c]:cells[c + 1]``. ``member[b, c]`` is true if cell c is
-    in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into m bins, -1 for
-    other items. ``relevant``, ``seen`` and ``rated`` hold positions. ``past`` is the training part plus events revealed
-    since. ``weight`` is the weight of every item (by code) in popularity sampling. ``how`` says how the fold and the
-    task were made. ``steps`` are those of the protocol, for the driver. ``seen_too`` is the same task with the items of
-    users' histories among the candidates, if designs that take all candidates rank among them.
+    A base set is what designs take candidates from: all items, or the items with a test rating. In a row of scores,
+    items have an order of their own, so that items of the same base sets and popularity bins are adjacent; such items
+    are a range.
+
+    - ``train``, ``past``: the training part, and the training part plus events revealed since
+    - ``weight``: for each item code, the weight of the item in draws by popularity
+    - ``users``: the codes of the query users
+    - ``relevant``, ``seen``, ``rated``: for each query, positions of relevant, seen and low-rated items in a row of
+      scores
+    - ``item``: the item code at each position of a row of scores
+    - ``cells``: range c of items has the positions ``cells[c]:cells[c + 1]``
+    - ``member[b, c]``: whether range c is in base set b, of those named in ``bases``
+    - ``bins[m]``: the bin of each range when the items with a test rating are cut into m bins, -1 for other items
+    - ``how``: how the fold and the task were made
+    - ``steps``: the steps of the protocol, for the driver
+    - ``seen_too``: the same task with the items of users' histories among the candidates, if designs that take all
+      candidates rank among them
     """
 
     train: Interactions
@@ -127,12 +136,12 @@ class RankingTask:
         )  # fmt: skip
 
     def bin_of_items(self, m: int) -> Int32:
-        """Return the bin of each item, by code, for ``m`` bins; -1 for an item without a test rating."""
+        """Return the popularity bin of each item code, of ``m`` bins; -1 for an item without a test rating."""
         return np.repeat(self.bins[m], np.diff(self.cells))[self.place]
 
     @functools.cached_property
     def place(self) -> Int32:
-        """Return the position of each item, by code, in score rows."""
+        """Return the position of each item in a row of scores; the items are in the order of their codes."""
         place = np.empty_like(self.item)
         place[self.item] = np.arange(place.size, dtype=np.int32)
         return readonly(place)
@@ -165,33 +174,37 @@ class RankingTask:
         return self.train.user_vocabulary.decode(self.users)
 
     def by_base(self, counts: Int64) -> dict[str, Int64]:
-        """Return ``counts`` (n, cells) summed over the cells of each base set, as arrays (n) by base set.
+        """Return, for each base set by name, the sum of ``counts`` (a column per range of items) over its ranges.
 
-        A cell is a range of items, and a base set is what designs take candidates from: AI (all items) or TI (items
-        with a test rating).
+        A base set is what designs take candidates from: AI (all items) or TI (items with a test rating).
         """
         return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
     @functools.cached_property
     def pool_sizes(self) -> Int64:
-        """Return the number (queries, cells) of each query's candidates in each cell, a range of items."""
+        """Return a table (row: query, column: range of items) of the number of candidates in each range.
+
+        A range holds adjacent items of the same base sets and popularity bins.
+        """
         return readonly(self._candidate_weight(np.ones_like(self.weight)).astype(np.int64))
 
     @functools.cached_property
     def bin_sizes(self) -> Mapping[int, Int64]:
-        """Return the number (queries, m) of each query's candidates in each popularity bin, by number of bins m."""
+        """Return, for each number of bins, a table (row: query, column: bin) of the number of candidates in the bin."""
         return {m: readonly(self.pool_sizes @ (bins[:, None] == np.arange(m))) for m, bins in self.bins.items()}
 
     @functools.cached_property
     def pool_weights(self) -> Int64:
-        """Return the total ``weight`` (queries, cells) of each query's candidates in each cell, a range of items."""
+        """Return a table (row: query, column: range of items) of the candidates' total weight in each range.
+
+        A range holds adjacent items of the same base sets and popularity bins.
+        """
         return readonly(self._candidate_weight(self.weight).astype(np.int64))
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
-        """Return the total weight (queries, cells), as doubles, of each query's candidates in each cell.
+        """Return a table (row: query, column: range of items) of the candidates' total weight in each range.
 
-        A cell is a range of items. Candidates are neither relevant nor in the user's training profile; ``weight`` is by
-        item code.
+        Candidates are neither relevant nor in the user's training profile. ``weight`` has an entry for each item code.
         """
         n_cells, weight = self.cells.size - 1, weight[self.item]
         cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
@@ -204,9 +217,9 @@ class RankingTask:
 
     @functools.cached_property
     def others(self) -> dict[str, Int64]:
-        """Return the number of candidates of each user without a query, by base set.
+        """Return, for each base set by name, the number of candidates of each user without a query.
 
-        A base set is AI (all items) or TI (items with a test rating).
+        A base set is what designs take candidates from: AI (all items) or TI (items with a test rating).
         """
         idle = np.setdiff1d(self.everyone, self.users)
         offsets, profile = self.past.by_user
@@ -220,10 +233,10 @@ class RankingTask:
 
     @functools.cached_property
     def pool_masses(self) -> dict[str, Float]:
-        """Return a description of the weights of each query's candidates, by base set: AI (all) or TI (tested items).
+        """Return, for each base set by name, a table with a row per query that describes the weights of its candidates.
 
         A row is the number of candidates, then their weights if there are at most seven, else the sums of their powers
-        1 to 4.
+        1 to 4. A base set is what designs take candidates from: AI (all items) or TI (items with a test rating).
         """
         mass = self.weight.astype(np.float64)
         sums = [
@@ -245,11 +258,11 @@ class RankingTask:
 def _labels(
     fold: Fold, bins: tuple[int, ...], equal_mass: bool, bins_from: Literal["training", "all"]
 ) -> tuple[Int64, tuple[int, ...]]:
-    """Return labels of all items, and the numbers of bins that were kept.
+    """Return a table of labels with a column per item, and the numbers of bins that were kept.
 
-    Numbers of bins above the number of items with a test rating are left out. Row 0 of the labels is 1 for an item
-    without a test rating, else 0. Each further row has the popularity bins for one of the kept numbers, -1 for an item
-    without a test rating. With ``equal_mass`` bins have equal numbers of ratings, else of items; ``bins_from`` says
+    Row 0 is 1 for an item without a test rating, else 0. Each further row has the popularity bin of each item for one
+    of the kept numbers of bins, -1 for an item without a test rating. A number of bins above the number of items with a
+    test rating is left out. With ``equal_mass``, bins have equal numbers of ratings, else of items; ``bins_from`` says
     whether training ratings or all are counted.
     """
     tested = fold.test.item_events > 0
