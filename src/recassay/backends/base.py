@@ -32,14 +32,14 @@ def engine_of(*inputs: Any, execution: Execution = DEFAULT) -> Literal["local", 
     >>> engine_of({"mine": {"ann": ["x"]}}), engine_of("run.csv", execution=Execution(memory="2GB"))
     ('local', 'out of core')
     """
-    members = [member for one in inputs for member in _one_of_each_type(one)]
+    members = [member for one in inputs for member in one_of_each_type(one)]
     on_spark = any(isinstance(one, Remote) or is_spark_frame(one) for one in members)
     if (execution.engine or ("spark" if on_spark else "local")) == "spark":
         return "spark"
     return "local" if execution.memory is None else "out of core"
 
 
-def _one_of_each_type(given: Any) -> Iterable[Any]:
+def one_of_each_type(given: Any) -> Iterable[Any]:
     """Return a value of each type among the members of a mapping, list or tuple, else the value itself.
 
     So even a dict of a million users is quick to examine.

@@ -31,7 +31,7 @@ EQUAL = 1e-9  # relative variance of masses below which they count as equal
 
 
 def _rules() -> tuple[Float, Float]:
-    """Return nodes and weights of the Gauss rule for sums over 0..h-1, both (SIZES, NODES), for every block size h.
+    """Return nodes and weights of the Gauss rule for sums over 0..h-1: a row per block size h, a column per node.
 
     The nodes are the zeros of the polynomial of degree NODES that is orthogonal on the h points (Chebyshev). They are
     computed in units of half a block from its middle; the four positive ones are found by bisection. Only basic

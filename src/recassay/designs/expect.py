@@ -184,8 +184,8 @@ def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tup
 class DesignTotals:
     """Exact sums over the target sets of a design; the sums of chunks of users add up exactly.
 
-    ``sums`` is a dict. Its keys are those of :meth:`of`, with the number of a popularity bin at the end for sums over
-    that bin.
+    The means of the result follow from them. A key of ``sums`` names what is summed (see :meth:`of`), such as
+    ``("sets",)`` or ``("ndcg@10", "mean")``. Sums over one popularity bin have its number at the end of the key.
     """
 
     sums: Mapping[Key, ExactSum]

@@ -101,7 +101,11 @@ def _with_replacement(
 
 
 def _have_two_large_classes(whole: Classes, drawn: Int64) -> Bool:
-    """Return whether the candidates of each group have two masses and more positions than are visited one by one."""
+    """Return, for each group, whether its candidates have two masses and too many orders to visit one by one.
+
+    What counts is how many candidates of each mass can be above an item. ``whole`` has the masses of the candidates of
+    each group, and ``drawn`` the number of draws.
+    """
     lengths = np.diff(whole.offsets)
     positions = np.multiply.reduceat(np.append(whole.number + 1.0, 1.0), whole.offsets[:-1])
     return np.asarray((lengths == 2) & (positions > _places.MANY) & (drawn > 0))

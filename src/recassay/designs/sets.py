@@ -103,15 +103,20 @@ class TargetSets:
     """The target sets of a design (the candidates that relevant items are ranked in), in groups.
 
     A group has the relevant items of one query (or of one query and popularity bin, or a single one if each has sampled
-    candidates of its own). All relevant items of a group are ranked against the same candidates.
+    candidates of its own). All relevant items of a group are ranked against the same candidates. A pair is a query and
+    one of its relevant items.
 
-    The pairs (query, relevant item) of group g are ``order[offsets[g]:offsets[g + 1]]``, best first, and ``owner[g]``
-    is its query. ``above`` and ``tied`` (per pair) are the candidates above the item and tied with it, and ``pool``
-    (per group) all candidates: their numbers, or their masses if they are drawn by popularity. ``ties`` is the number
-    of other relevant items of the group with the same score. ``drawn`` is the number of sampled candidates of each
-    group, and ``short`` the number of target sets with fewer candidates than the design draws. ``weight`` is the
-    group's weight in the mean, and ``bin`` its popularity bin. ``level`` has the masses of the candidates that tie with
-    each pair; it is None unless candidates are drawn with replacement.
+    - ``owner``: for each group, its query
+    - ``order``, ``offsets``: the pairs of group g are ``order[offsets[g]:offsets[g + 1]]``, best first
+    - ``above``, ``tied``: for each pair, the candidates above the item and tied with it: their numbers, or their masses
+      if they are drawn by popularity
+    - ``ties``: for each pair, the number of other relevant items of the group with the same score
+    - ``pool``: for each group, the number or mass of all candidates
+    - ``drawn``: for each group, the number of sampled candidates
+    - ``short``: the number of target sets with fewer candidates than the design draws
+    - ``weight``, ``bin``: for each group, its weight in the mean and its popularity bin
+    - ``level``: for each pair, the masses of the candidates that tie with the item; None unless candidates are drawn
+      with replacement
     """
 
     owner: Int64

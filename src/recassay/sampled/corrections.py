@@ -138,7 +138,7 @@ class CorrectedMetrics:
         return self.by_estimator[estimator]
 
     def fhat(self, metric: str, estimator: str) -> pl.DataFrame:
-        """Return the estimate of a metric that is used for each sampled rank: a row per pool size and rank."""
+        """Return a table of the number that replaces a metric at each sampled rank: a row per pool size and rank."""
         self._check_known("metric", metric, self.metrics, "U101")
         self._check_known("estimator", estimator, self.estimators, "U115")
         table = self.estimates.tables[metric, estimator]

@@ -53,7 +53,14 @@ def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int
         )
     first, *others = runs.values()
     for other in others:
-        _raise_if_queries_differ(first, other)
+        one, more = first.played, other.played
+        if one.queries != more.queries or (one.digest - more.digest) % 2**64:
+            raise InputError(
+                "I311",
+                f"'{first.name}' was played for {one.queries:,} users and {one.pairs:,} relevant items, "
+                f"'{other.name}' for {more.queries:,} and {more.pairs:,}",
+                hint="play all systems on the same fold with the same protocol",
+            )
     every = max(1, -(-first.played.users // max(few, 1)))
     here = judge_in_memory({name: run.standings_here(every) for name, run in runs.items()}, request)
     if every == 1:
@@ -61,16 +68,6 @@ def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int
     scope = f" (checked on {here.by_design[here.designs[0]].units.len():,} users, sampled by their ids)"
     findings = [replace(finding, detail=finding.detail + scope) for finding in here.findings]
     return _in_all_tasks(runs, request, here.settings, findings)
-
-
-def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
-    if one.played.queries != other.played.queries or (one.played.digest - other.played.digest) % 2**64:
-        raise InputError(
-            "I311",
-            f"'{one.name}' was played for {one.played.queries:,} users and {one.played.pairs:,} relevant items, "
-            f"'{other.name}' for {other.played.queries:,} and {other.played.pairs:,}",
-            hint="play all systems on the same fold with the same protocol",
-        )
 
 
 def judge_chunk(request: JudgeRequest, shared: Mapping[str, Any], played: PlayedTotals, packed: bytes) -> bytes:

@@ -49,17 +49,16 @@ class SparkFold(Remote):
     number: int
     profile: DataFrame | None
     labelled: DataFrame = field(repr=False)
-    time_facts: LogTimes | None = field(default=None, repr=False)
+    time_facts: LogTimes = field(repr=False)
 
     def here(self) -> Fold:
         """Load the fold into the memory of this machine and return it."""
         with translate_errors():
             frame = pl.DataFrame(self.labelled.toArrow())
         labels = frame[label_of(self.number)].to_numpy()
-        facts = self.time_facts
-        log = Interactions.from_frame(frame, times=None if facts is None else facts.known)
-        if facts is not None and facts.known is None:
-            log = log.with_inferred_times(named=facts.table.positions)
+        log = Interactions.from_frame(frame, times=self.time_facts.known)
+        if self.time_facts.known is None:
+            log = log.with_inferred_times(named=self.time_facts.table.positions)
         train = (labels == TRAIN) | (labels == PROFILE)
         return Fold(
             log.take(train),

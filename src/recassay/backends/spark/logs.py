@@ -61,7 +61,7 @@ def spark_log(source: TableSource, *, columns: Columns = None, times: TimeKind |
     """
     spark = session_of(source) if is_spark_frame(source) else spark_session()
     found = spark_table(spark, source, "log", columns=columns, rows=True)
-    return SparkLog(found, time_facts=LogTimes(found, validated_kind(times, has_times=TIMESTAMP in found.columns)))
+    return SparkLog(found, LogTimes(found, validated_kind(times, has_times=TIMESTAMP in found.columns)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ class SparkLog(Remote):
     """A log in a Spark table, less the rows that filters remove. Nothing is read until a result is needed."""
 
     table: SparkTable
+    time_facts: LogTimes
     keeps: tuple[Keep, ...] = ()
-    time_facts: LogTimes | None = None
 
     @property
     def times(self) -> TimeKind | None:
         """Return the kind of times; it is inferred from the times when first needed, unless it was stated."""
-        return None if self.time_facts is None else self.time_facts.kind
+        return self.time_facts.kind
 
     @property
     def origin(self) -> str:
@@ -85,7 +85,7 @@ class SparkLog(Remote):
     @property
     def time_scale(self) -> TimeScale:
         """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
-        return TimeScale() if self.time_facts is None else self.time_facts.scale
+        return self.time_facts.scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
         """Apply ``look`` to every partition of the log, in the tasks, and return the sum of the results.
@@ -106,7 +106,7 @@ class SparkLog(Remote):
         if self.keeps:
             return self
         table = replace(self.table, frame=self.table.frame.select(USER, ITEM))
-        return replace(self, table=table, time_facts=None)
+        return SparkLog(table, LogTimes(table, None))
 
     def cut(self, split: Split) -> tuple[SparkFold, ...]:
         """Return the folds that a split makes of the log, as Spark tables."""
@@ -194,7 +194,11 @@ class SparkLog(Remote):
 
     def _reader(self) -> Callable[[UserChunk], UserRows | None]:
         """Return a function for tasks that reads the rows that the filters keep of a chunk; None if there are none."""
-        keeps, where, times = self.keeps, self.table.where, self._kind  # tasks must not carry the table itself
+        keeps, where, times = (
+            self.keeps,
+            self.table.where,
+            self.time_facts.known,
+        )  # tasks must not carry the table itself
 
         def rows_of(chunk: UserChunk) -> UserRows | None:
             frame = chunk[LOG]
@@ -208,13 +212,8 @@ class SparkLog(Remote):
 
         return rows_of
 
-    @property
-    def _kind(self) -> TimeKind | None:
-        """Return the kind of times if it is known (stated or inferred already), else None."""
-        return None if self.time_facts is None else self.time_facts.known
-
     def _empty(self) -> Interactions:
-        return Interactions.from_frame(self.table.empty(), origin=self.table.where, times=self._kind)
+        return Interactions.from_frame(self.table.empty(), origin=self.table.where, times=self.time_facts.known)
 
     def _transposed(self) -> SparkLog:
         """Return the log with users and items exchanged, so that partitions have all rows of some items."""
@@ -222,7 +221,7 @@ class SparkLog(Remote):
 
         rest = [F.col(name) for name in self.table.columns if name not in (USER, ITEM)]
         changed = self.frame.select(F.col(ITEM).alias(USER), F.col(USER).alias(ITEM), *rest)
-        return SparkLog(replace(self.table, frame=changed), time_facts=self.time_facts)
+        return SparkLog(replace(self.table, frame=changed), self.time_facts)
 
 
 @dataclass(frozen=True)

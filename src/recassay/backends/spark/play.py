@@ -179,7 +179,9 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     tables = {LOG: log}
     name, items = request.name or system_name(model), None
     if isinstance(model, FactorTable):
-        items = Vectors.of(_in_memory(model.items), "items")
+        with translate_errors():
+            item_table = pl.DataFrame(model.items.toArrow()) if is_spark_frame(model.items) else model.items
+        items = Vectors.of(item_table, "items")
         if is_spark_frame(model.users):
             tables[USERS] = vectors_table(model.users)
             model = replace(model, users=None)
@@ -234,10 +236,3 @@ def vectors_table(frame: DataFrame) -> SparkTable:
     kind = "string" if dict(frame.dtypes)[user] == "string" else "bigint"
     picked = frame.select(F.col(user).cast(kind).alias(USER), F.col(vector).cast("array<float>").alias(VECTOR))
     return SparkTable(picked, "factors of users")
-
-
-def _in_memory(source: Any) -> Any:
-    if not is_spark_frame(source):
-        return source
-    with translate_errors():
-        return pl.DataFrame(source.toArrow())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from recassay.backends.base import is_spark_frame
+from recassay.backends.base import is_spark_frame, one_of_each_type
 from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, empty_truth, run_scoring
 from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
 from recassay.backends.spark.tables import SparkTable, UserChunk, spark_table
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, int, int], None]  # stage, done, of
 EVERY = 0.5  # seconds between two reports
-
-
-def _each(source: Any) -> Iterable[Any]:
-    """Return the members of a dict, list or tuple, or a list with the object itself if it is anything else."""
-    return source.values() if isinstance(source, Mapping) else source if isinstance(source, list | tuple) else [source]
 
 
 def score_tables(request: ScoreRequest) -> Scores:
@@ -93,7 +88,7 @@ def read_side_table(spark: SparkSession, source: Any, role: str, columns: Column
 
 def _session(inputs: ScoreInputs) -> SparkSession:
     """Return the Spark session of the first Spark table among the inputs, or else the active one."""
-    given = [inputs.truth, *_each(inputs.runs)]
+    given = [inputs.truth, *one_of_each_type(inputs.runs)]
     frames = [one.frame if isinstance(one, SparkTable) else one for one in given]
     return next((session_of(frame) for frame in frames if is_spark_frame(frame)), None) or spark_session()
 
@@ -152,7 +147,7 @@ def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 
 
 def _of_known_users(truth: SparkTable, train: SparkTable | None) -> tuple[SparkTable, dict[str, int]]:
-    """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
+    """Return the truth of the users with training events, and numbers of users: ``users`` have events, ``of`` is all.
 
     Raise U105 for a training log that is not on Spark, I406 if no user has a training event.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from recassay.backends.spark.session import translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk
+from recassay.backends.spark.tables import ROW, SparkTable, UserChunk
 from recassay.backends.spark.tallies import packed_tallies, tallies_of
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
@@ -130,7 +130,7 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     elif conventions.ties in OF_ROWS:
         lacks = f"ties={conventions.ties!r} keeps tied rows in their order"
     if lacks is None and not conventions.reads_rows:
-        return run.without_row_order()
+        return replace(run, frame=run.frame.drop(ROW))
     if lacks is None or run.has_rows:
         return run
     raise UsageError(

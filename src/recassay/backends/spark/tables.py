@@ -6,7 +6,7 @@ A task sees what the local back end sees: Polars frames with canonical columns, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,10 +66,6 @@ class SparkTable(Remote):
     def has_rows(self) -> bool:
         """Return whether the table has a column ``row`` with the positions of its rows."""
         return ROW in self.frame.columns
-
-    def without_row_order(self) -> SparkTable:
-        """Return the table without the positions of its rows."""
-        return replace(self, frame=self.frame.drop(ROW))
 
     def empty(self) -> pl.DataFrame:
         """Return the columns without rows, with the types that tasks get."""
@@ -184,7 +180,7 @@ def _cleaned(frame: DataFrame, role: Role, where: str) -> DataFrame:
 def _cleaner(names: tuple[str, ...], where: str, whole_ranks: bool) -> Callable[..., Any]:
     def cleaned(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:
-            yield from to_batches(clean(_frame(batch), columns=names, where=where, whole_ranks=whole_ranks))
+            yield from to_batches(clean(pl.DataFrame(batch), columns=names, where=where, whole_ranks=whole_ranks))
 
     return cleaned
 
@@ -271,7 +267,7 @@ def user_chunks(
     held: list[pl.DataFrame] = []
     count = 0
     for batch in batches:
-        frame = _frame(batch)
+        frame = pl.DataFrame(batch)
         if frame[USER].null_count():
             raise InputError(
                 "I304",
@@ -295,25 +291,11 @@ def _split_by_table(frame: pl.DataFrame, columns: Sequence[tuple[str, list[str]]
     return {name: frame.filter(pl.col(TAG) == number).select(own) for number, (name, own) in enumerate(columns)}
 
 
-def _frame(batch: pyarrow.RecordBatch) -> pl.DataFrame:
-    found = pl.from_arrow(batch)
-    assert isinstance(found, pl.DataFrame), "a batch of rows is a table"
-    return found
-
-
 def to_batches(frame: pl.DataFrame) -> list[pyarrow.RecordBatch]:
-    """Return a frame as record batches for Spark, which needs 32-bit offsets of text and lists."""
+    """Return a frame without lists as record batches for Spark, which needs 32-bit offsets of text and bytes."""
     import pyarrow
 
-    found = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    small = [pyarrow.field(one.name, _short_offsets(one.type)) for one in found.schema]
-    batches: list[pyarrow.RecordBatch] = found.cast(pyarrow.schema(small)).to_batches()
-    return batches
-
-
-def _short_offsets(kind: pyarrow.DataType) -> pyarrow.DataType:
-    import pyarrow
-
-    if pyarrow.types.is_large_list(kind):
-        return pyarrow.list_(_short_offsets(kind.value_type))
-    return {"large_string": pyarrow.string(), "large_binary": pyarrow.binary()}.get(str(kind), kind)
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    small = {"large_string": pyarrow.string(), "large_binary": pyarrow.binary()}
+    fields = [field.with_type(small.get(str(field.type), field.type)) for field in table.schema]
+    return list(table.cast(pyarrow.schema(fields)).to_batches())

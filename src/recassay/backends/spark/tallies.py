@@ -80,7 +80,7 @@ def _sums(frame: DataFrame, look: Callable[[pyarrow.RecordBatch], Any]) -> DataF
 
 
 def _together(packed: DataFrame) -> Any:
-    """Return the sum of packed values that tasks computed; None if there are none."""
+    """Return the sum of the values that tasks computed, in a table of packed values; None if there are none."""
     if shuffle_partitions(packed) > TOGETHER:
         packed = _sums(
             packed.repartition(TOGETHER),

@@ -55,7 +55,7 @@ def play_fold(request: PlayRequest) -> Run:
 
 
 def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
-    """Return what systems must do under a protocol on a fold: the users to query, and the items to rank.
+    """Return the task of systems under a protocol on a fold: the users to query, and the items to rank.
 
     All systems can share it.
     """

@@ -251,9 +251,9 @@ class DesignSampler:
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
         """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
 
-        A target set holds relevant items and the candidates drawn to rank them against. ``above`` (draws, relevant
-        items) is the number of drawn candidates above each relevant item, and ``place`` the number of relevant items
-        above it.
+        A target set holds relevant items and the candidates drawn to rank them against. Both tables have a row per draw
+        and a column per relevant item: ``above`` is the number of drawn candidates above the item, and ``place`` the
+        number of relevant items above it.
         """
         groups = self.groups
         offsets = groups.offsets[low : high + 1]

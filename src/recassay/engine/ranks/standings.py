@@ -223,8 +223,8 @@ def _binned_standings(
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
     """Return a function that scores blocks of queries by multiplying user and item factors.
 
-    Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, I308 for factors
-    that are not finite or so large that products may overflow.
+    Users or items without factors score minus infinity. Raise I308 for factors of the wrong shape, and for factors that
+    are not finite or so large that products may overflow.
     """
     users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
     expected = (task.train.user_vocabulary.size, task.train.n_items)

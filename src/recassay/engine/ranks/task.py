@@ -204,7 +204,7 @@ class RankingTask:
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
         """Return a table (row: query, column: range of items) of the candidates' total weight in each range.
 
-        Candidates are neither relevant nor in the user's training profile. ``weight`` has an entry for each item code.
+        Candidates are neither relevant nor seen by the user. ``weight`` has the weight of each item code.
         """
         n_cells, weight = self.cells.size - 1, weight[self.item]
         cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
