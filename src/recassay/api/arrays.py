@@ -117,7 +117,10 @@ def _users_of_pairs(groups: Any, pairs: int) -> NDArray[Any]:
 
 
 def _truth_of_table(table: Any) -> pl.DataFrame:
-    """Return the relevant items of each user; a user without any has one judged item, so that it is counted."""
+    """Return a table of the relevant items of each user (row of ``table``).
+
+    A user without any gets one item of gain 0, so that the user is counted.
+    """
     if hasattr(table, "tocoo"):
         entries = table.tocoo()
         rows, columns, gains = entries.row, entries.col, entries.data

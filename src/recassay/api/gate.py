@@ -109,7 +109,7 @@ def gate(
     for column, own in _margins(by, "").items():
         groups = user_memberships(tables, reading, column)
         allowed = {metric: Margin.of(own) if own != "" else margins[metric] for metric in margins}
-        criteria += _of_groups(both, groups, allowed, level)
+        criteria += _group_criteria(both, groups, allowed, level)
     criteria += [within_limit(fresh, limit, level) for limit in limits]
     settings = {**fresh.settings, "margin_level": level, "believable": believable}
     scores = replace(both, findings=findings, settings=settings)
@@ -118,7 +118,7 @@ def gate(
 
 
 def _margins(names: Margins, default: str | float) -> dict[str, str | float]:
-    """Return the margin of each name; ``default`` is for names that come without."""
+    """Return the margin of each name (of a metric or a column); names without a margin get ``default``."""
     return dict(names) if isinstance(names, Mapping) else dict.fromkeys(several(names), default)
 
 
@@ -127,15 +127,18 @@ def _heading(metric: str) -> str:
 
 
 def _share(text: str | float) -> float:
-    """Return a share of a text such as ``50%``, or of a number such as 0.5."""
+    """Return the share that a text such as ``50%``, or a number such as 0.5, stands for."""
     margin = Margin.of(text)
     return margin.share or margin.absolute
 
 
 def _stored(source: Any, role: str) -> Scores | None:
-    """Return the stored scores of one system under the name of its ``role``; None if the source is a run."""
+    """Return the stored scores that ``source`` is or names, with ``role`` as the name of the system; None for a run.
+
+    ``source`` is an object of scores, or the text FOLDER or FOLDER:SYSTEM. ``role`` is candidate or baseline.
+    """
     path, _, system = str(source).rpartition(":") if isinstance(source, str | Path) else ("", "", "")
-    folder = next((str(one) for one in (source, path) if _has_results(one)), None)
+    folder = next((str(name) for name in (source, path) if _has_results(name)), None)
     if folder is None and kind_of(source) != "scores":
         return None
     scores = read_scores(source if folder is None else folder)
@@ -161,7 +164,7 @@ def _has_results(source: Any) -> bool:
 
 
 def _only(scores: Scores, system: str, role: str) -> Scores:
-    """Return the scores of one system under the name of its ``role``."""
+    """Return the scores of one system, renamed to its ``role`` (candidate or baseline)."""
 
     def named(columns: Mapping[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
         return {(role, metric): column for (name, metric), column in columns.items() if name == system}
@@ -177,13 +180,16 @@ def _only(scores: Scores, system: str, role: str) -> Scores:
 
 
 def _joined(candidate: Scores, baseline: Scores, where: str) -> Scores:
-    """Return candidate and baseline as one set; raise I311 for other truths, U204 for other metrics or conventions."""
+    """Return the scores of candidate and baseline together; ``where`` names the baseline in errors.
+
+    Raise I311 if their truths differ, and U204 if their metrics or conventions do.
+    """
     sources = [(where, ScoreSet({Place(): baseline})), (CANDIDATE, ScoreSet({Place(): candidate}))]
     return next(iter(join_scorings(sources).sheets.values()))
 
 
 def _refuse_unfit(scores: Scores, margins: Mapping[str, Margin]) -> None:
-    """Raise U101 for a metric that only the candidate has, U113 for one whose mean is no mean of values of users."""
+    """Raise U101 for a metric that only the candidate has, U113 for a metric that has no value per user."""
     for metric in margins:
         require_known(metric, scores.metrics, "U101", f"the baseline has no {metric}")
         known, row = known_metric(metric), scores.row(CANDIDATE, metric)
@@ -192,8 +198,10 @@ def _refuse_unfit(scores: Scores, margins: Mapping[str, Margin]) -> None:
             raise UsageError("U113", what, hint=f"state a limit: --require '{metric} >= 0.3'; or take another metric")
 
 
-def _of_groups(scores: Scores, groups: Memberships, margins: Mapping[str, Margin], level: float) -> Iterator[Criterion]:
-    """Yield whether each group of users with at least ten passes by each metric."""
+def _group_criteria(
+    scores: Scores, groups: Memberships, margins: Mapping[str, Margin], level: float
+) -> Iterator[Criterion]:
+    """Yield a criterion for each metric in each group of at least ten users: whether the candidate passes there."""
     for name, places in zip(groups.names, groups.places(scores.units, "user"), strict=True):
         kept = np.zeros(scores.units.len(), np.bool_)
         kept[places] = True

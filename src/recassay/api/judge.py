@@ -68,8 +68,8 @@ def judge(
     ``variance=False`` leaves out the variance over draws, and is quicker.
 
     ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks them.
-    It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the systems are
-    computed again.
+    It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The systems' scores of items
+    are computed again.
 
     By popularity with replacement, means are approximate where an item ties with more than seven candidates of
     different popularity, and so are chance values; finding S005 reports where that can matter.

@@ -102,14 +102,14 @@ PLAIN = {
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for a part of a text that an encoding lacks: dashes and lines as ASCII, the rest as escapes.
+    """Return the replacement of characters that an encoding lacks, and the position after them.
 
-    A handler of errors for :mod:`codecs`.
+    Dashes and lines become ASCII, other characters escapes. This is an error handler for :mod:`codecs`.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     part = error.object[error.start : error.end]
-    return "".join(PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in part), error.end
+    return "".join(PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode() for char in part), error.end
 
 
 def never_fail_to_encode() -> None:
@@ -121,7 +121,7 @@ def never_fail_to_encode() -> None:
 
 
 def words() -> list[str]:
-    """Return the words of the command line; while a shell completes a word, those that have been typed so far."""
+    """Return the words of the command line; while a shell completes a word, the words typed so far."""
     typed = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", ""))
     return typed.split() if "_RECASSAY_COMPLETE" in os.environ else sys.argv
 

@@ -54,7 +54,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(as_json: bool, document: Callable[[], Any], shown: Callable[[], Any]) -> None:
-    """Print a result as one JSON document, or as what rich shows; only what is printed is made."""
+    """Print ``document()`` as JSON if ``as_json``, else ``shown()`` as rich shows it; the other is not called."""
     if as_json:
         print_json(document())
     else:
@@ -75,7 +75,8 @@ def show_scores(
 ) -> None:
     """Print scores and their comparison, after writing them if there is an ``output`` folder.
 
-    ``where`` says of which data set and split they are.
+    ``where`` has the data set and split of the scores. ``table`` is the format to print, such as text or latex, and
+    ``as_json`` asks for one JSON document instead.
     """
     from recassay.report.content.grids import grids_of
     from recassay.report.folder import results

@@ -113,8 +113,8 @@ def columns_by_run(given: Sequence[str], systems: Collection[str]) -> tuple[str 
 def of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
     """Return the paths of the truth and the training log.
 
-    If ``truth`` is the folder of a fold, they are files in this folder, except a training log that is given. Raise I109
-    for a folder of folds.
+    If ``truth`` is the folder of a fold, both are files in this folder, unless ``train`` names another training log.
+    Raise I109 for a folder of folds.
     """
     if not Path(truth).is_dir():
         return truth, train

@@ -22,7 +22,10 @@ INPUT, ANALYSES, DEATH = "Input", "Further analyses", "Sudden Death"
 
 
 def only(axis: str, noun: str, metavar: str) -> Any:
-    """Return the option that chooses the values of one coordinate of scores."""
+    """Return the option ``--AXIS``, which restricts a comparison to some data sets, splits or designs.
+
+    ``noun`` is the word for a value of the axis in the help.
+    """
     what, complete = f"Use only this {noun}; may be repeated.", _options.complete_results(axis)
     return option(f"--{axis}", what, INPUT, metavar=metavar, autocompletion=complete)
 
@@ -223,7 +226,10 @@ def _show(
     *,
     details: bool,
 ) -> None:
-    """Print a comparison, with its means by group if ``details``; else with a line saying that the folder has them."""
+    """Print a comparison, and write it if there is an ``output`` folder.
+
+    With ``details`` the means by group follow; else a line says that the folder has them.
+    """
     from recassay.report.tables import compared
 
     if output is not None:

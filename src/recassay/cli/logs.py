@@ -96,7 +96,10 @@ def split(
 
 
 def _splitter(text: str, rule: str | None) -> "Callable[[Interactions], tuple[Fold | SequenceFold, ...]]":
-    """Return a function from a log to its folds; ``rule`` makes the sequences that a split of sequences divides."""
+    """Return a function from a log to its folds, for the split in ``text``.
+
+    ``rule`` is the text of the rule that makes sequences, for a split that divides sequences.
+    """
     from recassay.naming.grammar import parse as parse_expression
     from recassay.split import parse
     from recassay.split import sequences as of_sequences

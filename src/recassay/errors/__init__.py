@@ -135,7 +135,7 @@ def out_of_memory(error: BaseException | str, *, where: str = "", hint: str = ""
 
 
 def names_no_file(error: OSError) -> bool:
-    """Return whether something without a name was not found, which only the working folder is."""
+    """Return whether an error means that the working folder no longer exists: not found, without the name of a file."""
     return error.filename is None and isinstance(error, FileNotFoundError)
 
 

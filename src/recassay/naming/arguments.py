@@ -136,7 +136,7 @@ def _hint_of(function: Callable[..., Any], name: str) -> Any:
 
 
 def _explains(value: object, hint: Any) -> bool:
-    """Return whether a value explains why a function failed: it does not fit, is empty or huge, or hides itself."""
+    """Return whether an argument may be why a function failed: it is of a wrong type, empty, huge, or unreadable."""
     try:
         empty = isinstance(value, Sized) and not isinstance(value, str) and not len(value)
         huge = isinstance(value, int) and abs(value) >= LARGEST
@@ -146,7 +146,7 @@ def _explains(value: object, hint: Any) -> bool:
 
 
 def fits(value: object, hint: Any) -> bool:  # noqa: PLR0911 - a case for each kind of annotation
-    """Return whether a value is what an annotation says; what cannot be told of it counts as fitting.
+    """Return whether a value has the type that an annotation says; a type that cannot be checked counts as fitting.
 
     >>> fits([1, 2], Iterable[int]), fits(["x"], Iterable[int] | None), fits({"a": 1}, Mapping[str, float])
     (True, False, True)
@@ -198,7 +198,7 @@ def _unfit(where: str, name: str, value: object, hint: Any) -> UsageError:
 
 
 def _said(hint: Any) -> str:  # noqa: PLR0911 - as above
-    """Return what an annotation asks for, in words."""
+    """Return an annotation in words, as in "a number or None"."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint in KINDS:
         return KINDS[hint][1]
@@ -216,7 +216,7 @@ def _said(hint: Any) -> str:  # noqa: PLR0911 - as above
 
 
 def _shown(value: object) -> str:
-    """Return a value as text of at most 80 characters; its type if it refuses to be shown."""
+    """Return a value as text of at most 80 characters; its type if its ``repr`` fails."""
     try:
         return f"{value!r:.80}"
     except Exception:
@@ -237,10 +237,10 @@ class CheckedOptions:
 
 
 def check_argument(where: str, name: str, value: object, hint: Any, *, all_kinds: bool = False) -> None:
-    """Raise U107 or U102 unless ``value`` is what the annotation ``hint`` says, and within the limits of its name.
+    """Raise U107 or U102 unless ``value`` has the type ``hint``, and is within the limits for parameters of its name.
 
-    Unless ``all_kinds``, only words, texts, numbers, paths and None are checked, and an object of options where a word
-    may stand in its place.
+    ``where`` is the name of the function, for the error. Unless ``all_kinds``, a value is only checked if ``hint`` is
+    made of words, texts, numbers, paths and None, or of words and objects of options.
     """
     words, kinds = words_of(hint)
     others = [kind for kind in kinds if kind not in KINDS]

@@ -150,7 +150,7 @@ def split(text: str | Iterable[str]) -> list[str]:
 
 
 def require_known(word: Word, known: Iterable[Any], code: str, what: str, *, where: str = "") -> Word:
-    """Return ``word``; raise the error ``code``, which says ``what`` and suggests a word, unless it is ``known``.
+    """Return ``word`` if it is ``known``; else raise the error ``code`` with the message ``what`` and a suggestion.
 
     >>> require_known("ndgc", ["ndcg", "recall"], "U101", "there is no metric 'ndgc'")
     Traceback (most recent call last):

@@ -78,7 +78,7 @@ def departs(*departures: Departure) -> Callable[[Callable_], Callable_]:
 
 
 class _ChecksCalls(ABCMeta):
-    """Metaclass of classes with a name: a call with parameters that do not fit is the error U102, not a TypeError."""
+    """Metaclass of :class:`Named`: a call with parameters that do not fit raises the error U102, not a TypeError."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -116,13 +116,16 @@ def _check_call(kind: Any, arguments: tuple[Any, ...], parameters: Mapping[str, 
 
 
 def unknown_parameter(name: str, parameter: str, known: Collection[str], where: str) -> UsageError:
-    """Return error U102: what is called ``name`` has no such parameter; ``known`` are those that it has."""
+    """Return error U102: the metric, split or model ``name`` has no such parameter; ``known`` are those it has."""
     hint = suggest(parameter, known) if known else f"{name} takes no parameters"
     return UsageError("U102", f"{name} has no parameter '{parameter}'", where=where, hint=hint)
 
 
 class Range(NamedTuple):
-    """Which numbers a parameter may have, in words for the error about others: ``factors: Annotated[int, COUNT]``."""
+    """The numbers that a parameter accepts, as in ``factors: Annotated[int, COUNT]``.
+
+    ``holds`` says whether a number is accepted, and ``words`` describe the numbers in errors.
+    """
 
     words: str
     holds: Callable[[float], bool]
@@ -205,7 +208,7 @@ def parameter_kinds(kind: Any) -> dict[str, Any]:
 
 @functools.cache
 def _ranges(kind: Any) -> dict[str, Range]:
-    """Return the range of every field that has one; a subclass that changes a default need not say it again."""
+    """Return the range of every field that has one; a field that a subclass declares again keeps its range."""
     hints = [typing.get_type_hints(base, include_extras=True) for base in reversed(kind.__mro__)]
     pairs = [
         (name, data)

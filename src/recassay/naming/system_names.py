@@ -65,7 +65,7 @@ def system_name(model: Any, differing: Collection[str] = ()) -> str:
 
 
 def system_names(models: Sequence[Any]) -> list[str]:
-    """Return the names of models: each names the parameters in which models of its class differ, defaults included.
+    """Return a name for each model, which has all parameters in which models of its class differ.
 
     >>> from recassay.models.neighbours import UserKNN
     >>> system_names([UserKNN(), UserKNN(neighbours=50)]), system_names([UserKNN()])

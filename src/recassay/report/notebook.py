@@ -136,7 +136,7 @@ def tables_of(value: Any) -> list[ResultTable]:
 
 
 def _lines(title: str, facts: Mapping[str, str]) -> list[ResultTable]:
-    """Return a table with a line for each fact that is known."""
+    """Return a table with a row for each entry of ``facts`` (heading: text), without the entries of empty text."""
     return [lines_table([(heading, fact) for heading, fact in facts.items() if fact], title, gap=2)]
 
 

@@ -59,10 +59,10 @@ class GroupGap:
 class GroupScores(Displayable):
     """Means of all systems by the groups of one column, and the gap between the best and the worst group.
 
-    ``kind`` says what is grouped: users, or relevant items. Groups with fewer than ``smallest`` users are not reported:
-    ``hidden`` is their number, and ``hidden_users`` the sum of their users. ``without`` counts users, or items, that
-    the column gives no group. ``left_out`` says by metric why it has no groups; ``note`` says how values became groups,
-    if they were numbers.
+    ``by`` is the column, and ``kind`` says what is grouped: users, or relevant items. Groups with fewer than
+    ``smallest`` users are not reported: ``hidden`` is their number, and ``hidden_users`` the sum of their users.
+    ``without`` counts users, or items, without a value in the column. ``left_out`` maps a metric that has no groups to
+    the reason; ``note`` says how values became groups, if they were numbers.
     """
 
     by: str

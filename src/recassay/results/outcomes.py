@@ -252,7 +252,7 @@ class Outcomes(Displayable):
 
 @runtime_checkable
 class Played(Protocol):
-    """An interface of objects that hold the results of playing a system on a stream."""
+    """A protocol for objects that hold the results of a system on a stream of events."""
 
     @property
     def outcomes(self) -> Outcomes:
@@ -260,7 +260,7 @@ class Played(Protocol):
 
 
 def outcomes_of(one: Outcomes | Played) -> Outcomes:
-    """Return the outcomes of a played stream; outcomes are returned as they are. Raise U124 for anything else."""
+    """Return the outcomes in a result on a stream; outcomes are returned as they are. Raise U124 for anything else."""
     if isinstance(one, Outcomes):
         return one
     if not isinstance(found := getattr(one, "outcomes", None), Outcomes):

@@ -22,7 +22,10 @@ Coordinate = str | int | None  # the value of a coordinate of scores
 
 
 class Place(NamedTuple):
-    """The coordinates of scores in a study: data set, split, protocol, design and seed."""
+    """Where in a study scores are from: data set, split, protocol, design and seed, called coordinates or axes.
+
+    A coordinate that is not stated is ``given``, or None for the seed.
+    """
 
     dataset: str = GIVEN
     split: str = GIVEN
@@ -55,9 +58,9 @@ class Place(NamedTuple):
         return self.protocol.partition("(")[0] == "prequential"
 
     def without(self, *axes: str) -> tuple[Coordinate, ...]:
-        """Return the values of all coordinates except ``axes``.
+        """Return the values of all coordinates except those named in ``axes``, as a key for grouping places.
 
-        Two places with the same result differ in no other coordinate.
+        Places with equal keys differ at most in the coordinates named.
 
         >>> Place("a", design="P1R").without("design", "seed")
         ('a', 'given', 'given')
@@ -141,7 +144,7 @@ class ScoreSet(Displayable):
         return replace(self, sheets=kept)
 
     def groups(self, *axes: str) -> dict[tuple[Coordinate, ...], dict[Place, Scores]]:
-        """Return groups of scores that differ only in the coordinates ``axes``, such as dataset or seed.
+        """Return groups of scores; those of a group differ only in the coordinates ``axes``, such as dataset or seed.
 
         The key of a group holds the values of its other coordinates.
         """

@@ -27,7 +27,7 @@ OF_SOME_SYSTEMS = ("C002",)  # a list that is as short in every system favours n
 
 
 def bit(code: str) -> int:
-    """Return the bit of a finding in the marks of users.
+    """Return the bit that says, in the ``Marks`` of a system (a bit mask per user), that a finding names a user.
 
     >>> bit("C010"), bit("C001")
     (1, 2)
@@ -36,9 +36,10 @@ def bit(code: str) -> int:
 
 
 def users_without(code: str, marks: Iterable[Marks]) -> NDArray[np.bool_] | None:
-    """Return a mask of the users whom a finding does not name, given the marks of every system; None if it names none.
+    """Return a mask of the users whom a finding does not name in any system; None if the finding names no user.
 
-    Users with a short list (C002) in all systems are left in.
+    ``code`` is that of the finding, and ``marks`` has a bit mask per user for each system, see :func:`bit`. Users with
+    a short list (C002) in all systems are left in.
 
     >>> short = np.array([4, 4, 0], np.uint8), np.array([4, 0, 0], np.uint8)
     >>> users_without("C002", short).tolist(), users_without("C001", short)

@@ -41,7 +41,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def csv_of_rows(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """Return rows as CSV with the columns ``names``; what is undefined or None is an empty field.
+    """Return rows as CSV with the columns ``names``; NaN and None become empty fields.
 
     >>> csv_of_rows([{"fold": 0, "mean": 0.5, "n": 9}, {"fold": "all", "mean": float("nan")}], ["fold", "mean"])
     'fold,mean\\n0,0.5\\nall,\\n'
@@ -68,6 +68,7 @@ def write_tables(
 ) -> Path:
     """Write a JSON document, a CSV file for each frame, and exhibits (tables to draw); return the folder.
 
+    ``name`` is the file name of the document, and ``frames`` maps file names without suffix to tables.
     ``recassay report`` draws the exhibits, from the subfolder ``exhibits``: each is written as CSV, and its title,
     caption and axes as JSON. Raise U111 if the folder has files of another program.
     """

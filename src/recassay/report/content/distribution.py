@@ -31,7 +31,8 @@ UNITS = {"prequential": "events", "sequence": "sequences"}  # the unit of a prot
 class UnitValues:
     """The values per unit (user, sequence or event) in a ``scores.parquet`` file, read when they are needed.
 
-    ``blocks`` are the ranges of rows that hold each system's values, by data set, split, protocol, seed and design.
+    ``blocks[place][system]`` are the ranges of rows with the values of a system. A place is a data set, split,
+    protocol, seed and design.
     """
 
     path: Path
@@ -66,7 +67,7 @@ class UnitValues:
         units: str = "users",
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[tuple[Place, str], tuple[Exhibit, ...]]:
-        """Return charts of the distributions of values, by (place, metric).
+        """Return charts of the distributions of values, keyed by (place, metric).
 
         A place is a data set, split, protocol, seed and design. ``metrics`` maps each metric to whether higher is
         better (None: it has no better direction); metrics that the file lacks are left out. ``units`` is the word for
@@ -93,7 +94,7 @@ class UnitValues:
         return exhibits
 
     def _by_system(self, column: str) -> dict[Place, dict[str, pl.Series]]:
-        """Return a column of the file by place (data set, split, protocol, seed and design) and system."""
+        """Return the values of a column of the file as ``{place: {system: values}}``; see ``blocks`` for places."""
         values = read_parquet(self.path, columns=[column])[column]
         return {
             place: {name: pl.concat([values[rows] for rows in parts]) for name, parts in systems.items()}
@@ -101,7 +102,7 @@ class UnitValues:
         }
 
     def equal(self, place: Place, a: str, b: str) -> bool:
-        """Return whether two systems have exactly the same values for the same users (or other units), by all metrics.
+        """Return whether two systems have exactly the same values, for the same users (or other units), in all metrics.
 
         ``place`` is the data set, split, protocol, seed and design.
         """
@@ -118,9 +119,9 @@ class UnitValues:
 def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
     """Return a chart with a line per system: the share of users whose value is at least each of 21 thresholds.
 
-    The thresholds are equally spaced from the smallest finite value, or 0 if it is larger, to the largest of all
-    systems. ``values`` are by system, NaN where undefined. ``units`` is the word for what is counted, such as users or
-    events.
+    The thresholds are equally spaced from the smallest finite value of all systems (0 if it is positive) to the
+    largest. ``values`` maps a system to a value per user, NaN where undefined. ``units`` is the word for what is
+    counted, such as users or events.
 
     >>> share_reaching("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
     ('a', 1.0, 0.75, 3)
@@ -151,8 +152,8 @@ def share_reaching(metric: str, values: Mapping[str, Values], units: str = "user
 def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool, units: str = "users") -> Exhibit:
     """Return a chart of the share of users (or other units) for which each system beats each other system.
 
-    ``values`` are by system, for the same units; units where one of the two has no value do not count. ``units`` is the
-    word for them.
+    ``values`` maps each system to its values for the same units; a unit without a value in one of two systems does not
+    count in their comparison. ``units`` is the word for what is counted.
 
     >>> wins = win_shares("hit@1", {"a": np.array([0.0, 1, 1]), "b": np.array([0.0, 0, 1])}, True)
     >>> wins.table.select("system", "against", "wins", "ties", "losses").rows()

@@ -1,7 +1,8 @@
-"""Sentences beside the verdict: findings by code, and who is highest and lowest by other families of metrics.
+"""Sentences beside the verdict: findings by code, and the highest and lowest systems by other families of metrics.
 
-Whether a finding can is computed where the users or ties that it names are known: the verdict without them is the same,
-or another. Other warnings could change it if they are about all systems, the leader or the runner-up.
+The verdict says which system is best. Where the users or ties that a finding names are known, the verdict is computed
+again without them, and the finding changes the verdict if the new one is another. Other warnings could change it if
+they are about all systems, the leader or the runner-up.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class FindingGroup:
     """All findings with one code, the most important first.
 
     ``weight`` is 2 if one of the findings could change the verdict (which system is best), 1 for other warnings and
-    errors, and 0 for information. ``same`` says that the verdict was computed without what the findings name, and is
-    the same, ``turned`` that it is another, and ``open`` that it was not computed, although values depend on it.
+    errors, and 0 for information. The flags are about the verdict computed again without the users or ties that the
+    findings name: it is the ``same``, it is another (``turned``), or it was not computed although it could be another
+    (``open``).
     """
 
     code: str
@@ -62,9 +64,9 @@ class FindingGroup:
 def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = None) -> list[FindingGroup]:
     """Return findings grouped by code: first those that could change the verdict (who is best), then warnings.
 
-    Information is last. A finding changes the verdict if this is another without the users, or ties, that it names. If
-    that was not computed, a warning could change it if it is about all systems, or about a leader or runner-up of the
-    verdict. Without a verdict, only warnings about all systems could.
+    Information is last. A finding changes the verdict if the verdict is another without the users or ties that the
+    finding names. If that was not computed, a warning could change it if it is about all systems, or about a leader or
+    runner-up of the verdict. Without a verdict, only warnings about all systems could.
 
     >>> rows = [Finding("C002", "info", "Short lists", "...", "a"), Finding("T001", "warning", "Ties", "...", "a")]
     >>> [(group.code, group.weight) for group in finding_groups(rows)]
@@ -90,6 +92,7 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
 def verdict_without(groups: Iterable[FindingGroup], verdict: Verdict) -> str:
     """Return sentences on whether findings could change a verdict; "" without findings, or without two systems.
 
+    >>> from recassay.comparison.verdict import Lead
     >>> from recassay.results.score_set import Place
     >>> lead = Lead(Place(), "mrr", ("als", "pop"), "als", 0.5, 0.4, 0.6, "pop", 0.1)
     >>> verdict_without(finding_groups([Finding("B004", "info", "Few items", "...")]), Verdict((lead,)))
@@ -117,7 +120,7 @@ def _names(codes: list[str]) -> str:
 
 
 def _judged(row: Row, verdict: Verdict) -> tuple[int, bool, bool]:
-    """Return the weight of a finding, and whether the verdict without what it names is the same, or another."""
+    """Return (weight, same, turned) of a finding, which mean what they mean in :class:`FindingGroup`."""
     code = SAME_USERS.get(str(row["code"]), str(row["code"]))
     stated = {axis: row[axis] for axis in ("dataset", "split") if row.get(axis) not in (None, "", GIVEN)}
     leads = [one for one in verdict.leads if all(getattr(one.place, axis) == name for axis, name in stated.items())]
@@ -166,7 +169,7 @@ def family_of(metric: str) -> str:
 
 
 class Ends(NamedTuple):
-    """The systems with the highest and the lowest mean by a metric, in one place, and these two means."""
+    """The systems with the highest and the lowest mean of a metric on one data set, split and seed, and these means."""
 
     grid: Grid
     highest: tuple[str, ...]
@@ -186,9 +189,10 @@ def _ends(grid: Grid) -> list[Ends]:
 
 
 def family_sentences(verdict: Verdict, groups: Sequence[ResultGrids]) -> tuple[str, ...]:
-    """Return a sentence for each family of metrics but that of the verdict: which systems are highest and lowest.
+    """Return a sentence for each family of metrics except the verdict's: which systems have the extreme means.
 
-    A family is represented by its first metric. Families with fewer than two systems have no sentence.
+    A family, such as diversity, is represented by its first metric; see :func:`family_of`. Families with fewer than two
+    systems have no sentence.
     """
     grids = [grid for group in groups for grid in group.grids]
     first: dict[str, str] = {}
@@ -224,7 +228,10 @@ def _single(ends: Ends, verdict: Verdict) -> str:
 
 
 def _tested(ends: Ends, level: float) -> str:
-    """Return the interval of the difference between highest and lowest and its p in brackets, if they were compared."""
+    """Return the interval and the p-value of the difference between highest and lowest system, as text in brackets.
+
+    The text is ``(not tested)`` if the two systems were not compared.
+    """
     row = ends.grid.versus(ends.grid.designs[0], ends.highest[0], ends.lowest[0]) or {}
     low, high, p = (real(row.get(name)) for name in ("low", "high", "p_adjusted"))
     interval = "" if math.isnan(low) else f"{wording.percent(level)} interval {wording.interval(low, high)}; "

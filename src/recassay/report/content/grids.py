@@ -29,7 +29,8 @@ class Grid:
 
     A design says which items are ranked as candidates.
 
-    ``rows`` are by (system, design), and ``pairs`` are comparisons by (design, system, system).
+    ``rows`` are keyed by (system, design), and ``pairs``, the comparisons, by (design, system, system). ``base`` is the
+    baseline of the comparisons, if it is known.
     """
 
     metric: str
@@ -156,8 +157,8 @@ class Grid:
 class ResultGrids:
     """Results on one data set, split, protocol and seed (``place``).
 
-    ``grids`` are a table of systems by designs per metric, ``folds`` the rows of single folds, and ``comparisons`` the
-    rows of comparisons.
+    ``grids`` has a table for each metric, with systems as rows and designs as columns. ``folds`` are the rows of single
+    folds, and ``comparisons`` those of comparisons.
     """
 
     place: Place

@@ -42,7 +42,7 @@ class VerdictText:
 
 
 def verdict_text(verdict: Verdict, unit: str = "user") -> VerdictText:
-    """Return the sentences of a verdict; ``unit`` is the word for what has a value."""
+    """Return the sentences of a verdict; ``unit`` is the word for what has a value, such as user or query."""
     leads = verdict.leads
     if not leads:
         return VerdictText(NO_VERDICT)
@@ -54,7 +54,7 @@ def verdict_text(verdict: Verdict, unit: str = "user") -> VerdictText:
 
 
 def verdict_document(verdict: Verdict, unit: str = "user") -> dict[str, Any]:
-    """Return the verdict as plain values for JSON, together with its sentences."""
+    """Return the verdict as plain values for JSON, together with its sentences; ``unit`` is as in `verdict_text`."""
     return {**asdict(verdict_text(verdict, unit)), **verdict.to_dict()}
 
 
@@ -113,7 +113,10 @@ def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
 
 
 def _turned(lead: Lead, other: Recheck) -> str:
-    """Return what the verdict is without what a finding names, where it is another than that of ``lead``."""
+    """Return, as text, the verdict computed without the users or ties that a finding names (``other``).
+
+    ``lead`` is the verdict with them, which is another.
+    """
     who = WITHOUT[other.code].format(n=other.n, leader=lead.leader)
     size, p = wording.number(abs(other.difference)), wording.p_phrase(other.p)
     if other.leader == lead.leader:
@@ -125,7 +128,10 @@ def _turned(lead: Lead, other: Recheck) -> str:
 
 
 def _turns(leads: Sequence[Lead], names: Mapping[Place, str]) -> Iterable[str]:
-    """Yield a sentence for each finding without which the verdict is another, but the one that the headline has."""
+    """Yield a sentence for each finding that changes the verdict, except the one that the headline mentions.
+
+    It changes the verdict if the verdict is another without the users or ties that the finding names.
+    """
     turned = [(lead, other) for lead in leads for other in lead.turned]
     for lead, other in turned[1:] if len(leads) == 1 and leads[0].difference else turned[:MAX_NAMED]:
         where = f"{names[_bare(lead)]}: " if len(leads) > 1 else ""
@@ -141,8 +147,8 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
     for lead in leads:
         winners.setdefault(lead.leader, []).append(lead)
     if len(winners) > 1:
-        by_wins = sorted(winners.items(), key=lambda one: -len(one[1]))
-        parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(by_wins)]
+        by_wins = sorted(winners.items(), key=lambda winner: -len(winner[1]))
+        parts = [_leads_where(system, wins, names, first=not at) for at, (system, wins) in enumerate(by_wins)]
         return f"No system is best by {metric} on all {places}: {wording.series(parts, '; ')}."
     leader, sure = leads[0].leader, [lead for lead in leads if lead.established]
     seconds = {str(lead.runner_up) for lead in leads}
@@ -165,17 +171,17 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
     )
 
 
-def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
+def _leads_where(system: str, leads: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
     """Return a phrase on where a system leads, by how much, and whether significantly.
 
-    ``own`` are its leads (results by which it is best), and ``names`` the names of places (data set, split and so on).
-    With ``first`` the phrase contains the verb "leads".
+    ``leads`` are the results by which the system is best, and ``names`` the names of places (data set, split and so
+    on). With ``first`` the phrase contains the verb "leads".
     """
-    sure = sum(lead.significant for lead in own)
-    some = "significantly" if sure == len(own) else f"significantly on {sure}" if sure else "not significantly"
-    how = some if any(lead.tested for lead in own) else "not tested"
-    where = str(len(own)) if len(own) > MAX_NAMED else _listed_places(own, names)
-    return f"{system} {'leads ' if first else ''}on {where} (by {_range_of_leads(own)}, {how})"
+    sure = sum(lead.significant for lead in leads)
+    some = "significantly" if sure == len(leads) else f"significantly on {sure}" if sure else "not significantly"
+    how = some if any(lead.tested for lead in leads) else "not tested"
+    where = str(len(leads)) if len(leads) > MAX_NAMED else _listed_places(leads, names)
+    return f"{system} {'leads ' if first else ''}on {where} (by {_range_of_leads(leads)}, {how})"
 
 
 def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
@@ -256,7 +262,7 @@ def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
 
 
 def _contradictions(verdict: Verdict) -> Iterable[str]:
-    """Yield sentences on other metrics and designs by which another system leads than the leader of the verdict.
+    """Yield sentences on the metrics and designs under which a system other than the verdict's leader is best.
 
     There is a sentence for each metric or design with a significant lead of another system, one for all those with
     insignificant leads, and one on how many metrics have the same leader.

@@ -156,7 +156,7 @@ def _x_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
 def _y_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
     """Return the vertical scale: from 0 for lines and bars, around the values for points.
 
-    It is upside down for values such as ranks, of which 1 is on top.
+    It is upside down for values such as ranks, so that rank 1 is on top.
     """
     values = _numbers(rows, exhibit.y, exhibit.low, exhibit.high)
     if exhibit.log_y:
@@ -185,11 +185,11 @@ def _points(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: 
     value = exhibit.x if exhibit.kind == "dot" else exhibit.y
 
     def at(row: Row, name: str) -> tuple[float, float]:
-        """Return the position of the value of a row, or of a bound, which is the value if it is undefined."""
-        known = row[name if _finite(row[name]) else value]
+        """Return the position (x, y) of a row's value, or of the bound in column ``name`` (the value if undefined)."""
+        finite = row[name if _finite(row[name]) else value]
         if exhibit.kind == "dot":
-            return area.across(known), area.up(row[exhibit.y]) + APART * (number - (of - 1) / 2)
-        return area.across(row[exhibit.x]), area.up(known)
+            return area.across(finite), area.up(row[exhibit.y]) + APART * (number - (of - 1) / 2)
+        return area.across(row[exhibit.x]), area.up(finite)
 
     points, joined, drawn = [at(row, value) for row in rows], exhibit.kind == "line" and len(rows) > 1, []
     if exhibit.low and exhibit.high:

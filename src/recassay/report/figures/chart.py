@@ -37,7 +37,7 @@ class PlotArea:
     def fit(cls, x: Scale, y: Scale, *, top: float, height: float, width: float, least: float = 0) -> PlotArea:
         """Return the plot area for two scales, with room for the labels of the vertical axis; it begins at ``top``.
 
-        ``width`` is that of the figure, and ``least`` the smallest of the area.
+        ``width`` is the width of the figure, and ``least`` the smallest width that the plot area may have.
         """
         left = 12 + y.widest
         if x.is_crowded(width - left - 8):  # the first name must not cross the left edge
@@ -60,7 +60,10 @@ class PlotArea:
         return self.top + self.height
 
     def upright(self, x: float, kind: str, *inside: str) -> str:
-        """Return a vertical line over the height of the area as an SVG element of a class of style."""
+        """Return a vertical line at ``x`` over the height of the area, as an SVG element.
+
+        ``kind`` is its CSS class, and ``inside`` are SVG elements within it, such as a tooltip.
+        """
         return element("path", *inside, class_=kind, d=path([(x, self.top), (x, self.bottom)]))
 
 
@@ -224,7 +227,7 @@ def linear(low: float, high: float) -> Scale:
 
 
 def around(values: Sequence[float], share: float = 0.08, least: float = 0.5) -> Scale:
-    """Return a linear scale that covers values with a margin, a ``share`` of their range or else ``least``."""
+    """Return a linear scale that covers values with a margin: a ``share`` of their range, or ``least`` if that is 0."""
     margin = share * (max(values) - min(values)) or least
     return linear(min(values) - margin, max(values) + margin)
 

@@ -73,8 +73,8 @@ def findings_in(folder: str | Path) -> list[Finding]:
 def _why_not(check: Check, folder: ResultFolder, known: Collection[str]) -> str:
     """Return why a check does not apply to a folder, as text; "" if it applies.
 
-    ``check`` has no findings, so it found no problem if it applies. ``known`` says what could be
-    checked from the tables of the folder.
+    ``check`` has no findings, so it found no problem if it applies. ``known`` names the facts that the tables of the
+    folder contain.
     """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}

@@ -34,8 +34,9 @@ TRUTH = "truth"
 class ResultHistory:
     """Means of systems in several folders, in the order of the folders.
 
-    ``breaks`` say, by folder, why it cannot be compared with the one before. ``gates`` compare the last folder with the
-    one before it, by system, and ``refusals`` say why a system is not compared.
+    ``breaks`` maps a folder that cannot be compared with the one before it to the reason. ``gates`` maps a system to
+    the comparison of the last folder with the one before it, and ``refusals`` a system that cannot be compared to the
+    reason. ``level`` is the confidence level of intervals.
     """
 
     folders: tuple[str, ...]
@@ -78,7 +79,10 @@ def history_of(
     systems: Sequence[str] = (),
     margin: str | float = "1%",
 ) -> ResultHistory:
-    """Return the history of folders of results, which are in the order of time; ``margin`` is that of the gate."""
+    """Return the history of folders of results, oldest first, with only these metrics and systems (none named: all).
+
+    ``margin`` is what a system may lose from the folder before the last to the last one, for the gate's verdict.
+    """
     if len(set(map(Path, folders))) < 2:
         raise UsageError("U105", "a history needs at least two folders of results", hint="oldest first")
     results = {label: read_results(path) for label, path in zip(_labels(folders), folders, strict=True)}
@@ -107,9 +111,9 @@ def _labels(folders: Sequence[str | Path]) -> list[str]:
     return [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
 
 
-def _rows(label: str, found: ResultFolder, metrics: Sequence[str], systems: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows over all folds of the metrics and systems that are wanted (none: all)."""
-    for row in found.rows:
+def _rows(label: str, folder: ResultFolder, metrics: Sequence[str], systems: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows over all folds with only these metrics and systems (none named: all); ``label`` is the folder."""
+    for row in folder.rows:
         is_wanted = (not metrics or row["metric"] in metrics) and (not systems or row["system"] in systems)
         if is_wanted and row.get("fold", "all") == "all":
             place = {axis: row.get(axis) for axis in ("dataset", "split", "design", "seed")}
@@ -120,7 +124,10 @@ def _rows(label: str, found: ResultFolder, metrics: Sequence[str], systems: Sequ
 def _numbered(
     rows: Sequence[dict[str, Any]], labels: Sequence[str], breaks: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows by metric, system and time, with the ``line`` that a row belongs to: a break begins a new one."""
+    """Yield the rows sorted by metric, system and time, each with the ``line`` of the chart that it belongs to.
+
+    A folder that cannot be compared with the one before it (``breaks``) begins a new line.
+    """
     piece = {label: sum(one in breaks for one in labels[: at + 1]) for at, label in enumerate(labels)}
     metrics, systems = (list(dict.fromkeys(row[key] for row in rows)) for key in ("metric", "system"))
     for row in sorted(rows, key=lambda row: (metrics.index(row["metric"]), systems.index(row["system"]))):
@@ -160,7 +167,10 @@ def _gate(old: ResultFolder, new: ResultFolder, system: str, metrics: Sequence[s
 
 
 def history_table(history: ResultHistory, *, grouped: bool = True) -> ResultTable:
-    """Return the means, and below them what is not comparable; ``grouped`` rows name each metric once."""
+    """Return a table with a row per metric, system and folder, and notes that say why folders are not comparable.
+
+    With ``grouped``, rows of the same metric are together and only the first one names the metric.
+    """
     fields = [
         name("metric"), name("system"), name("folder"), Field("mean", "mean"), interval(history.level), count("n"),
         name("said", "comparable with the one before"),

@@ -46,7 +46,8 @@ class ResultFolder:
     """The content of a folder of results: rows, comparisons, findings, failures and tables to draw.
 
     ``lock`` is the content of the study's lock file, empty if no study wrote the folder; ``settings`` are those of a
-    scoring without a study. ``command`` is the command line that wrote the folder.
+    scoring without a study. ``command`` is the command line that wrote the folder. ``groups`` are pairs of a name, such
+    as data set and split, and the means by group there; ``compare`` the options of comparisons without a study.
     """
 
     path: Path

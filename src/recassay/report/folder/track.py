@@ -52,7 +52,7 @@ def metric_name(tracked: str) -> str:
 
 
 def digest_of(folder: ResultFolder) -> str:
-    """Return a digest of the results: the same folder has the same, and other numbers have another."""
+    """Return a digest of the results in a folder; equal results have equal digests."""
     return hashlib.sha256((folder.path / SUMMARY).read_bytes()).hexdigest()[:32]
 
 
@@ -121,7 +121,7 @@ def track_mlflow(source: str | Path, client: Any, experiment: str) -> tuple[str,
 
 
 def _places(folder: ResultFolder) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    """Return the rows over all folds by system, data set, split, protocol, design and seed."""
+    """Return the rows over all folds, keyed by (system, data set, split, protocol, design, seed)."""
     places: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in folder.rows:
         if row.get("fold", "all") == "all":

@@ -51,10 +51,10 @@ CONTROLS = {
 
 
 def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids], unit: str = "user") -> dict[str, Any]:
-    """Return the verdict as values for the template; ``unit`` is the word for what has a value.
+    """Return the verdict as values for the template; ``unit`` is the word for what has a value, such as user or query.
 
-    They are its sentences, whether a finding turns it, one sentence for each other family of metrics, a row per metric
-    that says which system is better, and the ranges of other metrics.
+    They are its sentences, whether the verdict is another without the users or ties that a finding names, a sentence
+    for each other family of metrics, a row per metric that says which system is better, and ranges of other metrics.
     """
     text, leads = verdict_text(verdict, unit), (*verdict.leads, *verdict.others)
     headline = text.headline
@@ -78,7 +78,7 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids], unit: str =
 def _metric_row(metric: str, design: str, leads: Sequence[Lead], verdict: Verdict) -> dict[str, Any]:
     """Return the row of one metric and design: which systems lead, by how much, and how often significantly.
 
-    If the verdict is another without what a finding names, no lead counts as established.
+    If the verdict is another without the users or ties that a finding names, no lead counts as established.
     """
     leaders = {lead.leader for lead in leads}
     sure, places, tested = sum(lead.significant for lead in leads), len(leads), [lead for lead in leads if lead.tested]
@@ -138,10 +138,10 @@ def metric_parts(metric: str) -> tuple[str, str]:
 
 
 def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
-    """Return the mean of a system under a design: texts, difference to the best mean, and where it is on a bar.
+    """Return the mean of a system under a design: texts, difference to the best mean, and its position on a bar.
 
-    The difference is None for the best itself and if there is none. A bar begins at 0 and ends at the largest mean or
-    bound under the design; places on it are in percent.
+    The difference is None for the best system itself, and if no system is best. The bar begins at 0 and ends at the
+    largest mean or bound under the design; positions on it are in percent.
     """
     mean, low, high = (grid.value(system, design, name) for name in ("mean", "low", "high"))
     best, bounded = grid.best(design), not (math.isnan(low) or math.isnan(high))
@@ -166,14 +166,17 @@ def mean_cell(grid: Grid, system: str, design: str) -> dict[str, Any]:
 
 
 def informative(grid: Grid, *designs: str) -> list[tuple[str, str, bool, str]]:
-    """Return the columns next to means that hold information under some designs."""
+    """Return those of the additional columns ``COLUMNS`` that have a number other than 0 under some of the designs.
+
+    A column is (key in a row, heading, whether it is a count, explanation). Columns in ``ALWAYS`` may be 0 throughout.
+    """
     rows = [row for (_, design), row in grid.rows.items() if design in designs]
     known = [column for column in COLUMNS if any(row.get(column[0]) is not None for row in rows)]
     return [column for column in known if column[0] in ALWAYS or any(row.get(column[0]) for row in rows)]
 
 
 def reordered(grid: Grid) -> dict[str, str]:
-    """Return the designs that rank the systems in another order than the first, with Kendall's tau as text."""
+    """Return ``{design: Kendall's tau as text}`` of the designs that order the systems unlike the first design."""
     moved = [design for design in grid.designs if grid.higher_is_better is not None and not grid.same_order(design)]
     return {design: wording.number(grid.agreement(design), 2) for design in moved}
 
@@ -227,8 +230,8 @@ def design_sentences(grid: Grid) -> list[str]:
 def _other_leader(grid: Grid, design: str) -> str:
     """Return a phrase that names the leaders under a design other than the first.
 
-    It says whether the lead of the first of them over the leader under the first design is significant, if it was
-    tested.
+    If it was tested, the phrase also says whether the first of them is significantly better than the leader under the
+    first design.
     """
     best = grid.best(design)
     pair = grid.versus(design, best[0], grid.best(grid.designs[0])[0])

@@ -142,7 +142,7 @@ def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
 def write_decision(decision: Decision, folder: str | Path) -> Path:
     """Write ``comparison.json``, a CSV per table, and the exhibits for ``recassay report``; return the folder.
 
-    Raise U111 if the folder has files of somebody else.
+    Raise U111 if the folder has files that recassay did not write.
     """
     frames = {"comparisons": decision.compared.frame()}
     if decision.across is not None:
@@ -193,8 +193,8 @@ def comparison_note(comparison: Comparison) -> str:
 def leads_table(verdict: Verdict) -> ResultTable:
     """Return a line per lead: the best system by a metric, the second, and their difference with its test.
 
-    Leads by the main metric come first, then those by other metrics and designs, as many as a screen holds. There is no
-    column for what all lines share: the metric, or the data set, split and so on.
+    A lead says which system is best by a metric on one data set, split and so on. Leads by the main metric come first,
+    then those by other metrics and designs, as many as a screen holds. What all lines share has no column.
     """
     leads = [*verdict.leads, *verdict.others][:MAX_ROWS]
     names = wording.place_names(dict.fromkeys(lead.place for lead in leads))
@@ -389,10 +389,7 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
 
 
 def _settings(contest: SuddenDeath) -> str:
-    """Return a sentence with the rules of the contest that are not the defaults.
-
-    It also has the smallest gain that makes an item relevant.
-    """
+    """Return a sentence with the rules of the contest that are not the defaults, and the smallest relevant gain."""
     rules = contest.rules
     stated = [f"ties {rules.ties}" if rules.ties != "share" else "", "all users" if rules.users == "all" else ""]
     stated += ["the printed loop" if rules.loop == "printed" else "", f"relevant from {rules.relevant_from:g}"]

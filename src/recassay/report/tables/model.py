@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: names are wrapped if there is no room, names of systems lose their middle, and numbers are whole.
+    """A column: without room for it, names are wrapped, names of systems lose their middle, numbers are never cut.
 
     ``most`` is the largest width in a terminal.
     """
@@ -74,7 +74,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Field:
-    """A column and how its cells are made: the text that ``form`` returns for the values of ``keys`` in a row."""
+    """A column and how its cells are made: ``form(*values)`` is the text for the values of ``keys`` in a row."""
 
     keys: str
     heading: str
@@ -158,7 +158,7 @@ def frame_table(frame: pl.DataFrame, title: str) -> ResultTable:
 
 
 def dim_unless_significant(row: Row) -> str:
-    """Return the style of the numbers of a row."""
+    """Return the style of the numbers in a row of comparisons: ``dim`` unless the difference is significant."""
     return "" if row["significant"] else "dim"
 
 

@@ -229,7 +229,7 @@ def _listed(grid: Grid) -> ResultTable:
 
 
 def _study_mean(grid: Grid, system: str, design: str, undefined: str = wording.UNDEFINED) -> Cell:
-    """Return the mean of a system under a design; ``undefined`` for one that is, and a dash if there is no row."""
+    """Return the mean of a system under a design as a cell; the text ``undefined`` for NaN, a dash without a row."""
     mean = grid.rows.get((system, design), {"mean": wording.NOTHING}).get("mean")
     text = mean if isinstance(mean, str) else undefined if mean is None else wording.number(mean)
     return Cell(text, "best" if system in grid.best(design) else "")

@@ -221,8 +221,8 @@ def corrected_table(corrected: CorrectedMetrics) -> RenderableType:
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
     """Return notes on what was estimated, on the bias of intervals, and on what was left out.
 
-    The bias is only noted with ``bounded``, that is, if intervals are shown. An estimator writes a metric as a sum of
-    components, and leaves out those that the sampled ranks say too little about.
+    The bias is only noted with ``bounded``, that is, if intervals are shown. An estimator treats a metric as a sum of
+    components, and leaves out components that the sampled ranks say too little about.
     """
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"
