@@ -35,7 +35,7 @@ else:
 
 
 class Kernel:
-    """A function that numba compiles when it is first called, and otherwise the same as the dispatcher of numba."""
+    """A function that numba compiles when it is first called; it has all attributes of numba's dispatcher."""
 
     _dispatcher: Any
 

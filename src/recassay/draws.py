@@ -65,7 +65,9 @@ def gammas(rng: np.random.Generator, alpha: float, shape: Shape) -> Floats:
 
 
 def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: int) -> NDArray[np.int64]:
-    """Return how many of ``n`` draws fall into each cell (rows, cells), for cells drawn in proportion to ``weights``.
+    """Return how many of ``n`` draws fall into each category, ``rows`` times independently: (rows, categories).
+
+    A category is drawn with probability proportional to its entry in ``weights``.
 
     >>> from recassay.rng import derive
     >>> drawn = multinomials(derive(1, "example"), 100, np.array([1.0, 0.0, 3.0]), 1000)
@@ -82,10 +84,10 @@ def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: 
 
 @njit(nogil=True, cache=True)
 def _multinomials(n: int, weights: np.ndarray, uniforms: np.ndarray, out: np.ndarray) -> None:
-    """Write to each row of ``out`` how many of ``n`` draws fall into each cell; ``weights`` are those of the cells.
+    """Write to each row of ``out`` how many of ``n`` draws fall into each category (rows, categories).
 
-    A cell is drawn in proportion to its weight. Cell after cell gets a binomial number, made of its entry in
-    ``uniforms`` (rows, cells).
+    A category is drawn with probability proportional to its weight. One category after another gets a binomial number,
+    made of its entry in ``uniforms`` (rows, categories).
     """
     left_over = np.zeros(weights.size + 1)  # added from the end: the last cell with a weight takes what is left
     for cell in range(weights.size - 1, -1, -1):

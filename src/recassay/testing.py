@@ -129,8 +129,8 @@ def check_metric(metric: Metric) -> None:
     """Raise AssertionError, with the reason, unless a metric of ranked lists meets the requirements of all metrics.
 
     Its name parses back to an equal metric; its docstring has the headings that ``recassay explain`` shows; values are
-    within ``bounds`` or NaN; neither the order of rows nor the number of threads changes a bit; and what it credits at
-    a rank gives the same number in a list and when the same items are ranked as candidates.
+    within ``bounds`` or NaN; neither the order of rows nor the number of threads changes a bit; and its credit for an
+    item at a rank is the same in a list as when the same items are ranked among all candidates.
     """
     here = world()
     _require_same_name(metric, parse_metric)
@@ -226,7 +226,7 @@ def _parts(fold: Fold) -> list[list[tuple[Any, ...]]]:
 
 
 def check_profile(profile: Profile) -> None:
-    """Raise AssertionError, with the reason, unless a profile of a library meets the requirements of all profiles.
+    """Raise AssertionError, with the reason, unless a profile (the conventions of a library) meets all requirements.
 
     It is known by its name and says of which library and version it is; its conventions exist; every metric it names is
     one of ours, can be built, and scores a correct run.

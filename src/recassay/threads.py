@@ -63,8 +63,8 @@ def each_block(
 ) -> list[Result]:
     """Call ``work(begin, end)`` for every block of ``size`` of the numbers below ``n``; return the results in order.
 
-    ``progress`` is called with the size of each finished block. A ``pool`` has the threads for several blocks; without
-    one, threads are started for this call, which takes as long as a small block.
+    ``progress`` is called with the size of each finished block. A ``pool`` provides its threads for several calls;
+    without one, threads are started for this call, which takes as long as a small block.
 
     >>> each_block(lambda begin, end: end - begin, 5, size=2)
     [2, 2, 1]
@@ -86,9 +86,9 @@ def each_block(
 
 @contextmanager
 def first_ahead(items: Iterator[Result]) -> Iterator[Iterator[Result]]:
-    """Make the first of ``items`` on another thread from now on; the value is an iterator over all of them.
+    """Start to compute the first of ``items`` on another thread; yield an iterator over all of them.
 
-    An error in making it is raised where the item is asked for.
+    An error of this computation is raised when the iterator reaches the item.
 
     >>> with first_ahead(iter("ab")) as letters:
     ...     list(letters)

@@ -1,6 +1,6 @@
 """Compiled loops that lay out tables: repeats and ties inside lists, stable sorts, numbers of distinct ids.
 
-``tests/property/test_score.py`` and ``tests/unit/columnar`` hold what they lay out to readable versions.
+``tests/property/test_score.py`` and ``tests/unit/columnar`` compare them with readable versions.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def place_ranks(offsets: NDArray[np.int64], keys: NDArray[np.float64], order: ND
 def pack_keys(
     offsets: NDArray[np.int64], bits: NDArray[np.int64], descending: bool, place_bits: int
 ) -> NDArray[np.int64]:
-    """Return integers that sort as the keys of each group do: the high bits of the key, then the place in the group.
+    """Return integers that sort as the keys of each group do: the high bits of a key, then its position in the group.
 
-    ``bits`` are the bits of the keys, floats without NaN. ``place_bits`` is the number of low bits that hold the place.
-    ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+    ``bits`` are the bits of the keys, floats without NaN. ``place_bits`` is the number of low bits that hold the
+    position. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
     """
     low = np.int64(-1) << np.int64(place_bits)
     flip, rest = np.int64(-1 if descending else 0) & SIGN_BIT, ~SIGN_BIT
@@ -111,7 +111,8 @@ def unpack_rows(
 ) -> bool:
     """Replace the integers of :func:`pack_keys`, sorted in each group, by the rows they stand for.
 
-    Write to ``close`` which integers have the high bits of the one before in their group, and return whether some have.
+    Mark in ``close`` each integer with the same high bits as the one before it in its group; return whether any is
+    marked.
     """
     found, low = False, (np.int64(1) << np.int64(place_bits)) - np.int64(1)
     for group in range(offsets.size - 1):
@@ -250,8 +251,9 @@ def intern(
     ``keys`` and ``checks`` are two hashes of each row's value. ``codes`` receives the number of each row's pair, from
     0, and ``first_row`` for each new number the first row that has it; rows count from ``begin``. ``slots`` is the hash
     table, with the first ``count`` numbers in it. It has two words per slot: a key, then the upper half of the check
-    above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot. Return the table, first
-    rows and count with the new pairs; table and first rows are other arrays once half the slots were taken.
+    above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot. Return the table, the
+    first rows and the count, with the new pairs; table and first rows are new, larger arrays if half the slots were
+    taken.
     """
     row, count = _number_until_half_full(keys, checks, begin, 0, count, slots, codes, first_row)
     while row < keys.size:  # make a larger table and insert every number again

@@ -46,7 +46,7 @@ def shared_members(masks: Words, offsets: Int64, codes: Int32, one: int, other: 
 
 @njit(nogil=True, inline="always")
 def distance_from_sizes(shared: int, left: int, right: int, cosine: bool) -> float:
-    """Return the distance of two non-empty sets with ``left`` and ``right`` members, of which they share ``shared``.
+    """Return the distance of two non-empty sets with ``left`` and ``right`` members, ``shared`` of them in common.
 
     It is the cosine distance if ``cosine``, else the Jaccard distance.
     """

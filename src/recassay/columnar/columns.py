@@ -73,8 +73,9 @@ class LazyColumns:
 
     So a Parquet file can be read with one column in memory at a time. ``narrow`` returns a column of ids in a form that
     becomes codes faster (see :meth:`ids`), or None if there is none. ``positions`` is True if the name of the time
-    column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
-    table that findings quote, by finding code. ``unit`` is what the table's column of users is about: a user, a query.
+    column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` maps the code of a
+    finding (a problem that results report) to a text about the table. ``unit`` is the word for what the ids of users
+    stand for: user, query or session.
 
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
@@ -101,7 +102,7 @@ class LazyColumns:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, **about: Any) -> LazyColumns:
-        """Return the columns of a frame that is in memory; ``remarks`` and ``about`` are as in the class."""
+        """Return the columns of a frame in memory; ``remarks`` and ``about`` (such as ``unit``) set attributes."""
         fetch = {name: partial(frame.get_column, name) for name in frame.columns}
         return cls(fetch, frame.height, None, remarks, **about)
 
@@ -109,7 +110,7 @@ class LazyColumns:
         return self._fetch[name]().alias(name)
 
     def ids(self, name: str) -> pl.Series | HashedTexts:
-        """Return a column of ids in the form that becomes codes fastest.
+        """Return a column of ids in the form that is encoded fastest.
 
         32-bit integers and categories stay so if the table can give them without a copy, and texts may come with their
         hashes.

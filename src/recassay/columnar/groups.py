@@ -129,7 +129,7 @@ class _Moves:
         )
 
         def fill(begin: int, end: int) -> None:
-            """Move the rows of some partitions within these, from a copy that is still in the cache."""
+            """Move the rows of partitions begin..end to their groups, from a copy that is still in the cache."""
             for partition in range(begin, end):
                 first = partition << self.shift
                 last = min(first + (1 << self.shift), self.offsets.size - 1)
@@ -169,8 +169,8 @@ def _into_partitions(
 def _starts_of_runs(ids: Ids) -> NDArray[np.int64] | None:
     """Return the rows at which a new id begins; None if it is not worth numbering runs of equal ids.
 
-    It is not if most runs are short and ids do not ascend. Dicts of users and most exports have all rows of a user in
-    one run, in any order of users.
+    It is not worth it if most runs are short and ids do not ascend. Dicts of users and most exports have all rows of a
+    user in one run, in any order of users.
     """
     numbers = ids.keys if isinstance(ids, HashedTexts) else ids.to_physical()
     starts = np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Hashes that depend on the content of a row, not on its place: the same for any row order and on any machine."""
+"""Hashes that depend on the content of a row, not on its position: the same for any row order and on any machine."""
 
 from __future__ import annotations
 

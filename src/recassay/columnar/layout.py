@@ -90,7 +90,10 @@ def one_number(value: float, rows: int) -> NDArray[np.float64]:
 
 
 def different_numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of numbers, or its one number if that stands for all rows."""
+    """Return a shorter array with the same distinct numbers: one entry if all rows share it, else the array itself.
+
+    An array whose rows share a number is one from :func:`one_number`.
+    """
     return array[:1] if is_one_number(array) else array
 
 
@@ -100,10 +103,10 @@ def is_one_number(array: NDArray[Any]) -> bool:
 
 
 def starts_in_parts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the rows of each block begin in each part, if parts lie one after the other.
+    """Return where the rows of each block begin in each part (blocks, parts), if parts lie one after the other.
 
-    ``counts`` (blocks, parts) is the number of rows of a block that belong to a part; a part has the rows of the first
-    block first.
+    ``counts`` (blocks, parts) is the number of rows of a block that belong to a part; within a part, rows of earlier
+    blocks come first.
 
     >>> starts_in_parts(np.array([[2, 1], [3, 4]])).tolist()
     [[0, 5], [2, 6]]
@@ -139,7 +142,10 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
 
 
 def across_groups(offsets: NDArray[np.int64], pairs: int) -> NDArray[np.int64]:
-    """Return which of ``pairs`` pairs of neighbours lie in two groups, from the bounds of the groups.
+    """Return the pairs of adjacent rows whose two rows are in different groups; pair i is rows i and i + 1.
+
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g, and ``pairs`` is the number of pairs: of rows, less one. A
+    pair is returned twice if an empty group lies between its rows.
 
     >>> across_groups(np.array([0, 2, 2, 5]), 4).tolist()
     [1, 1]
@@ -149,7 +155,7 @@ def across_groups(offsets: NDArray[np.int64], pairs: int) -> NDArray[np.int64]:
 
 
 def take_rows(values: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
-    """Return a column's values in some rows, which ascend; numbers in many chunks are found quickly.
+    """Return a column's values in some rows, which ascend; fast also for numbers in many chunks.
 
     >>> take_rows(pl.Series([5, 6, 7]), np.array([0, 2])).to_list()
     [5, 7]
@@ -170,7 +176,7 @@ def take_rows(values: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
 
 
 def take_numbers(values: NDArray[Any], places: NDArray[np.integer], *, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Return the values at these places, which must be in the array, found on all threads and written to ``out``.
+    """Return ``values[places]``, gathered on all threads and written to ``out`` if given; places are not checked.
 
     >>> take_numbers(np.array([5, 6, 7]), np.array([2, 0])).tolist()
     [7, 5]
@@ -185,7 +191,7 @@ def take_numbers(values: NDArray[Any], places: NDArray[np.integer], *, out: NDAr
 
 
 def chunks_of(values: pl.Series) -> tuple[list[NDArray[Any]], list[int]]:
-    """Return the chunks of a column of numbers that have rows, and the first row of each, followed by their number."""
+    """Return the non-empty chunks of a numeric column, and the first row of each, followed by the number of rows."""
     chunks = [chunk.to_numpy() for chunk in values.get_chunks() if chunk.len()]
     return chunks, np.append(0, np.cumsum([chunk.size for chunk in chunks], dtype=np.int64)).tolist()
 
@@ -206,7 +212,7 @@ def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descendin
 def narrowed(values: pl.Series) -> tuple[NDArray[np.int32], int, int] | None:
     """Return integers as (an int32 array, the lowest, the highest); None if one of them is not a 32-bit id.
 
-    Of no integers, both are 0. ``INT32.min`` is not an id. A column of one chunk of 32-bit integers is not copied.
+    For an empty column both are 0. ``INT32.min`` is not an id. A column of one chunk of 32-bit integers is not copied.
 
     >>> narrowed(pl.Series([7, 5]))[1:], narrowed(pl.Series([1 << 40]))
     ((5, 7), None)
@@ -286,11 +292,11 @@ def _order_groups(
 ) -> tuple[NDArray[np.int64], bool]:
     """Return the order of rows that sorts each group by sign x key, and whether keys of a group are equal.
 
-    ``tied`` is set for the rows whose key equals the one before. Whole numbers one after the other, as ranks are, give
-    each row its place. Other keys are sorted: NumPy's sort of 64-bit numbers uses vector instructions; it is three
-    times as fast as its search for the order that sorts them. So the low bits of each key are replaced by the row's
-    place in its group. Rows whose keys agree in all other bits are sorted again by the whole keys; where scores do not
-    tie, there are usually none.
+    ``tied`` is set for the rows whose key equals the one before. If keys are consecutive whole numbers, as ranks are,
+    each key gives the position of its row. Other keys are sorted: NumPy's sort of 64-bit numbers uses vector
+    instructions; it is three times as fast as its search for the order that sorts them. So the low bits of each key are
+    replaced by the row's position in its group. Rows whose keys agree in all other bits are sorted again by the whole
+    keys; where scores do not tie, there are usually none.
     """
     order = np.empty(keys.size, np.int64)
     if sign > 0 and place_ranks(offsets, keys, order):
@@ -373,7 +379,7 @@ def row_groups(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def ranges(begins: NDArray[np.int64] | int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return, for each group, as many numbers as its size, each one above the last, from where the group begins.
+    """Return, for each group, the consecutive numbers from its begin, as many as its size.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist(), ranges(0, np.array([2, 3])).tolist()
     ([5, 6, 0, 1, 2], [0, 1, 0, 1, 2])

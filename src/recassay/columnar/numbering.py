@@ -41,7 +41,7 @@ MOST_SHARED = 4  # orders that are kept; tables that all differ would fill the m
 
 
 class Piece(NamedTuple):
-    """Two hashes, a key and a check, of some rows that follow each other; ``begin`` is the first of these rows."""
+    """Two hashes, a key and a check, of each of some consecutive rows; ``begin`` is the first of these rows."""
 
     begin: int
     keys: Words
@@ -58,7 +58,7 @@ class DistinctIds(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows, numbered together.
+    """Some rows whose ids are numbered together, in one hash table.
 
     ``rows`` are a range, or have the number of a row in the lower half of each word. ``codes`` has, for each of these
     rows, its position in ``numbers``, the numbers of the distinct ids of this part.
@@ -87,7 +87,7 @@ class Numbering:
     def of(cls, keys: Sequence[Words], checks: Sequence[Words]) -> Numbering:
         """Give numbers to the distinct pairs of a key and the upper half of a check, two hashes of each row's id.
 
-        Both are chunks, of which two at a time have the same rows.
+        ``keys`` and ``checks`` are lists of chunks; the i-th chunk of both has the same rows.
         """
         firsts = list(accumulate((chunk.size for chunk in keys), initial=0))
         pieces = [  # small ones, so that threads get equal shares of them
@@ -117,7 +117,7 @@ class Numbering:
         return cls(DistinctIds(every.rows[at], every.keys[at], every.checks[at]), parts, rows)
 
     def spread(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return for each row the value of its number; ``values`` has one for each number."""
+        """Return an array with a value per row: ``values[n]`` for a row whose id has the number n."""
         out = np.empty(self.rows, np.int32)
 
         def fill(number: int, _: int) -> None:
@@ -188,7 +188,7 @@ def _in_parts(pieces: Sequence[Piece], rows: int) -> Numbering:
 
 
 def _joined(several: Iterable[DistinctIds]) -> DistinctIds:
-    """Return the ids of several one after another."""
+    """Return several sets of distinct ids, one after another, as one."""
     return DistinctIds(*map(np.concatenate, zip(*several, strict=True)))
 
 
@@ -198,7 +198,7 @@ _SHARED: ContextVar[dict[tuple[int, ...], TextOrder] | None] = ContextVar("order
 
 @contextmanager
 def sharing_orders() -> Iterator[None]:
-    """Let all tables that are read within a ``with`` block share the orders of their text ids."""
+    """Within a ``with`` block, sort equal sets of text ids once for all tables that are read."""
     before = _SHARED.set({})
     try:
         yield
@@ -209,9 +209,9 @@ def sharing_orders() -> Iterator[None]:
 def ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
     """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there).
 
-    Within :func:`sharing_orders` the same texts are sorted once. Two sets of ids are equal if they have the same size
-    and the same sums of hashes. Polars sorts texts two to four times as fast as it finds the order that sorts them, so
-    the positions are found by the hashes.
+    Within :func:`sharing_orders` equal sets of texts are sorted once. Two sets of ids are equal if they have the same
+    size and the same sums of hashes. Polars sorts texts two to four times as fast as it finds the order that sorts
+    them, so the positions are found by the hashes.
     """
     if ids.dtype != pl.String:
         ids = gathered(ids, distinct.rows)
@@ -234,6 +234,6 @@ def ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[n
 
 
 def gathered(ids: pl.Series, rows: NDArray[np.int64]) -> pl.Series:
-    """Return the ids of these rows, found on all threads."""
+    """Return the ids of these rows, gathered on all threads."""
     found = each_block(lambda begin, end: ids.gather(rows[begin:end]), rows.size, size=GATHERED_PER_BLOCK)
     return pl.concat(found, rechunk=False) if found else ids.clear()

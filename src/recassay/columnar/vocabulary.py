@@ -243,8 +243,8 @@ class Recoding:
     """A map from the codes of a vocabulary to the rows of the same ids in a table of distinct, ascending ids.
 
     An id that the table lacks is mapped to -1. ``table`` holds the rows of the codes ``low``, ``low + 1``, ... It is
-    None where the ids are too far apart for such an array; then codes are searched in ``ids``, whose rows are ``rows``.
-    An integer is the same id as the text of its digits.
+    None where the ids are too far apart for such an array; then a code is searched in ``ids``, and ``rows`` has the row
+    of each of ``ids``. An integer is the same id as the text of its digits.
 
     >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
     >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
@@ -260,8 +260,8 @@ class Recoding:
     def between(cls, source: Vocabulary, ids: pl.Series, what: str = "item") -> Recoding:
         """Return the map from the codes of ``source`` to the rows of ``ids``.
 
-        Raise I403 if one of the two has integers and the other strings, and none is the text of the other; ``what``
-        names the kind of id in the error.
+        ``what`` is user or item, for the error: raise I403 if one side has integer ids and the other strings, and no
+        string is the text of one of the integers.
         """
         if source.ids is not None:
             found = rows_in_table(source.ids, ids)

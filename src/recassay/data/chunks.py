@@ -1,4 +1,4 @@
-"""Tables larger than memory, in chunks of whole users; users ascend from chunk to chunk.
+"""Tables larger than memory, in chunks that each have all rows of some users; user ids ascend over the chunks.
 
 If the users ascend in the files already, chunks are read from the files and nothing is written. Otherwise the rows are
 sorted once, a million at a time, into temporary files, and each chunk is merged from all of them.
@@ -32,7 +32,7 @@ StartProgress = Callable[[str], Progress | None]  # name of a stage -> function 
 class TableChunks:
     """A table whose rows are yielded in chunks, each with all rows of some users.
 
-    ``sample`` has the users of regularly spaced rows, ascending. ``sorted_files`` hold the rows, each file with
+    ``sample`` has the user ids of regularly spaced rows, ascending. ``sorted_files`` hold the rows, each file with
     ascending users; it is None if the table's own files are in that order.
     """
 
@@ -78,7 +78,7 @@ class TableChunks:
         return self.ranges[0].read(self.ranges[0].columns, 0, 1).clear()
 
     def cut(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
-        """Yield the rows in chunks; ``ends`` are the last users of all chunks but the final one, ascending."""
+        """Yield the rows in chunks; ``ends`` has the last user id of each chunk but the final one, ascending."""
         return self._read(ends) if self.sorted_files is None else self._merged(self.sorted_files, ends)
 
     def _read(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:

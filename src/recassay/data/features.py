@@ -32,8 +32,9 @@ class Features(Displayable):
     """The features that each item has, such as its genres.
 
     Items ascend by id. Item i has the features ``codes[offsets[i]:offsets[i + 1]]``, which are positions in ``names``;
-    names are distinct and ascend. They come from ``columns``; ``separators`` are those at which texts were split, by
-    column. ``numbers`` has the numeric columns that are not features, such as prices, for metrics of one's own.
+    names are distinct and ascend. They come from ``columns``; ``separators`` maps a column to the separator at which
+    its texts were split. ``numbers`` has the numeric columns that are not features, such as prices, for metrics that
+    users define.
 
     >>> items = pl.DataFrame({"item_id": [7, 3, 5], "genres": ["Drama|War", "War", None]})
     >>> features = Features.from_frame(items)
@@ -274,9 +275,9 @@ ROUNDING = 1e-9  # largest asymmetry that counts as rounding error
 
 
 def validated_distances(table: Any, n_items: int) -> NDArray[np.float64]:
-    """Return the given distances as an array (items, items), for the items of a log ascending by id.
+    """Return a table of distances between the items of a log, ascending by id, as an array (items, items).
 
-    Raise I362 if invalid.
+    Raise I362 unless the table is symmetric, has ``n_items`` rows and columns, and distances between 0 and 1.
 
     >>> validated_distances([[0, 0.5], [0.5, 0]], 2).tolist()
     [[0.0, 0.5], [0.5, 0.0]]

@@ -25,7 +25,7 @@ from recassay.shown import Displayable
 
 
 def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
-    """Return the user code of each query in the training log, or a negative number for a user without events there."""
+    """Return the code in the training log of each user in ``queries``, negative for a user without events there."""
     vocabulary, codes = Vocabulary.encode(queries)
     rows = Recoding.between(vocabulary, train.user_vocabulary.stored_ids, "user")(codes)
     offsets, _ = train.by_user
@@ -45,7 +45,7 @@ def known_users(train: Interactions, queries: pl.Series) -> NDArray[np.bool_]:
 
 
 def of_known_users(truth: Truth, train: Interactions) -> tuple[Truth, dict[str, int]]:
-    """Return the truth of the users with training events, and the numbers of these users and ``of`` all users.
+    """Return the truth of the users with training events, and how many users these are (``users``) ``of`` all.
 
     Raise I406 if there is no such user.
 
@@ -100,7 +100,8 @@ class Fold(Displayable):
     def of_known_users(self) -> Fold:
         """Return the fold whose test part has only users with training events; raise I406 if there are none.
 
-        Models learn the same as before. Under designs, a user without training events no longer counts 0.
+        Models learn the same as before. A user without training events is then left out of means; under designs (ways
+        to sample candidates) such a user would count 0.
 
         >>> import polars as pl
         >>> rows = {"user_id": ["ann", "ann", "eve"], "item_id": ["x", "y", "x"]}
@@ -118,7 +119,7 @@ class Fold(Displayable):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Return a digest of all parts and of how they were made; results stored for this fold are found by it."""
+        """Return a digest of all parts and of how they were made; it is the key of results stored for this fold."""
         parts = (self.train, self.test, self.validation)
         profiles = None if self.profile is None else self.train.take(self.profile)
         digests = ["" if part is None else part.fingerprint for part in (*parts, profiles)]
@@ -129,7 +130,7 @@ class Fold(Displayable):
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Numbers of training events: all (``train``), and those later than test events.
+    """Counts of training events: all of them (``train``), and those later than test events.
 
     ``later`` counts those later than the earliest test event of any user, and ``later_of_user`` those later than the
     earliest test event of the same user. ``later`` is None if the times order events only within each user, since users

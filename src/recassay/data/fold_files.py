@@ -211,9 +211,9 @@ def write_fold(fold: Fold | SequenceFold, folder: Path) -> Path:
 
 
 def identity_of(truth: str | Path) -> dict[str, str]:
-    """Return the names of the data set and of the split of a truth file, from the file about its fold.
+    """Return the names of the data set and of the split that made a truth file, from the ``fold.json`` beside it.
 
-    Without such a file beside it, the data set has the name of the truth file, and the split is not known.
+    Without a ``fold.json``, the data set has the name of the truth file, and the split is unknown.
     """
     path = Path(truth)
     about = path.with_name(ABOUT)
@@ -225,7 +225,7 @@ def identity_of(truth: str | Path) -> dict[str, str]:
 
 
 def no_fold_error(folder: Path) -> InputError:
-    """Return the error for a folder that holds no fold itself."""
+    """Return the error for a folder without a fold; its hint names a subfolder that has one."""
     held = folds_in(folder)
     hint = f"give one of its folds, such as {held[0]}" if held else "recassay split LOG -o DIR writes folds"
     return InputError("I109", f"{folder.name} has no {TRAIN} and {TRUTH}", where=str(folder), hint=hint)
@@ -237,7 +237,7 @@ def is_fold(folder: str | Path) -> bool:
 
 
 def folds_in(folder: str | Path) -> list[Path]:
-    """Return the folders in a folder that hold a fold; none if it is no folder."""
+    """Return the subfolders of a folder that hold a fold; an empty list if the path is not a folder."""
     return sorted(path for path in Path(folder).iterdir() if is_fold(path)) if Path(folder).is_dir() else []
 
 

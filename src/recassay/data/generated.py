@@ -88,7 +88,7 @@ class Generated(Displayable):
 
 
 def why_no_items(items: NDArray[Any], shape: tuple[int, ...], n_items: int) -> str:
-    """Return why an array does not hold the items of generated sequences, in a table of this shape; "" if it does."""
+    """Return why an array is no valid table (of this shape) of generated item codes; "" if it is valid."""
     if items.shape != shape or items.dtype.kind not in "iu":
         return f"its items have the shape {items.shape} and type {items.dtype}, not whole numbers of shape {shape}"
     if items.min() < NOTHING or items.max() >= n_items:

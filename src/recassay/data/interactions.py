@@ -55,10 +55,10 @@ class ItemCounts:
 class Interactions(Displayable):
     """Rows of (user, item, timestamp?, rating?) in their given order; ids are coded 0..n-1 in ascending order.
 
-    ``times`` is what the timestamps can order, see :mod:`recassay.columnar.times`: ``clock`` unless stated
-    otherwise, ``global`` or ``user`` for a mere order, None without timestamps. ``whole`` is set if the rows are those
-    of some users only: it holds the item counts of the whole log. ``remarks`` are texts that findings report about the
-    log's file, by finding code.
+    ``times`` is what the timestamps can order, see :mod:`recassay.columnar.times`: ``clock`` unless stated otherwise,
+    ``global`` or ``user`` for a mere order, None without timestamps. ``whole`` is set if the rows are those of some
+    users only: it holds the item counts of the whole log. ``remarks`` maps the code of a finding (a problem that
+    results report) to a text about the log's file.
 
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
     >>> log.users.tolist(), log.items.tolist(), log.item_users.tolist(), log.item_events.tolist()

@@ -44,8 +44,8 @@ class Run(Displayable):
     no such rows. :meth:`with_ties_broken` orders tied rows. ``standings`` hold the ranks of relevant items among all
     candidates. ``source`` is the fitted system, if it made the run in this process. ``rows`` is the position (from 0)
     of each row in its list as it was read. It is None if lists are in the order they were read, or if that order is
-    unknown; then ``has_row_order`` is False. ``remarks`` are texts about the run's file that findings quote, by finding
-    code.
+    unknown; then ``has_row_order`` is False. ``remarks`` maps the code of a finding (a problem that results report) to
+    a text about the run's file.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order
@@ -145,7 +145,7 @@ class Run(Displayable):
 
     @property
     def _columns(self) -> dict[str, NDArray[Any]]:
-        """Return by name the arrays that have a value per row and follow it to another place of its list."""
+        """Return, by name, the arrays with a value per row, which move with the rows when a list is reordered."""
         columns: dict[str, NDArray[Any]] = {"items": self.items}
         if self.scores is not None:
             columns["scores"] = self.scores
@@ -311,9 +311,9 @@ class Run(Displayable):
 def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
     """Return the scores as floats, and the number of NaN among them.
 
-    If ``nan`` is ``"error"``, raise I301 for a score that is NaN or infinite; otherwise NaN becomes minus infinity, and
-    minus infinity, beside a NaN, the lowest finite number.
-    ``where`` names the table.
+    If ``nan`` is ``"error"``, raise I301 for a score that is NaN or infinite; otherwise NaN becomes minus infinity. If
+    there is a NaN, scores of minus infinity become the lowest finite number, so that they stay above it. ``where``
+    names the table.
     """
     column = table["score"].cast(pl.Float64)
     if column.null_count():

@@ -94,13 +94,13 @@ class Histories:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sequences(Displayable):
-    """Sequences of two items or more: s is ``items[offsets[s]:offsets[s + 1]]``, oldest first, all of one user.
+    """Sequences of two items or more: sequence s, of one user, is ``items[offsets[s]:offsets[s + 1]]``, oldest first.
 
     ``users`` has the user of each sequence. ``times`` has the time of each row, if known, and ``kind`` is what the
-    times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`); ``dates`` says whether they are
-    seconds of dates, not numbers of the log. Items are coded 0..n-1 in ascending order of id. The vocabulary holds all
-    items of the sequences that this part was taken from. ``removed`` counts, by reason, the rows that belong to no
-    sequence.
+    times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`); ``dates`` says whether times
+    are dates as seconds since 1970, rather than the log's own numbers. Items are coded 0..n-1 in ascending order of id.
+    The vocabulary holds all items of the sequences that this part was taken from. ``removed`` counts, by reason, the
+    rows that belong to no sequence.
 
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babcc"]})
     >>> made = Sequences.from_frame(frame)

@@ -101,9 +101,9 @@ class Standings(Displayable):
         return int(self.offsets[-1])
 
     def with_seen(self, seen_too: Standings) -> Standings:
-        """Return these standings with the counts of others, of the same system, whose candidates have the seen items.
+        """Return these standings with more counts of the same system: over candidates that include training items.
 
-        ``seen_too`` has the same relevant items in the same order.
+        ``seen_too`` has these counts, for the same relevant items in the same order.
         """
 
         def both(ours: Mapping[str, Int64], theirs: Mapping[str, Int64]) -> dict[str, Int64]:

@@ -36,7 +36,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class PopularityStats:
-    """The spread of the rows of a log over its items.
+    """The distribution of the rows of a log over its items.
 
     It has the Gini coefficient, the shares of rows of the most popular items, and the number of items with a single
     row. ``entropy`` is that of the items' numbers of rows, in bits.
@@ -98,7 +98,7 @@ class SequenceStats:
 class Stats:
     """Statistics of a log, the result of :func:`stats`.
 
-    ``pairs`` are distinct (user, item); ``duplicates`` are the rows beyond them.
+    ``pairs`` is the number of distinct (user, item) pairs, and ``duplicates`` that of the rows that repeat a pair.
 
     ``density`` is pairs / (users * items); ``profile`` is the distribution of distinct items per user. ``sequences``
     describes the sequences that a rule makes of the log, if one was given.

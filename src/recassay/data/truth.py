@@ -1,4 +1,4 @@
-"""The truth: which items are relevant for each query, and how relevant, and statistics of the whole of it."""
+"""The truth: which items are relevant for each query, and how relevant; and statistics of a whole truth."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ class Truth(Displayable):
     """Judged items per query (queries ascending), highest gain first, then ascending by id.
 
     A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged to the highest gain and
-    counted in ``merged``; ``conflicting`` counts those with another gain. ``remarks`` are texts that findings report
-    about the truth's file, by finding code. ``unit`` is the word for what has a list: user, query or session.
+    counted in ``merged``; ``conflicting`` counts those with a different gain. ``remarks`` maps the code of a finding (a
+    problem that results report) to a text about the truth's file. ``unit`` is the word for what has a list: user, query
+    or session.
 
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
     >>> truth.items.tolist(), truth.gains.tolist(), truth.merged

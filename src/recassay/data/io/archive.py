@@ -139,39 +139,39 @@ def load_archive(source: Path | bytes, shared: Shared | None = None) -> Any:
     opened = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
     with opened as file, np.load(file, allow_pickle=False) as members:  # np.load leaves a path open if it is damaged
         document = json.loads(bytes(members[STATE]))
-        made = {number: (shared or {})[name] for number, name in enumerate(document["shared"])}
+        built = {number: (shared or {})[name] for number, name in enumerate(document["shared"])}
 
         def value_of(part: Any) -> Any:
             if not isinstance(part, list):
                 return part
             (number,) = part
-            if number not in made:
+            if number not in built:
                 make(number, *document["rows"][number - len(document["shared"])])
-            return made[number]
+            return built[number]
 
         def make(number: int, kind: str, *parts: Any) -> None:
             if kind == "array":
-                made[number] = members[f"array{parts[0]}"]
+                built[number] = members[f"array{parts[0]}"]
             elif ":" not in kind:
-                made[number] = _together(kind, [*map(value_of, parts)])
-            elif issubclass(found := _class_of(kind), tuple):
-                made[number] = tuple.__new__(found, map(value_of, parts))
+                built[number] = _join(kind, [*map(value_of, parts)])
+            elif issubclass(class_ := _class_of(kind), tuple):
+                built[number] = tuple.__new__(class_, map(value_of, parts))
             else:
-                made[number] = thing = object.__new__(found)  # before its attributes, which may hold it
+                built[number] = thing = object.__new__(class_)  # before its attributes, which may hold it
                 values = map(value_of, parts[1::2])
                 vars(thing).update(zip(parts[::2], values, strict=True))  # never a setter, and never ``__class__``
 
         value = value_of(document["root"])
-    for thing in made.values():
+    for thing in built.values():
         check_arrays(thing)
     return value
 
 
 class _Rows:
-    """The rows of an archive's document and its arrays: ``add`` appends those of a value.
+    """The rows of an archive's JSON document, and its arrays, while a value is written; ``add`` appends to both.
 
-    An object is known by its ``id``, so what is added must live until all is written; ``arrays`` keeps the arrays that
-    are made on the way.
+    Objects are identified by ``id()``, so each must stay alive until the archive is written; ``arrays`` therefore also
+    keeps the temporary arrays.
     """
 
     def __init__(self, shared: Shared) -> None:
@@ -198,20 +198,20 @@ class _Rows:
         return ["array", len(self.arrays) - 1]
 
     def _object(self, value: Any) -> list[Any]:
-        kind, parts = _apart(value)
+        kind, parts = _split(value)
         return [kind, *map(self.add, parts)]
 
 
 class Kind(NamedTuple):
-    """How values of a type are taken apart into values that archives hold, and put together again."""
+    """A type, and two functions: one splits a value into parts that archives can hold, the other joins them again."""
 
     type: type
-    apart: Callable[[Any], Iterable[Any]]
-    together: Callable[[list[Any]], Any]
+    split: Callable[[Any], Iterable[Any]]
+    join: Callable[[list[Any]], Any]
 
 
-def _table(frame: pl.DataFrame) -> list[Any]:
-    """Return a table as an array of bytes."""
+def _table_parts(frame: pl.DataFrame) -> list[Any]:
+    """Return the bytes of a table, as Arrow IPC, as the only array of a list."""
     buffer = io.BytesIO()
     try:
         frame.write_ipc(buffer)
@@ -220,33 +220,33 @@ def _table(frame: pl.DataFrame) -> list[Any]:
     return [np.frombuffer(buffer.getvalue(), np.uint8)]
 
 
-def _pairs(parts: list[Any]) -> dict[Any, Any]:
+def _dict_from(parts: list[Any]) -> dict[Any, Any]:
     """Return the dict whose keys are the first half of a list, and whose values are the second."""
     return dict(zip(parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True))
 
 
 KINDS = {
     **{kind.__name__: Kind(kind, iter, kind) for kind in (list, tuple, set, frozenset)},
-    "dict": Kind(dict, lambda held: [*held, *held.values()], _pairs),
+    "dict": Kind(dict, lambda pairs: [*pairs, *pairs.values()], _dict_from),
     "mappingproxy": Kind(
-        MappingProxyType, lambda held: [*held, *held.values()], lambda parts: MappingProxyType(_pairs(parts))
+        MappingProxyType, lambda pairs: [*pairs, *pairs.values()], lambda parts: MappingProxyType(_dict_from(parts))
     ),
     "bytes": Kind(bytes, lambda content: [content.hex()], lambda parts: bytes.fromhex(parts[0])),
-    "DataFrame": Kind(pl.DataFrame, _table, lambda parts: pl.read_ipc(io.BytesIO(parts[0].tobytes()))),
+    "DataFrame": Kind(pl.DataFrame, _table_parts, lambda parts: pl.read_ipc(io.BytesIO(parts[0].tobytes()))),
     "Series": Kind(
         pl.Series,
-        lambda values: _table(values.to_frame()),
+        lambda values: _table_parts(values.to_frame()),
         lambda parts: pl.read_ipc(io.BytesIO(parts[0].tobytes())).to_series(),
     ),
 }
 
 
-def _apart(value: Any) -> tuple[str, Iterable[Any]]:
-    """Return the kind of a value, neither plain nor an array, and its parts, from which :func:`_together` makes it."""
+def _split(value: Any) -> tuple[str, Iterable[Any]]:
+    """Return (name of the kind, parts) of a value that is neither plain nor an array; :func:`_join` reverses it."""
     kind = type(value)
     name, full = kind.__name__, f"{kind.__module__}:{kind.__qualname__}"
     if name in KINDS and kind is KINDS[name].type:
-        return name, KINDS[name].apart(value)
+        return name, KINDS[name].split(value)
     if isinstance(value, np.generic):
         return "scalar", [np.asarray(value)]
     if name in SPARSE and kind.__module__.startswith("scipy.sparse."):
@@ -260,10 +260,10 @@ def _apart(value: Any) -> tuple[str, Iterable[Any]]:
     return full, [part for pair in kept for part in pair]
 
 
-def _together(kind: str, parts: list[Any]) -> Any:
-    """Return the value of a kind, no array and no object of a class of ours, from its parts."""
+def _join(kind: str, parts: list[Any]) -> Any:
+    """Return the value that :func:`_split` split into ``parts``; arrays and objects of recassay are built elsewhere."""
     if kind in KINDS:
-        return KINDS[kind].together(parts)
+        return KINDS[kind].join(parts)
     if kind == "scalar":
         return parts[0][()]
     if kind not in SPARSE:
@@ -278,10 +278,10 @@ def _together(kind: str, parts: list[Any]) -> Any:
 def _class_of(name: str) -> type:
     """Return the class with the name ``module:class``; raise ValueError if archives may not hold its objects."""
     module, _, kind = name.partition(":")
-    found = getattr(importlib.import_module(module), kind, None) if f"{module}.".startswith(PACKAGES) else None
-    if not isinstance(found, type) or found.__module__ != module or not _is_storable(found):
+    candidate = getattr(importlib.import_module(module), kind, None) if f"{module}.".startswith(PACKAGES) else None
+    if not isinstance(candidate, type) or candidate.__module__ != module or not _is_storable(candidate):
         raise ValueError(f"an archive holds no objects of {name}")
-    return found
+    return candidate
 
 
 def _is_storable(kind: type) -> bool:

@@ -1,7 +1,7 @@
-"""Checks of the arrays in an archive, before compiled loops use their numbers as addresses without looking.
+"""Checks of the arrays in an archive, before compiled loops use their numbers as indices without bounds checks.
 
-An archive may come from somebody else. A code beyond the end of an array would then read or write memory of others, so
-that the process ends without a word or computes with what it finds there.
+An archive may come from somebody else. A code beyond the end of an array would then read or write other memory, so that
+the process crashes or computes with garbage.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ BLOCK = 64  # entities that a flag of co-counts is about
 
 
 def check_arrays(made: object) -> None:
-    """Raise ValueError if numbers in the arrays of an object lead outside its other arrays.
+    """Raise ValueError if an object's arrays have indices outside the arrays that they point into.
 
-    Objects with a rule below are checked; others hold no number that is used as an address.
+    Only objects with a rule below are checked; others hold no indices for compiled loops.
     """
     kind = type(made).__name__
     if kind in RULES:
@@ -32,7 +32,7 @@ def check_arrays(made: object) -> None:
 
 
 def check_sparse(shape: tuple[int, int], data: Any, indices: Any, offsets: Any) -> None:
-    """Raise ValueError if the arrays of a sparse matrix of this shape (rows and columns of its form) do not fit it."""
+    """Raise ValueError if a sparse matrix has arrays that do not fit ``shape``: (rows, columns), swapped for CSC."""
     rows, columns = shape
     kind = str(offsets.dtype)
     if not (
@@ -60,8 +60,8 @@ def _offsets(offsets: Any, rows: int, kind: str = "int64") -> bool:
     return ascend and bool(offsets[0] == 0 and offsets[-1] == rows)
 
 
-def _held(lists: Any) -> Any:
-    """Return the values of all lists."""
+def _values_of(lists: Any) -> Any:
+    """Return the values of all lists of a ``GrowingLists``, one list after another."""
     return lists.values[ranges(lists.start, lists.length)]
 
 
@@ -84,8 +84,8 @@ def _co_counts(counts: Any) -> bool:
         _lists(counts.features)
         and _lists(counts.owners)
         and counts.features.start.size == entities
-        and _codes(_held(counts.features), (int(counts.features.length.sum()),), counts.owners.start.size)
-        and _codes(_held(counts.owners), (int(counts.owners.length.sum()),), entities)
+        and _codes(_values_of(counts.features), (int(counts.features.length.sum()),), counts.owners.start.size)
+        and _codes(_values_of(counts.owners), (int(counts.owners.length.sum()),), entities)
         and _table(counts.sizes, (entities,))
         and _table(counts.rows, (rows, entities), "int32")
         and _table(counts.touched, (rows, entities // BLOCK), "bool")
@@ -95,7 +95,7 @@ def _co_counts(counts: Any) -> bool:
 
 
 def _factors(users: Any, items: Any, more: int) -> bool:
-    """Return whether factors of users, and of items in blocks, have one number of factors; items have ``more``."""
+    """Return whether items, stored in blocks, have ``more`` factors than users, and both tables the right type."""
     return (
         _table(users, (users.shape[0], users.shape[1]))
         and items.ndim == 3
@@ -123,7 +123,7 @@ def _bprmf(learner: Any) -> bool:
         and counts.min() >= 0
         and counts[2] <= items
         and counts[3] <= learner.users.shape[0] == lists.start.size
-        and _codes(_held(lists), (int(lists.length.sum()),), int(counts[2]))
+        and _codes(_values_of(lists), (int(lists.length.sum()),), int(counts[2]))
         and _table(learner.mark, (learner.mark.size,), "int64")
         and _codes(learner.pairs, (learner.pairs.size,), max(1, int(counts[2])))
         and learner.pairs.size >= (counts[1] if state.by_frequency else 0)

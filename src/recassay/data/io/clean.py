@@ -98,7 +98,7 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def are_complete_categories(series: pl.Series) -> bool:
-    """Return whether a column holds categories none of which is missing or empty, so that rows can keep their numbers.
+    """Return whether a column is categorical without missing or empty values, so category numbers can serve as codes.
 
     >>> texts = pl.Series(["a", "b", "a"])
     >>> are_complete_categories(texts.cast(pl.Categorical)), are_complete_categories(texts)
@@ -139,7 +139,7 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def exceeds_exact(numbers: pl.Series) -> bool:
-    """Return whether a float is so large, 2^53 or more, that the next whole number may have the same float.
+    """Return whether some number is 2^53 or larger, so that a float cannot tell it from the next whole number.
 
     >>> exceeds_exact(pl.Series([1.0, 2.0**53])), exceeds_exact(pl.Series([0.5, None]))
     (True, False)
@@ -208,7 +208,7 @@ def infer_type(series: pl.Series) -> pl.Series:
 
 
 def integers_or_text(whole: pl.Series) -> pl.Series:
-    """Return whole numbers of any type, also as text, as Int64 or UInt64 if all of them fit, else as text.
+    """Return whole numbers, in a column of any type, as Int64 or UInt64 if all of them fit, else as text.
 
     >>> [str(integers_or_text(pl.Series([text])).dtype) for text in ("-1", str(2**64 - 1), str(2**64))]
     ['Int64', 'UInt64', 'String']
@@ -290,7 +290,7 @@ def _at(series: pl.Series, where: str) -> str:
 
 
 def require_rows(column: pl.Series, rows: int, name: str, where: str) -> None:
-    """Raise I104 if a column that was read has not as many rows as its table says: the file contradicts itself.
+    """Raise I104 if a column has another number of rows than its table states: the file contradicts itself.
 
     >>> require_rows(pl.Series([1, 2]), 2, "user_id", "run.parquet")
     """

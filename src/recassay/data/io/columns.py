@@ -201,9 +201,9 @@ def resolve(
 
     The user's choice comes first, then the exact canonical name, then the known aliases. Aliases are in tiers of
     decreasing preference; the first tier with a match counts. Raise I203 if several columns match in that tier, and
-    I201 for a required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` returns
-    those of some columns that hold numbers, and ``time_columns`` those that hold times; ``by_position`` says that names
-    are made up, so columns are taken by position.
+    I201 for a required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` takes
+    column names and returns the columns that hold numbers, and ``time_columns`` the names of those that hold times.
+    ``by_position`` says that names are made up, so columns are taken by position.
 
     >>> from recassay.data.io.columns import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
@@ -248,7 +248,7 @@ def known_meanings(name: str) -> set[str]:
 
 
 def recognised(names: Iterable[str], role: Role) -> dict[str, str]:
-    """Return the columns that have a meaning by their names, by canonical name.
+    """Return the columns whose names are known, as {canonical name: column name}.
 
     >>> from recassay.data.io.columns import ROLES
     >>> recognised(["userId", "movieId", "year"], ROLES["run"])
@@ -258,7 +258,7 @@ def recognised(names: Iterable[str], role: Role) -> dict[str, str]:
 
 
 def _matches(names: Iterable[str], role: Role) -> dict[str, list[str]]:
-    """Return, by canonical name, the column of exactly that name, or those of the first tier of aliases that match."""
+    """Return the matching columns of each canonical name: that of this name, else those of the first matching tier."""
     tiers = {meaning: [*TIERS[meaning], LAST_TIER.get(role.name, frozenset())] for meaning in role.columns}
     known = frozenset[str]().union(*chain.from_iterable(tiers.values()))
     words = [(name, word) for name in names if (word := normalised_name(name)) in known]  # of thousands, perhaps
@@ -280,9 +280,9 @@ def _choice(
 ) -> str:
     """Return a command-line option that names columns which would work for this table, for the hint of an error.
 
-    ``found`` are the columns that were recognised. The first other columns stand in for missing required ones, except
-    those of fractions; a column of numbers is named as the value of a run or truth, and one of times for a log. Without
-    a score a run would be ordered by its rows, and without a gain every gain of a truth would be 1.
+    ``found`` are the columns that were recognised. The first other columns stand in for missing required ones, unless
+    they hold fractions; a column of numbers is named as the value of a run or truth, and one of times for a log.
+    Without a score a run would be ordered by its rows, and without a gain every gain of a truth would be 1.
     """
     free = [name for name in names if name not in found.values()]
     numbers = numeric_columns(free)
@@ -311,7 +311,7 @@ def _missing(
     numeric_columns: Callable[[list[str]], Mapping[str, pl.Series]],
     time_columns: Callable[[list[str]], Iterable[str]],
 ) -> InputError:
-    """Return the error I201 for a missing column, with advice that fits the columns there are; ``found`` are known."""
+    """Return the error I201 for a missing column, with advice that fits the table; ``found`` has the known columns."""
     choice = _choice(names, role, found, numeric_columns, time_columns)
     known = [word for tier in ALIASES.get(wanted, (wanted,)) for word in tier.split()]
     guesses = {short: name for name in names if (short := normalised_name(name))}
@@ -337,7 +337,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Return what the rows of one id in a column of users are: a query, a session, or else a user.
+    """Return what the ids in a column of users stand for, by its name: ``query``, ``session``, or else ``user``.
 
     >>> unit_of("query-id"), unit_of("sessionId"), unit_of("customer")
     ('query', 'session', 'user')

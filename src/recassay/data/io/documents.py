@@ -14,7 +14,7 @@ Pairs = list[tuple[str, Any]]
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return what ``json.loads`` makes of a text.
+    """Return the value of a JSON text, as ``json.loads`` does.
 
     Raise I113 for an object with a repeated key, and I117 for extreme nesting or numbers of extreme length. ``where``
     names the file.

@@ -249,9 +249,9 @@ def _is_trec(head: Head) -> bool:
 
 
 def _is_user_lines(head: Head, role: Role) -> bool:
-    """Return whether each line seems to hold a user, who is in no other line, and then items, with blanks between.
+    """Return whether each line seems to hold a user and then the user's items, separated by blanks.
 
-    The number of items differs, or is larger than the values that a row of a run without a header can have.
+    No user is in two lines. Lines differ in length, or have more fields than a row of a run without a header can have.
     """
     rows = head.words
     if b"\0" in head.data or {*TABLES, ".json", ".jsonl"} & set(head.suffixes) or not rows or _is_trec(head):

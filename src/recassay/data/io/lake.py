@@ -28,7 +28,7 @@ def is_address(source: object) -> bool:
 
 
 def beside(folder: Path, place: str) -> Path | str:
-    """Return the path of a table that a file in ``folder`` names, or its address, in which a path is of that folder.
+    """Return the path or address ``place``, which a file in ``folder`` states, with its path relative to ``folder``.
 
     >>> beside(Path("study"), "log.csv").as_posix(), beside(Path("study"), "duckdb://shop.db?query=from log")
     ('study/log.csv', 'duckdb://study/shop.db?query=from log')

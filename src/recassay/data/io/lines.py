@@ -84,7 +84,7 @@ def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
 
 
 def remark_on_cut_file(head: Head, layout: Layout) -> dict[str, str]:
-    """Return the remark R012 if the last line of a file has no end, and its last field is the shortest by far.
+    """Return {"R012": text} if the last line of a file has no line end, and the shortest last field by far; else {}.
 
     "By far" means: shorter than the last field of each of at least 50 lines above it. A line that is cut earlier has
     too few fields, and is an error.

@@ -5,8 +5,8 @@ neither read as a result nor replaced nor removed. A file that is listed is read
 
 The list is ``manifest.jsonl``, a line per file. A line is added before its file takes its place, so a process that is
 killed leaves no file that is not listed. At the end of a run the list is written again, with a line per existing file.
-Until then a file may have several lines, and is intact with the bytes of any: every stored result also names what it
-was computed from.
+Until then a file may have several lines, and is intact if its bytes match one of them: every stored result also names
+what it was computed from.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Manifest:
     """The list of the files of one folder.
 
     ``entries`` has the checksums of a file name, the newest last. ``exists`` says whether the folder has a list, and
-    ``damaged`` why a part of it cannot be read; files that are not listed may then be of recassay after all.
+    ``damaged`` why a part of it cannot be read; then recassay may have written files that are not listed.
     """
 
     folder: Path

@@ -157,7 +157,7 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
     """Return ``{user: [items]}`` as rows; an entry may also be a pair (item, number).
 
     The position in the list becomes the rank in a run, and the time in a log. Raise I108 for a set of items in a run,
-    which has no order, or for lists of both kinds.
+    which has no order, or if only some lists have pairs.
     """
     has_sets = any(issubclass(kind, AnySet) for kind in set(map(type, source.values())))
     if role.name == "run" and has_sets:
@@ -186,7 +186,7 @@ def _lengths(parts: Collection[Sized]) -> NDArray[np.int64]:
 
 
 def _users_of_rows(items: Mapping[Any, Sized], where: str) -> pl.Series:
-    """Return the user of each row, of a table with one row per item of each user."""
+    """Return a column that repeats each user once per item of that user."""
     users = _series(USER, [user for user, own in items.items() if own], where)
     if users.dtype == pl.String:  # a row then has the number of its user
         users = users.cast(pl.Enum(users))

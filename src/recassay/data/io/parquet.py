@@ -41,7 +41,7 @@ def scan_parquet(*paths: str | Path) -> pl.LazyFrame:
 
 
 def _refuse_negative_pages(path: str | Path) -> None:
-    """Raise ComputeError, as Polars does for other damage, for a small file with a page of less than no values."""
+    """Raise ComputeError, as Polars does for other damage, if a small file states a negative size of a page."""
     if os.path.getsize(path) <= LOOKED_AT and NEGATIVE_PAGE.search(Path(path).read_bytes()):
         raise pl.exceptions.ComputeError("a page has a negative number of values")
 

@@ -96,8 +96,8 @@ class RowRange:
     """A file with ``rows`` rows that can be read from any row on.
 
     ``read(names, begin, count)`` returns ``count`` rows from row ``begin`` on, with the columns of these canonical
-    names. ``remarks`` are texts about the file that findings quote, by finding code. ``unit`` is the word of its column
-    of users.
+    names. ``remarks`` maps the code of a finding (a problem that results report) to a text about the file. ``unit`` is
+    the word for what the ids of users stand for: user, query or session.
     """
 
     where: str
@@ -343,9 +343,10 @@ def _read(table: Table, options: _ReadOptions) -> LazyColumns:
 
 
 def _narrow(column: pl.LazyFrame, *, stored: bool) -> pl.Series | HashedTexts | None:
-    """Return ids in a form that becomes codes faster: categories as they are; from files 32-bit numbers, hashed texts.
+    """Return a column of ids in a form that is encoded faster: categories, 32-bit integers or texts with hashes.
 
-    None if the column has no such form, or holds something that is not an id.
+    The last two are for columns ``stored`` in files. Return None if the column has no such form, or holds something
+    that is not an id.
     """
     (kind,) = column.collect_schema().dtypes()
     if isinstance(kind, pl.Categorical | pl.Enum):

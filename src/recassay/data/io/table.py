@@ -40,8 +40,8 @@ class Table:
     says that the format is known for positions in a user's history rather than instants. ``pack`` writes the table to a
     Parquet file in bounded memory; it is set if the table can only be read whole. ``sample`` reads the first rows of
     the named columns, unconverted; unreadable columns may be left out. ``ordered`` says that row order is meaningful:
-    the source was a list, or a format of ordered lines. ``remarks`` are texts about the file that findings quote, by
-    finding code.
+    the source was a list, or a format of ordered lines. ``remarks`` maps the code of a finding (a problem that results
+    report) to a text about the file.
     """
 
     names: list[str]
@@ -92,10 +92,10 @@ def table_of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False
 def unnested(table: Table, role: Role, chosen: Mapping[str, str], *, in_parts: bool = False) -> Table:
     """Return a table with a row per item if a row of ``table`` holds a user's whole list; else return ``table``.
 
-    Lists in one row are taken apart together, so that a second list has the scores of the first. A struct gives a
-    column for each of its fields. Without ranks and scores, the rank of an item of a run is its place in the list.
-    ``chosen`` are the user's names of columns by canonical name. Rows are made at once, or ``in_parts`` when they are
-    read.
+    All lists of a row are unnested together, so that a second list may hold the scores of the items in the first. A
+    struct gives a column for each of its fields. Without ranks and scores, the rank of an item of a run is its position
+    in the list. ``chosen`` are the user's names of columns by canonical name. With ``in_parts``, lists are unnested
+    when rows are read, else at once.
     """
     if not {USER, ITEM} <= set(role.required):
         return table

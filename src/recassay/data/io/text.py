@@ -101,7 +101,7 @@ class _Text:
         return pl.scan_csv(self.source, has_header=False, skip_lines=above, glob=False, **given | options)
 
     def has(self, *conditions: pl.Expr, **options: Any) -> tuple[bool, ...]:
-        """Return whether each condition holds for the file, whose columns are text; nothing if it cannot be read."""
+        """Return whether each condition holds for the file, read as text; an empty tuple if it cannot be read."""
         try:
             return self.scan(**options).select(*conditions).collect().row(0)
         except DAMAGE:  # reading all columns will report what is wrong
@@ -109,7 +109,7 @@ class _Text:
 
     @property
     def last_columns(self) -> list[str]:
-        """Return the columns where a line with too few fields would leave nulls: the last; with blanks, any."""
+        """Return the columns where too short a line may leave nulls: the last; if blanks separate fields, all."""
         return self.layout.names if self.separator == BLANKS else self.layout.names[-1:]
 
     def has_even_lines(self) -> bool:
@@ -182,9 +182,9 @@ def _pack_text(text: _Text, wanted: Wanted, path: Path) -> None:
 def _first_reading(
     texts: Iterable[_Text], wanted: Wanted, read: Callable[[pl.LazyFrame], Result]
 ) -> tuple[Result, pl.LazyFrame, _Text]:
-    """Return what ``read`` makes of the rows, with the first types that fit, of the first text that can be read.
+    """Return (result, rows, text): the first of ``texts`` that can be read, its rows, and ``read(rows)``.
 
-    Also return these rows and this text. Raise I105 if there is none.
+    Several column types are tried for each text; the first that fit are used. Raise I105 if no text can be read.
     """
     failure = ""
     for text in texts:
@@ -213,7 +213,7 @@ def _attempts(text: _Text, wanted: Wanted) -> Iterator[Types]:
 
 
 def _measured(types: Types, text: _Text, names: Sequence[str]) -> Types:
-    """Return the types with those of the columns ``names`` as all lines have them: integers, or else text."""
+    """Return column types after a scan of all lines: columns in ``names`` are integers if all fields are, else text."""
     fits: list[pl.Expr] = []
     for column in map(pl.col, names):
         filled, plain = column.str.contains(r"\S"), column.str.contains(f"^{PLAIN_WHOLE}$")  # a blank line is no id
