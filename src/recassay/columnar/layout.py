@@ -379,7 +379,7 @@ def row_groups(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def ranges(begins: NDArray[np.int64] | int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return, for each group, the consecutive numbers from its begin, as many as its size.
+    """Return, for each group g, the ``sizes[g]`` consecutive numbers from ``begins[g]`` on, one group after another.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist(), ranges(0, np.array([2, 3])).tolist()
     ([5, 6, 0, 1, 2], [0, 1, 0, 1, 2])

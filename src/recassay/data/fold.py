@@ -1,6 +1,7 @@
 """One train/test split of a log: what a system may learn from, and what it must predict.
 
-Here is also which users of a truth have training events: the difference between the populations ``known`` and ``all``.
+Functions here also tell which users of a truth have training events. A metric over the population ``known`` counts only
+these users, and over ``all`` every user of the truth.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class Run(Displayable):
         return self._ordered_by(self.score_column, "score")
 
     def by_row(self) -> Run:
-        """Return the same lists in their present order, without ties."""
+        """Return the same lists in their present order, with no rows marked as tied."""
         return self if self.order == "row" else replace(self, order="row", tied=None)
 
     @functools.cached_property
@@ -279,7 +279,7 @@ class Run(Displayable):
         return np.diff(self.offsets)
 
     def take(self, which: NDArray[np.integer]) -> Run:
-        """Return the lists of the queries at ascending positions; ``standings`` and ``source`` are dropped."""
+        """Return only the queries at ``which``, ascending positions; ``standings`` and ``source`` are dropped."""
         which = chosen_rows(which, self.offsets.size - 1)
         rows, offsets = rows_of_groups(self.offsets, which)
         tied = None if self.tied is None else self.tied[rows]

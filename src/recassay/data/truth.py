@@ -140,7 +140,7 @@ class Truth(Displayable):
         return {"fingerprint": self.fingerprint, "users": self.queries.len(), "judged": int(self.items.size)}
 
     def take(self, which: NDArray[np.integer]) -> Truth:
-        """Return the judgements of the queries at these positions, which ascend."""
+        """Return the judgements of only the queries at ``which``, ascending positions."""
         which = chosen_rows(which, self.offsets.size - 1)
         rows, offsets = rows_of_groups(self.offsets, which)
         gains = one_number(1.0, rows.size) if is_one_number(self.gains) else self.gains[rows]

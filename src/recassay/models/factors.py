@@ -1,4 +1,4 @@
-"""Factors of ratings and of who had what, topics, singular vectors; and EASE, which weighs pairs of items.
+"""Models of factors: of ratings, of 0/1 events, topics and singular vectors; and EASE, a linear model of item pairs.
 
 ALS and BPR are those of the library implicit.
 """

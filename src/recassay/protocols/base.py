@@ -40,15 +40,15 @@ class BaseProtocol(Named):
 
 
 class UserProtocol(BaseProtocol):
-    """Base of protocols on folds, with one query per user: they give the steps and the truth of a fold.
+    """Base of protocols on folds, with one query per user; a protocol returns the steps and the truth of a fold.
 
     One pass over a system's scores then gives the ranks of all relevant items. A test rating of ``relevant_from`` or
     more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
-    none). ``keep_seen`` keeps the items of a user's history among the candidates, or with "unsampled" among those that
-    are not sampled. Where a design samples candidates by
-    popularity, ``popularity`` says which events are counted: those of the training part, or all. With ``equal_mass``
-    the bins have about equal numbers of ratings, else of items; ``bins_from`` says in which parts of the fold (all, or
-    training) the users of an item are counted for its bin.
+    none). ``keep_seen`` keeps the items of a user's history among the candidates; with "unsampled" they are candidates
+    but are never sampled. Where a design samples candidates by popularity, ``popularity`` says which events are
+    counted: those of the training part, or all. With ``equal_mass`` the bins have about equal numbers of ratings, else
+    of items; ``bins_from`` says in which parts of the fold (all, or training) the users of an item are counted for its
+    bin.
     """
 
     relevant_from: float | None

@@ -18,7 +18,7 @@ SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 @dataclass(frozen=True)
 class Span:
-    """A length of the stream: a number of events, or seconds."""
+    """A length of a part of the stream: a number of events, or a time in seconds."""
 
     size: float
     of_time: bool
@@ -53,8 +53,8 @@ class Prequential(BaseProtocol):
     range of the ratings so far. Repeats are then scored, and so are events of unknown users if the model predicts a
     number for them (``known="any"``); ``known="model"`` leaves these out.
 
-    ``folds`` plays ``copies`` of the model. Each user is learned by one copy (``split``), by all but one (``cv``), or
-    by each copy as often as a Poisson draw with mean 1 (``bootstrap``).
+    ``folds`` evaluates ``copies`` of the model. Each user is learned by one copy (``split``), by all but one (``cv``),
+    or by each copy as often as a Poisson draw with mean 1 (``bootstrap``).
 
     A stream needs an order of all events, and clock times if a span is a time. ``order="sort"`` sorts rows by time and
     keeps row order for ties; ``error`` raises an error if time goes backwards. A log without times, or with an order

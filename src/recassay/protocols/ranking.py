@@ -192,5 +192,5 @@ class Sequence(BaseProtocol):
     seeds: Annotated[int, COUNT] = 1
 
     def steps(self) -> Iterator[Step]:
-        """Yield a step for each place, which asks for the items that follow; nothing is revealed."""
+        """Yield a step for each position to generate; its queries are the positions, and nothing is revealed."""
         return (Step(ask=place) for place in range(self.k))

@@ -59,24 +59,24 @@ class RowAssignment:
 
 
 class Cut(Named):
-    """Base of splits, of filters and of rules that make sessions: a frozen description of what is done with a log."""
+    """Base of splits, filters and rules that make sessions: a frozen description of an operation on a log."""
 
     times: ClassVar[TimeKind | None] = None
 
     @property
     def needs(self) -> TimeKind | None:
-        """Return the least kind of times that a log must have (``user``, ``global``, ``clock``); None: no times used.
+        """Return the weakest kind of times that a log must have: ``user``, ``global`` or ``clock``; None without times.
 
-        From least to most these are: an order within each user, an order of all events, and clock times. It is that
-        of the class, ``times``, or the order within each user that ``by="time"`` needs.
+        From weakest to strongest these are: an order within each user, an order of all events, and clock times. It is
+        that of the class, ``times``, or the order within each user that ``by="time"`` needs.
         """
         return "user" if self.parameters.get("by") == "time" else self.times
 
     def remote(self, log: Any) -> RemoteLog:
-        """Return a log that is not in memory; raise U225 for anything else, and for times that are not enough."""
-        found = require_remote_log(log, str(self))
-        require_times(found, self.needs, self)
-        return found
+        """Return ``log``, one that is not in memory (such as on Spark); raise U225 for any other, or too weak times."""
+        remote_log = require_remote_log(log, str(self))
+        require_times(remote_log, self.needs, self)
+        return remote_log
 
     def __post_init__(self) -> None:
         """Check the parameters.
@@ -216,7 +216,7 @@ class CutSummary:
 
 
 def empty_part_error(split: Split, rows: int, users: int, part: str) -> UsageError:
-    """Return the error for a cut in which a part has no rows."""
+    """Return the error U116 for a cut in which ``part`` (training, test or validation) has no rows."""
     return UsageError(
         "U116",
         f"none of the {rows:,} rows of {users:,} users is left for {part}",

@@ -178,7 +178,7 @@ class KFolds(Split):
         return row_draws(log, self.seed, self.name)
 
     def _end(self, part: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rank at which each part ends (excluded), if k parts of almost equal size divide ``size`` ranks.
+        """Return the rank before which each part ends, if k parts of almost equal size divide ``size`` ranks.
 
         ``part`` are the numbers of the parts.
         """
@@ -265,7 +265,7 @@ class UserFolds(Split):
     all_but: Annotated[int | None, COUNT] = None
 
     def validate(self) -> None:
-        """Raise an error if ``given`` and ``all_but`` are both there."""
+        """Raise an error if both ``given`` and ``all_but`` are set."""
         if self.given is not None and self.all_but is not None:
             raise self.refuse("given", "Given-N and All-but-N exclude each other", "give one of them")
 

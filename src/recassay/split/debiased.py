@@ -95,7 +95,7 @@ class UniformItems(Split):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
     def facts(self, log: PartitionedLog) -> tuple[ItemSums, Mapping[str, Any]]:
-        """Return the limits of test ratings by item, as :meth:`_limits` does, and what describes the cut."""
+        """Return the limits of test ratings of each item (see :meth:`_limits`), and what ``fold.how`` records."""
         counts = log.total(self._counts)
         counted, items = counts.values[:, 1], counts.values.shape[0]
         order = np.lexsort((np.arange(items), -counted))

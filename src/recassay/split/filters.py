@@ -78,7 +78,7 @@ class Filter(Cut):
     def left(self, log: Interactions, kept: Rows) -> Interactions:
         """Return the rows of a whole log in the mask ``kept``, without unused users and items.
 
-        A filter that changes ratings overrides it.
+        A filter that changes ratings overrides this method.
         """
         return log if kept.all() else log.take(kept).compact()
 
@@ -277,7 +277,7 @@ class Between(Filter):
 
 
 def without(gone: Mapping[str, Rows]) -> tuple[Rows, dict[str, int]]:
-    """Return a mask of the rows that no reason removes, and the number of rows that each reason is the first to remove.
+    """Return a mask of the rows that no reason removes, and the number of rows that each reason removes first.
 
     ``gone`` has a mask of rows by reason.
 
@@ -331,7 +331,10 @@ def apply(log: Interactions, filters: Filters, items: Features | None = None) ->
 @overload
 def apply(log: RemoteLog, filters: Filters, items: Features | None = None) -> Any: ...
 def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | None = None) -> Any:
-    """Return the log that is left after one filter or several in order, with the number of removed rows by reason.
+    """Apply filters to a log in order; return the rest of the log, with the number of removed rows by reason.
+
+    ``filters`` is a filter, a text such as ``"rated(at_least=4), core(users=5)"``, or a list of both. For a log in
+    memory the result is a :class:`Filtered`.
 
     ``items`` are features of items, for filters that read them.
     """
@@ -340,13 +343,13 @@ def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | Non
         return _filtered_remotely(log, parsed)
     removed: dict[str, int] = {}
     for step in parsed:
-        found: Filtered = step(log)
-        log, removed = found.log, add_counts(removed, found.removed)
+        filtered: Filtered = step(log)
+        log, removed = filtered.log, add_counts(removed, filtered.removed)
     return Filtered(log, removed)
 
 
 def _filtered_remotely(log: RemoteLog, filters: list[Filter]) -> Any:
-    """Return a log on a cluster after filters; raise U225 for a filter that changes ratings."""
+    """Return what filters leave of a log on a cluster; raise U225 for a filter that changes ratings."""
     for step in filters:
         step.remote(log)
         if step.changes_ratings:

@@ -148,7 +148,7 @@ def require_remote_log(log: Any, where: str) -> RemoteLog:
 
 
 def needs_memory_error(why: str, how: str, where: str) -> UsageError:
-    """Return the error U225 for an operation that needs all rows in memory, on a log in partitions.
+    """Return the error U225 for an operation that needs all rows of a partitioned log in memory.
 
     ``why`` says what needs all rows, and ``how`` is the expression that loads them.
     """
@@ -259,12 +259,12 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
     span = log.total(partial(_span, keys))
     shift = max(((span.low or 0) ^ (span.high or 0)).bit_length() - DIGIT, 0)
     lowest = (span.low or 0) >> shift
-    counts = log.total(partial(_counts, keys, lowest, shift))
+    counts = log.total(partial(_count_high_bits, keys, lowest, shift))
     ends = np.cumsum(counts)
     ranks = wanted(span.n)
     ranges = {rank: int(np.searchsorted(ends, rank, side="right")) for rank in ranks if rank < span.n}
     heads = [lowest + number for number in sorted(set(ranges.values()))]
-    few = np.sort(np.concatenate(log.total(partial(_few, keys, heads, shift)))) if shift and heads else None
+    few = np.sort(np.concatenate(log.total(partial(_keys_with_heads, keys, heads, shift)))) if shift and heads else None
 
     def boundary(rank: int) -> Boundary:
         if rank >= span.n:
@@ -280,7 +280,7 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
 
 
 def _computed_once(keys: KeyFunction, log: Interactions) -> KeyFunction:
-    """Return a function with the result of ``keys(log)`` for this one log: every pass over a log in memory needs it."""
+    """Return a function that returns ``keys(log)``, computed only once for this log: every pass needs these keys."""
     found = keys(log)
     return lambda _: found
 
@@ -312,10 +312,10 @@ def _span(keys: KeyFunction, log: Interactions) -> Extent:
     return Extent.of(keys(log))
 
 
-def _counts(keys: KeyFunction, first: int, shift: int, log: Interactions) -> NDArray[np.int64]:
-    """Return how many keys of a log are in each of 2^16 ranges: those that begin with ``first``, ``first`` + 1, ...
+def _count_high_bits(keys: KeyFunction, first: int, shift: int, log: Interactions) -> NDArray[np.int64]:
+    """Return how many keys of a log have the high bits ``first``, ``first`` + 1, ...: 2^16 counts.
 
-    A key begins with its bits above the lowest ``shift``.
+    The high bits of a key are those above the lowest ``shift``.
     """
     counts, found = np.zeros(1 << DIGIT, np.int64), keys(log)
     for begin in range(0, found.size, CHUNK):
@@ -324,10 +324,10 @@ def _counts(keys: KeyFunction, first: int, shift: int, log: Interactions) -> NDA
     return counts
 
 
-def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
-    """Return, in a list of one array, the keys of a log that begin with one of ``heads``.
+def _keys_with_heads(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
+    """Return, in a list of one array, the keys of a log whose high bits are one of ``heads``.
 
-    Lists of several partitions can be joined with ``+``. A key begins with its bits above the lowest ``shift``.
+    Lists of several partitions can be joined with ``+``. The high bits of a key are those above the lowest ``shift``.
     """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]

@@ -258,7 +258,7 @@ parse = REGISTRY.parse
 
 
 def parse_split(text: str) -> SequenceSplit:
-    """Return the split of sequences of a text; raise U102 for a rule that makes sequences."""
+    """Return the split of sequences that a text describes; raise U102 for a rule that makes sequences."""
     found = parse(text)
     if not isinstance(found, SequenceSplit):
         what = f"{found} makes sequences and does not split them"

@@ -217,9 +217,9 @@ def _extent(log: Interactions) -> Extent:
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:
-    """Return (3, windows): how many rows are earlier than the training period, the window, and the window's end.
+    """Return the numbers of rows before the training period, the window, and the window's end: (3, windows).
 
-    A row is counted if it is before the time in question.
+    A row counts if its time is earlier; the three counts are those of each window.
     """
     time, found = row_times(log), np.zeros((3, len(windows)), np.int64)
     for row, edge in zip(found, ("from_", "begin", "end"), strict=True):

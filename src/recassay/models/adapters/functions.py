@@ -40,7 +40,7 @@ from recassay.optional import need
 
 
 class Adapter(NamesFitted):
-    """Base of adapters with a ``name``, by which tables call them."""
+    """Base of adapters; ``name`` is the name of the system in tables of results."""
 
     name: str
 

@@ -76,7 +76,7 @@ class Vectors:
 
 
 def _same_kind(ids: pl.Series, others: pl.Series, what: str) -> pl.Series:
-    """Return ``ids``, those of a log; raise the error of ids of another kind (texts, numbers) than ``others``."""
+    """Return ``ids``, which are of a log; raise an error if they are text and ``others`` numbers, or the reverse."""
     ours, theirs = Vocabulary(ids), Vocabulary(others)
     if ours.kind != theirs.kind:
         raise id_types_differ(what, theirs, ours)

@@ -265,9 +265,10 @@ def score_function(fitted: object) -> Score | None:
 
 
 def unknown_users(fitted: object) -> Bool | None:
-    """Return a mask of the users for whom a fitted model has no scores, by user code; None if it has some for all.
+    """Return a mask over user codes: True for a user whom the model cannot score; None if it can score all users.
 
-    It is the model's property ``unknown_users``, if it has one: such users are those without events.
+    The mask is the model's property ``unknown_users``; a model without this property can score all users. Most models
+    cannot score a user without training events.
     """
     unknown = getattr(fitted, "unknown_users", None)
     return unknown if unknown is not None and unknown.any() else None

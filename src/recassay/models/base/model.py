@@ -39,13 +39,13 @@ NO_ITEM = -1  # fills the end of a list that runs out of items
 
 
 class NamesFitted:
-    """Base of unfitted models: what ``fit`` returns is called in tables as the model that it was fitted from."""
+    """Base of unfitted models: the fitted model has the name of the unfitted one in tables of results."""
 
     def check_data(self, data: Any) -> None:
         """Raise an error if the model cannot be fitted on data of this kind; by default it can be."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the ``fit`` of a class note the name of the model in what it returns."""
+        """Wrap the ``fit`` of a class so that the fitted model gets the name of the unfitted one."""
         super().__init_subclass__(**options)
         if "fit" in vars(cls):
             cls.fit = _noting_its_name(cls.fit)  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def _noting_its_name(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class Wrapper(NamesFitted):
-    """Base of unfitted models around a model of another library, whose class names them."""
+    """Base of unfitted models around a model of another library; they are named after its class."""
 
     model: Any
 
@@ -73,13 +73,13 @@ class Wrapper(NamesFitted):
 
 
 class CheckedParameters(Named, NamesFitted):
-    """Base of unfitted models with parameters, each named as its class unless it states another ``name``.
+    """Base of unfitted models with parameters; the name of a model is that of its class, or its ``name``.
 
-    A base of several models states ``name = ""``, so that no text names it.
+    A base of several models sets ``name = ""``, so that users cannot choose it by name.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Name a class by itself."""
+        """Set ``name`` to the name of the class, unless the class sets it."""
         super().__init_subclass__(**options)
         if "name" not in vars(cls):
             cls.name = cls.__name__

@@ -69,7 +69,8 @@ def class_in_file(text: str, folder: Path = Path()) -> tuple[Path, Any]:
 def load_fitted(path: Path) -> tuple[str, Any]:
     """Return the name and parameters of the model in a file, and the fitted model; raise U123 if there is none.
 
-    The file may be anybody's: it is refused if its arrays do not belong together, or if it cannot recommend an item.
+    The file may be from an untrusted source. It is refused if its arrays contradict each other, or if the model cannot
+    recommend an item.
     """
     try:
         found = load_archive(path)

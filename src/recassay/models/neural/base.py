@@ -31,7 +31,10 @@ Loss = Literal["auto", "softmax", "sampled", "gbce", "binary"]
 
 
 def whole_histories(paper: str, network: str) -> Departure:
-    """Return the departure of a recurrent network from a paper that sets no limit to what the network reads."""
+    """Return how a recurrent network differs from its paper, which sets no limit to the length of histories.
+
+    ``paper`` is the reference, and ``network`` the name of the model.
+    """
     sentence = (
         "The paper's recurrent networks read a sequence from its first item; recassay reads the last 50 items by "
         "default, because the time of a step grows with them."
@@ -88,7 +91,7 @@ class Neural(BuiltIn):
     # --- training data; the default predicts every item from the items before it --------------------------------------
 
     def windows_of(self, histories: Histories) -> Histories:
-        """Return windows of histories: stretches of items that the network reads together.
+        """Return windows of histories: consecutive items that the network reads together.
 
         By default the last item of a window is only predicted, so windows have ``length`` + 1 items.
         """
@@ -177,8 +180,9 @@ def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tu
 def initial_weights(model: Neural, items: int, rng: np.random.Generator) -> dict[str, Float32]:
     """Return the initial weights of a network for ``items`` items, by name.
 
-    Biases are 0 and gains are 1. Embeddings are normal with standard deviation 0.02, and so is all else if the network
-    ``draws_small``; other matrices are uniform and keep the variance of their inputs (Glorot), each gate by itself.
+    Biases are 0 and gains are 1. Embeddings are normal with standard deviation 0.02, and so is every matrix of a
+    network with ``draws_small``. Matrices of other networks are uniform and keep the variance of their inputs (Glorot),
+    each gate by itself.
     """
     with torch_module().device("meta"):
         network = model.network(items)

@@ -144,7 +144,7 @@ class TrainingRun:
             torch_module().save(state, temporary)
 
     def restore(self, path: Path) -> None:
-        """Continue from a checkpoint; raise U141 if it is of another training, and I104 if it is none."""
+        """Continue from a checkpoint; raise U141 if it is of another model or log, I104 if it is no checkpoint."""
         try:
             state = torch_module().load(path, self.device, weights_only=True)
             there = state["about"]

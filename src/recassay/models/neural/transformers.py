@@ -28,8 +28,8 @@ FROM_THE_END = Departure(
 class Transformer(Neural):
     """Base of networks of self-attention: embeddings of items and positions pass blocks and a last LayerNorm.
 
-    A block is x + Dropout(Attention(LayerNorm(x))), and then x + Dropout(Forward(LayerNorm(x))). A padding row of the
-    embeddings that stands for a mask is learned, else it is 0.
+    A block is x + Dropout(Attention(LayerNorm(x))), and then x + Dropout(Forward(LayerNorm(x))). The padding row of the
+    embeddings is learned if it stands for a mask; else it is 0.
     """
 
     name = ""
@@ -273,7 +273,10 @@ class BERT4Rec(Transformer):
 
     @property
     def passes(self) -> int:  # type: ignore[override]  # a class attribute of the base
-        """Return the number of passes: ``copies`` with random masks, one with the last item masked."""
+        """Return how many times an epoch reads a window.
+
+        It is read ``copies`` times with random masks, and once with only its last item masked.
+        """
         return self.copies + 1
 
     def n_targets(self, lengths: Int64, pass_number: Int64) -> Int64:

@@ -273,7 +273,7 @@ def _candidates(first: int, last: int, scores: Float, depth: int, norm: int, sco
 
 @njit(nogil=True, inline="always")
 def _to_front(array: Any, begin: int, at: int) -> None:
-    """Move the element ``at`` to the place ``begin``, and those between one place back."""
+    """Move the element at index ``at`` to ``begin``, and the elements between one position back."""
     moved = array[at]
     for place in range(at, begin, -1):
         array[place] = array[place - 1]

@@ -52,7 +52,7 @@ def _chances(scores: Float, query: Int64, sizes: Int64, codes: Int32, relevance:
     """Return p(i | u, a), the relevance of each row i of the lists to each of its aspects a, as ``relevance`` says.
 
     ``scores`` are those of the rows, none below 0, and 0 if a row is no candidate; ``query`` are the lists of the rows.
-    Row after row, ``codes`` are the aspects of each, whose numbers are ``sizes``.
+    ``codes`` has the aspects of all rows, one row after another, and ``sizes`` the number of aspects of each row.
     """
     if relevance == "binary":
         return np.ones(codes.size)

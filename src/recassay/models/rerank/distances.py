@@ -184,7 +184,7 @@ class DPP(DistanceReranker):
 
 
 def item_distances(distance: object, context: RerankContext) -> ItemDistances:
-    """Return the distances of a given name, or those of a table.
+    """Return the distances between items that a name stands for, or that a table holds.
 
     The names are ``jaccard``, ``cosine``, ``training`` (by the items' users) and ``factors``.
     """

@@ -4,9 +4,9 @@ Any fitted object with ``next_probabilities(histories)`` can be evaluated, inclu
 item of a sequence and the items that followed it so far. Models keep no state between two queries. A model that can
 answer without a row of all items per history is a :class:`~recassay.models.base.capabilities.SamplesNext`.
 
-Models that ignore the last items count all items alike. With n the sum of a row of counts, c(y) the count of an item, a
-the smoothing and I the number of items, the probability of y is (c(y) + a) / (n + a I), and 1 / I where that is 0 / 0.
-``tests/property/test_sequence_models.py`` checks every answer against dense rows.
+Models that ignore the history have a single row of counts. With n the sum of a row of counts, c(y) the count of an
+item, a the smoothing and I the number of items, the probability of y is (c(y) + a) / (n + a I), and 1 / I where that is
+0 / 0. ``tests/property/test_sequence_models.py`` checks every answer against dense rows.
 """
 
 from __future__ import annotations
