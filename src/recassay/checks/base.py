@@ -1,7 +1,7 @@
 """Numbered checks: functions that look for one problem of an evaluation and describe it in words.
 
-The parameters of a check's function name the facts that it looks at. :func:`diagnose` asks all checks about one kind
-of thing, such as lists or a stream, for which the facts are there.
+The parameters of a check's function name the facts that it looks at. :func:`diagnose` runs all checks about one kind of
+thing, such as lists or a stream, whose facts are known.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ Answer = str | tuple[Severity, str] | None
 
 @dataclass(frozen=True)
 class Check:
-    """A numbered check: ``ask`` looks for one problem in the facts that its parameters name.
+    """A numbered check: the function ``ask`` looks for one problem in the facts that its parameters name.
 
-    It returns a text, or (severity, text), if there is the problem, else None ("Report if ..." in its docstring).
-    ``about`` says what the facts are about: "lists", "designs", "stream" and so on. The check does not apply where a
-    parameter without a default, or one of the other facts in ``needs``, is unknown.
+    ``ask`` returns a text, or (severity, text), if there is the problem, else None. ``about`` is the kind of thing that
+    the facts describe: "lists", "designs", "stream" and so on. ``needs`` names facts that must be known although
+    ``ask`` does not read them. The check does not apply where one of them, or a parameter without a default, is
+    unknown.
     """
 
     code: str
@@ -61,7 +62,7 @@ def check(
 ) -> Callable[[Callable[..., Answer]], Check]:
     """Return a decorator that registers a function as a check of facts about lists, or about another kind of thing.
 
-    The parameters of the function name the facts that it looks at; it is not asked if one without a default, or one of
+    The parameters of the function name the facts that it looks at; it is not called if one without a default, or one of
     the facts in ``needs``, is unknown. It returns a text, or (severity, text), if there is the problem, else None.
     """
 
@@ -74,7 +75,8 @@ def check(
 def diagnose(about: str, **facts: Any) -> tuple[Finding, ...]:
     """Return the findings of all checks about one kind of thing, in the order of their codes.
 
-    A fact that is None, or an empty collection, is unknown.
+    ``about`` is the kind, such as "lists" or "stream", and ``facts`` are what is known of it, by name. A fact that is
+    None, or an empty collection, is unknown.
 
     >>> diagnose("re-ranking", rows=10, bare=9)[0].code
     'C017'

@@ -23,11 +23,11 @@ MOST_USERS = 10_000  # users whose ids are kept, the first ones by id
 
 @dataclass(frozen=True, eq=False)
 class CheckCounts:
-    """What was counted for the checks in the lists and the truth of some users, by name.
+    """Counts in the lists and the truth of some users that checks read; every mapping has names as keys.
 
-    ``sums`` are numbers, ``ranges`` the lowest and the highest of some numbers, ``examples`` a user and a value, of the
+    ``sums`` are numbers, ``ranges`` the lowest and the highest of some numbers, ``examples`` (user, value) of the
     lowest user, ``remarks`` sentences on a whole file, and ``ids`` distinct ids. ``frequencies`` are tables of items
-    and how often each occurs.
+    and how often each occurs. Counts of different users can be added.
 
     >>> one = CheckCounts({"rows": 3}, {"gains": (0.0, 2.0)}, {"seen": (7, "x")})
     >>> both = one + CheckCounts({"rows": 2}, {"gains": (0.5, 3.0)}, {"seen": (4, "y")})
@@ -46,7 +46,7 @@ class CheckCounts:
         return CheckCounts(*(joined(join, getattr(self, name), getattr(other, name)) for name, join in JOINS.items()))
 
     def facts(self, met: AlignmentCounts) -> dict[str, Any]:
-        """Return the counts that say something as facts for checks, with those of an alignment: numbers are above 0."""
+        """Return the counts, and those of an alignment (``met``), as facts for checks; numbers of 0 are left out."""
         numbers = {name: number for name, number in {**vars(met), **self.sums}.items() if number}
         return {**numbers, **self.ranges, **self.examples, **self.remarks, **self.ids, **self.frequencies}
 
@@ -78,7 +78,7 @@ def frequencies(counts: tuple[Int32, Int64], vocabulary: Vocabulary) -> pl.DataF
 
 
 def count_lengths(alignment: Alignment, deepest: int | None) -> CheckCounts:
-    """Return the number of lists, and of those that are shorter than the largest cut-off, and the range of lengths."""
+    """Return the number of lists, the number shorter than the largest cut-off ``deepest``, and the range of lengths."""
     lengths = alignment.judged_lengths
     short = int(np.count_nonzero(lengths < (deepest or 0)))
     ranges = {"lengths": (int(lengths.min()), int(lengths.max()))} if lengths.size else {}

@@ -1,4 +1,4 @@
-"""D0xx, H0xx: threats to decisions: uncorrected or lenient tests, few seeds, weak baselines, metrics that favour."""
+"""D0xx, H0xx: threats to decisions: lenient or uncorrected tests, few seeds, weak baselines, favoured systems."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class BeatenSystem(NamedTuple):
 
 @check("D001", "Many comparisons without correction", "warning", about="comparison")
 def uncorrected(correction: str, alpha: float, tests: int, claims: int, lost: int) -> tuple[Severity, str] | None:
-    """Report if several differences were tested without correction: with many tests, some are significant by chance.
+    """Return a warning if several differences were tested without correcting their p-values.
 
-    The severity is info if every significant difference is also significant after Holm's correction, else warning.
+    With many tests, some differences are significant by chance. ``claims`` counts the significant differences, and
+    ``lost`` those that are not after Holm's correction. The severity is info if none is lost, else warning.
     """
     if correction != "none" or tests < 2:
         return None
@@ -50,9 +51,10 @@ def uncorrected(correction: str, alpha: float, tests: int, claims: int, lost: in
 
 @check("D002", "Few seeds", "warning", about="comparison")
 def few_seeds(seeds: Mapping[str, int]) -> str | None:
-    """Report if systems with random training were trained with one or two seeds: their results depend on these seeds.
+    """Return a warning if systems with random training were trained with only one or two seeds.
 
-    A test over users does not show it: it tells whether other users would change the decision, not another training.
+    Their results depend on these seeds. A test over users does not show it: it tells whether other users would change
+    the decision, not another training. ``seeds`` is the number of seeds of each system.
     """
     few = {system: number for system, number in seeds.items() if number < FEW_SEEDS}
     if not few:
@@ -66,9 +68,9 @@ def few_seeds(seeds: Mapping[str, int]) -> str | None:
 
 @check("D003", "A baseline that is beaten by popularity or chance", "warning", about="comparison")
 def weak_baseline(beaten: Sequence[BeatenSystem], baseline: str | None = None) -> str:
-    """Report if a system without personalisation is significantly better than the baseline, which then proves little.
+    """Return a warning if a system without personalisation is significantly better than the baseline.
 
-    Without a given baseline, all systems are checked.
+    A win over such a baseline proves little. If ``baseline`` is None, all systems are checked.
     """
     worst = max(beaten, key=lambda one: one.difference)
     where = f" in {worst.where}" if worst.where else ""
@@ -84,9 +86,10 @@ def weak_baseline(beaten: Sequence[BeatenSystem], baseline: str | None = None) -
 
 @check("D004", "A test that finds too much with few users", "warning", about="comparison")
 def lenient_test(test: str, fewest: int) -> str | None:
-    """Report if the bootstrap test compares systems on fewer than 50 users: it underestimates the variance of a mean.
+    """Return a warning if the bootstrap test compares systems on fewer than 50 users.
 
-    It then finds a difference that is not there more often than its level says.
+    It then underestimates the variance of a mean, and finds a difference that is not there more often than its level
+    says. ``fewest`` is the smallest number of users of a comparison.
     """
     if test != "bootstrap" or not 0 < fewest < FEW_FOR_BOOTSTRAP:
         return None
@@ -100,10 +103,11 @@ def lenient_test(test: str, fewest: int) -> str | None:
 def judged_at_home(
     systems: Sequence[str], ranks: Mapping[str, Mapping[str, float]], home: Mapping[str, Sequence[str]]
 ) -> tuple[Severity, str] | None:
-    """Report if a metric is close to what one of the systems optimises (its home metric), and so favours that system.
+    """Return a warning if a metric is close to what one of the systems optimises, and so favours that system.
 
-    The severity is warning if such a system leads under its home metric but not by its mean rank under away metrics,
-    those that no system optimises. Otherwise it is info.
+    Such a metric is the home metric of the system; ``home`` names the systems of each metric, and ``ranks`` has the
+    rank of each system under each metric. The severity is warning if a system leads under its home metric, but not by
+    its mean rank under away metrics, those that no system optimises. Otherwise it is info.
     """
     home = {metric: owners for metric, owners in home.items() if owners}
     if not home:

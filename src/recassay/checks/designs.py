@@ -52,10 +52,10 @@ class DesignSwap(NamedTuple):
 
 @check("B001", "Designs disagree on the order of systems", "warning", about="designs")
 def orders_disagree(assay: DesignScores) -> tuple[Severity, str] | None:
-    """Report if one design ranks a system above another and a second design ranks it below.
+    """Return a warning if one design ranks a system above another and a second design ranks it below.
 
-    The choice of design then decides. The severity is warning if both differences of some such pair exceed 1.96
-    standard errors of the paired difference, else info.
+    The choice of design then decides which system is better. The severity is warning if for one such pair both
+    differences exceed 1.96 standard errors of the paired difference, else info.
     """
     found = design_swaps(assay)
     if not found:
@@ -108,7 +108,7 @@ def mean_lead(scores: Scores, metric: str, a: str, b: str) -> tuple[float, bool]
 
 @check("B002", "The score mostly reflects item popularity", "warning", about="designs")
 def value_is_popularity(standings: Mapping[str, Standings]) -> str | None:
-    """Report if a system ranks relevant items the higher the more training users they have.
+    """Return a warning if a system ranks relevant items the higher the more training users they have.
 
     Reported is a Spearman correlation of 0.5 or more. Part of its score is then the popularity bias of the log. Some
     designs keep this bias, others remove it.
@@ -142,9 +142,10 @@ class PopularityEffect(NamedTuple):
 
 
 def popularity_effect(standings: Standings) -> PopularityEffect | None:
-    """Return how far a system ranks popular relevant items higher: a rank correlation over pairs (user, relevant item).
+    """Return how far a system ranks popular relevant items higher, as a rank correlation with counts of pairs.
 
-    Return None for fewer than 10 pairs, or if all have the same popularity or the same rank.
+    A pair is a user and one of the user's relevant items. Return None for fewer than 10 pairs, or if all have the same
+    popularity or the same rank.
     """
     above = standings.above[TEST] + standings.tied[TEST] / 2
     pool = np.repeat(standings.pool[TEST], standings.relevant)
@@ -161,11 +162,11 @@ def popularity_effect(standings: Standings) -> PopularityEffect | None:
 
 @check("B003", "The score mostly reflects the number of test ratings", "warning", about="designs")
 def value_is_sparsity(assay: DesignScores, standings: Mapping[str, Standings]) -> tuple[Severity, str] | None:
-    """Report if users have so few relevant items that no system's mean of a metric can reach 0.5.
+    """Return a warning if no system can reach a mean of 0.5, because users have few relevant items.
 
-    This concerns designs that rank all relevant items of a user together (AR). The mean then measures the number of
-    test ratings, and falls in proportion when test ratings are removed. The severity is warning if the best system
-    leads by less than half the width of its interval, else info.
+    The largest possible mean of a metric is then low under designs that rank all relevant items of a user together
+    (AR). Such a mean depends on the number of test ratings: with fewer test ratings it falls in proportion. The
+    severity is warning if the best system leads by less than half the width of its confidence interval, else info.
     """
     capped = [row for row in assay.rows if row.best < CEILING and _ranks_together(row.design)]
     if not capped:
@@ -193,9 +194,10 @@ def _ranks_together(design: str) -> bool:
 
 @check("T002", "Many candidates have tied scores", "warning", about="designs")
 def catalogue_ties(standings: Mapping[str, Standings]) -> str | None:
-    """Report if ties decide for 10 % of the relevant items or more whether they are among the first 10 candidates.
+    """Return a warning if ties decide which relevant items are among the first 10 candidates.
 
-    Means are over all orders of ties. A program that uses one order, such as by item number, prints another value.
+    It is given if this holds for 10 % of the relevant items or more. Means are over all orders of ties. A program that
+    uses one order, such as by item number, prints another value.
     """
     unsure = {}
     for name, each in standings.items():
@@ -214,7 +216,7 @@ def catalogue_ties(standings: Mapping[str, Standings]) -> str | None:
 
 @check("S002", "All designs sample their candidates", "info", about="designs")
 def only_sampled(assay: DesignScores) -> str | None:
-    """Report if every design samples its candidates: means compare systems on a few items, not on all.
+    """Return a warning if every design samples its candidates: means compare systems on a few items, not on all.
 
     The order of systems and the differences may change on all items. Add a design with all candidates, such as
     `TI-AR-AN`: `judge` computes it in the same run.
@@ -226,7 +228,10 @@ def only_sampled(assay: DesignScores) -> str | None:
 
 @check("S003", "Target sets smaller than the design requires", "warning", about="designs")
 def short_sets(assay: DesignScores) -> str | None:
-    """Report if a design samples more items than some users have candidates: their target sets are too small."""
+    """Return a warning if a design samples more items than some users have candidates.
+
+    Their target sets are too small.
+    """
     short = {row.design: row for row in assay.rows if row.short}
     if not short:
         return None
@@ -241,13 +246,13 @@ def short_sets(assay: DesignScores) -> str | None:
 def ties_approximated(
     standings: Mapping[str, Standings], draws: Mapping[str, tuple[str, int]], closed_form: bool = True
 ) -> tuple[Severity, str] | None:
-    """Report if draws by popularity with replacement are far from exact for tied candidates.
+    """Return a warning if tied candidates, drawn by popularity with replacement, are computed too roughly.
 
-    Copies of a candidate are above a tied item together, so a mean over the orders of ties depends on every mass. Of
-    more than seven tied candidates with different masses, standings keep sums of powers, which two masses replace. The
-    error grows with the number of times that the heaviest of them are drawn; it is reported from 2 draws on average. A
-    random order ties all candidates, so the `random` column is approximate too, and alone: then it is an info, and so
-    it is where ties are of so few relevant items that a mean changes by less than a thousandth.
+    All copies of a drawn candidate are above or below a tied item together, so the mean over the orders of ties depends
+    on the probability (mass) of every candidate. If more than seven tied candidates have different masses, they are
+    approximated by two masses. The error grows with the number of times that the heaviest of them are drawn; from 2
+    draws on average the warning is given. The severity is info if only the `random` column is approximate, in which all
+    candidates tie, or if so few relevant items have ties that a mean changes by less than a thousandth.
     """
     found = []
     for name, (base, drawn) in draws.items():
@@ -263,22 +268,22 @@ def ties_approximated(
     name, system, of_pairs, most, _ = max(found, key=lambda ties: ties[-2])
     if most < REPEATED:
         what = "chance values (`random`) are approximate: all candidates tie in a random order"
-        return "info", f"{worst[0]}: {what}, and {_extent(worst[-1])}"
+        return "info", f"{worst[0]}: {what}, and {_largest_error_phrase(worst[-1])}"
     several = int(np.count_nonzero(of_pairs >= REPEATED))
     what = f"{format_share(several, of_pairs.size)} relevant items of {system} tie with more than seven masses"
-    small = several / of_pairs.size * _error(most) < SMALL
-    text = f"{name}: {what}, and means and chance values are approximate: {_extent(most)}"
+    small = several / of_pairs.size * _largest_error(most) < SMALL
+    text = f"{name}: {what}, and means and chance values are approximate: {_largest_error_phrase(most)}"
     return "info" if small else "warning", text
 
 
-def _error(draws: float) -> float:
+def _largest_error(draws: float) -> float:
     """Return the largest relative error of hit@1 that was measured for this number of draws."""
     return next(error for bound, error in MEASURED_TIES if draws <= bound)
 
 
-def _extent(draws: float) -> str:
+def _largest_error_phrase(draws: float) -> str:
     """Return a phrase on the largest number of draws, with the largest error measured for so many."""
-    error = _error(draws)
+    error = _largest_error(draws)
     far = f"up to {100 * error:.0f} %" if math.isfinite(error) else "several times its value"
     return f"the heaviest are drawn {draws:.1f} times on average, where hit@1 was off by {far}"
 
@@ -287,11 +292,11 @@ def _extent(draws: float) -> str:
 def order_unsure(
     sampled: Means, corrected: Means, resampled: Mapping[tuple[str, str], Float], estimator: str, users: int
 ) -> str | None:
-    """Report if two systems are in one order by their sampled ranks, and may be in the other order under full ranking.
+    """Return a warning if the order of two systems by sampled ranks may be reversed under full ranking.
 
-    The probability is the share of resamples of users in which the corrected estimates have the other order; it is
-    reported from 5 %. The correction balances bias and noise under the assumption that every full rank is equally
-    likely, so the absence of a finding proves nothing.
+    The probability of a reversal is the share of resamples of users in which the corrected estimates have the other
+    order; it is reported from 5 %. The correction balances bias and noise under the assumption that every full rank is
+    equally likely, so the absence of a warning proves nothing.
     """
     systems, metrics = (tuple(dict.fromkeys(names)) for names in zip(*sampled, strict=True))
     chances = {}
@@ -314,9 +319,10 @@ def order_unsure(
 
 @check("S004", "Sampled values are approximate", "info", about="sampling curve")
 def approximated(schemes: Sequence[str], why: str) -> str | None:
-    """Report if a sampling curve draws candidates by popularity without replacement: its distribution is approximated.
+    """Return a warning if a sampling curve draws candidates by popularity without replacement.
 
-    The exact one needs the weight of every candidate above and below an item, and time quadratic in their number. The
-    approximation gives all candidates above an item their mean weight, and all below theirs.
+    Its distribution is approximated. The exact one needs the weight of every candidate above and below an item, and
+    time quadratic in their number. The approximation gives all candidates above an item their mean weight, and all
+    below theirs.
     """
     return f"{', '.join(schemes)} is approximate: {why}; {MEASURED}"

@@ -36,7 +36,11 @@ REWRITTEN = r"""^[\s"'0]|[\s"']$|\.0+$"""
 
 
 def count_ids(alignment: Alignment) -> CheckCounts:
-    """Return what checks of ids look at: text ids of run and truth, odd ones, and how many rows have known items."""
+    """Return the counts and ids that the checks of ids need.
+
+    They are the text ids of run and truth, ids that stand for a missing value, and the number of rows of the run whose
+    item is in the truth.
+    """
     run, truth, match = alignment.run, alignment.truth, alignment.match
     examples: dict[str, tuple[str, str]] = {}
     texts: dict[str, pl.Series] = {}
@@ -92,7 +96,7 @@ def _missing_values(ids: pl.Series | None) -> list[str]:
 
 @check("R006", "Ids that stand for a missing value", "warning")
 def empty_ids(odd_id: tuple[str, str], odd_items: tuple[int, int], odd_users: int = 0) -> str:
-    """Report if an id is `nan`, `None`, `null` or blank, which means a missing value.
+    """Return a warning if an id is `nan`, `None`, `null` or blank, which means a missing value.
 
     A user called `user_id` is reported too: it comes from a second header. All rows with such an id count as rows of
     one user, or of one item.
@@ -109,7 +113,7 @@ def written_in_two_ways(
     truth_items: pl.Series | None = None,
     run_items: pl.Series | None = None,
 ) -> str | None:
-    """Report if ids of run and truth only match without blanks, quotes, leading zeros or letter case.
+    """Return a warning if ids of run and truth are the same but for blanks, quotes, leading zeros or letter case.
 
     Examples are `007` and `7`, `12.0` and `12`, or `x` with and without a blank after it. They count as different ids.
     """
@@ -174,7 +178,7 @@ def few_in_overlap(
     train: Interactions | None = None,
     rows_untrained: int = 0,
 ) -> str | None:
-    """Report if fewer than 1 % of the recommended rows are of items that the truth holds for any user.
+    """Return a warning if fewer than 1 % of the recommended rows are of items that the truth holds for any user.
 
     This can also mean that a system recommends items that no user chose. If most items are in the training log, nothing
     is reported.
@@ -215,7 +219,7 @@ def count_reading(alignment: Alignment, train: Interactions | None) -> CheckCoun
 
 @check("R001", "Row order taken as rank order", "info")
 def rows_as_they_stand(order_remark: str) -> str:
-    """Report if the run has neither ranks nor scores, so that the order of its rows is the order of the items.
+    """Return a warning if the run has neither ranks nor scores: its order is then that of the rows in the file.
 
     If this is intended, pass `--order row`, and the finding disappears.
     """
@@ -224,13 +228,16 @@ def rows_as_they_stand(order_remark: str) -> str:
 
 @check("R002", "A column of numbers in the truth was not read", "warning")
 def unread_gains(gain_remark: str) -> str:
-    """Report if the truth has a column of numbers, but none with a known name for gains: every row has gain 1."""
+    """Return a warning if the truth has a column of numbers, but none with a known name for gains.
+
+    Every row then has gain 1.
+    """
     return gain_remark
 
 
 @check("R011", "A column of numbers in the log was not read", "info", needs=("train",))
 def unread_ratings(train: Interactions) -> str | None:
-    """Report if the training log has a column of numbers, but none with a known name for ratings.
+    """Return a warning if the training log has a column of numbers, but none with a known name for ratings.
 
     Every row is then an event without a rating. `recassay split` and `recassay stats` say so too.
     """
@@ -239,7 +246,7 @@ def unread_ratings(train: Interactions) -> str | None:
 
 @check("R003", "Several tables in one file", "warning")
 def tables_in_one_file(tables_remark: str) -> str:
-    """Report if a column that is not read, such as `model`, `fold` or `split`, has several values for one user.
+    """Return a warning if a column that is not read, such as `model` or `fold`, has several values for one user.
 
     The rows of several systems, folds or parts are then mixed in one list, or one truth. If each user has one value, as
     in cross-validation, nothing is mixed and nothing is reported.
@@ -249,9 +256,9 @@ def tables_in_one_file(tables_remark: str) -> str:
 
 @check("R012", "A file may be cut short", "warning")
 def cut_short(cut_remark: str) -> str:
-    """Report if the last line of a text file has no end, and its last field is shorter than all those above it.
+    """Return a warning if the last line of a text file has no end, and its last field is shorter than all others.
 
-    So ends a file whose download was interrupted; rows below are then missing, and the last value is a part of one. A
+    A file ends like this if its download was interrupted; then rows are missing, and the last value is incomplete. A
     last line without an end is sound if its fields are whole.
     """
     return cut_remark
@@ -261,7 +268,7 @@ def cut_short(cut_remark: str) -> str:
 def scores_like_ranks(
     rank_like_signs: int, lists_signs: int, ascending_signs: int = 0, upper: int = 0, lower: int = 0
 ) -> tuple[Severity, str] | None:
-    """Report if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
+    """Return a warning if the scores of every list are 1, 2, 3 and so on, and the highest is ranked first.
 
     They may be ranks, of which the lowest is best. Lists whose rows go from the highest score to the lowest are not
     reported. The severity is info if the rows are not in ascending order and relevant items are mostly in the upper
@@ -284,7 +291,7 @@ def scores_like_ranks(
 def scores_against_ranks(
     contrary_signs: int, pairs_signs: int, contrary_lists_signs: int, conventions: Conventions
 ) -> tuple[Severity, str] | None:
-    """Report if ranks order the lists, and the scores in the same file would order them differently.
+    """Return a warning if ranks order the lists, and the scores in the same file would order them differently.
 
     Re-ranking can be the reason. The severity is warning if most neighbouring rows disagree, because ranks or scores
     are then probably reversed, else info.
@@ -303,9 +310,9 @@ def scores_against_ranks(
 def low_gains(
     rows: tuple[Summary, ...], gains: tuple[float, float], truth_rows: int, fractions: int = 0
 ) -> tuple[Severity, str] | None:
-    """Report an error if no gain of the truth is above 0 and reaches `relevant_from`: no user has a relevant item.
+    """Return an error if no gain of the truth is above 0 and reaches `relevant_from`: no item is relevant.
 
-    Report a warning if `relevant_from` is 1 and some gains are fractions: a gain of 0.5 is not relevant unless
+    Return a warning if `relevant_from` is 1 and some gains are fractions: a gain of 0.5 is not relevant unless
     `--relevant-from` says so.
     """
     highest = gains[1]

@@ -38,10 +38,10 @@ class TieRange(NamedTuple):
 
 
 def count(alignment: Alignment, deepest: int | None, train: Interactions | None) -> tuple[CheckCounts, Marks]:
-    """Return what checks look at in lists that are aligned with the truth, and the marks of the users whom they name.
+    """Return the counts that checks need of lists aligned with the truth, and which findings name each user.
 
-    ``deepest`` is the largest cut-off, None without one. Marks say which findings name each user of the truth; findings
-    that need the training log name nobody without it.
+    ``deepest`` is the largest cut-off, None without one. The second value has bits for each user of the truth, one for
+    each finding that names the user; without a training log, findings that need it name nobody.
     """
     run, truth, missing = alignment.run, alignment.truth, alignment.match < 0
     marks: Marks = np.where(missing, bit("C001"), 0).astype(np.uint8)
@@ -60,7 +60,7 @@ def count(alignment: Alignment, deepest: int | None, train: Interactions | None)
             examples["untrained_user"] = user, user
         codes, seen = _seen_rows(train, run)
         sums |= {"rows_untrained": int((codes == UNKNOWN).sum()), "rows_seen": int(seen.sum())}
-        examples |= _first("untrained_item", codes == UNKNOWN, run)
+        examples |= _first_example("untrained_item", codes == UNKNOWN, run)
         listed = np.zeros(run.queries.len() + 1, np.bool_)  # the last entry is for users without a list
         listed[row_groups(run.offsets)[seen]] = True
         marks[listed[alignment.match]] |= bit("L001")
@@ -68,7 +68,7 @@ def count(alignment: Alignment, deepest: int | None, train: Interactions | None)
         marks[np.unique(row_groups(truth.offsets)[seen])] |= bit("L003")
         unknown = (codes < 0) | (train.item_users[np.maximum(codes, 0)] == 0)
         sums |= {"truth_untrained": int(unknown.sum()), "truth_seen": int(seen.sum())}
-        examples |= _first("untrained_relevant", unknown, truth)
+        examples |= _first_example("untrained_relevant", unknown, truth)
         items["listed_items"] = frequencies(count_codes(run.items), run.vocabulary)
     counted = CheckCounts(sums, examples=examples, frequencies=items)
     parts = count_lengths(alignment, deepest), count_ids(alignment), count_reading(alignment, train)
@@ -76,7 +76,10 @@ def count(alignment: Alignment, deepest: int | None, train: Interactions | None)
 
 
 def _seen_rows(train: Interactions, lists: Run | Truth) -> tuple[Int32, Bool]:
-    """Return the codes of rows in the log, and a mask of those whose item is in the training events of their user."""
+    """Return (codes, seen): the code in the log of each row's item, and a mask of the items that their user had.
+
+    The mask is True where the item is in the training events of the user of its row.
+    """
     codes = lists.vocabulary.translate(lists.items, train.item_vocabulary)
     users = profile_rows(train, lists.queries)[row_groups(lists.offsets)]
     known = (codes != UNKNOWN) & (users >= 0)
@@ -89,8 +92,8 @@ def _seen_rows(train: Interactions, lists: Run | Truth) -> tuple[Int32, Bool]:
     return codes, seen
 
 
-def _first(name: str, which: Bool, lists: Run | Truth) -> dict[str, tuple[Any, Any]]:
-    """Return the user and the item of the first row that the mask ``which`` selects, by ``name``; nothing if none."""
+def _first_example(name: str, which: Bool, lists: Run | Truth) -> dict[str, tuple[Any, Any]]:
+    """Return {name: (user, item)} for the first row that is True in the mask ``which``; an empty dict if none is."""
     if not which.any():
         return {}
     row = int(np.argmax(which))
@@ -100,7 +103,7 @@ def _first(name: str, which: Bool, lists: Run | Truth) -> dict[str, tuple[Any, A
 
 @check("C001", "Users without a list", "warning")
 def missing_lists(missing: int, queries: int, examples: Mapping[str, object], untrained_missing: int = 0) -> str | None:
-    """Report if users of the truth have no list in the run; by default each counts as an empty list.
+    """Return a warning if users of the truth have no list in the run; by default each counts as an empty list.
 
     Models that know users by their events give no list to a user without training events. If there are no others,
     C010 reports them instead.
@@ -116,7 +119,7 @@ def missing_lists(missing: int, queries: int, examples: Mapping[str, object], un
 
 @check("C002", "Lists shorter than the cut-off", "info")
 def short_lists(short_lists: int, judged_lists: int, lengths: tuple[int, int], deepest: int) -> str:
-    """Report if lists hold fewer items than the largest cut-off; missing items count as misses."""
+    """Return a warning if lists hold fewer items than the largest cut-off; missing items count as misses."""
     short = format_share(short_lists, judged_lists)
     return f"{short} lists hold fewer than {deepest} items; the shortest holds {lengths[0]}"
 
@@ -125,7 +128,10 @@ def short_lists(short_lists: int, judged_lists: int, lengths: tuple[int, int], d
 def repeated_items(
     duplicate_rows: int, duplicate_lists: int, examples: Mapping[str, object], conventions: Conventions
 ) -> str:
-    """Report if an item is in a list more than once; by default only the first counts, and later items move up."""
+    """Return a warning if an item is in a list more than once.
+
+    By default only the first row counts, and later items move up.
+    """
     user, item = cast("tuple[object, object]", examples["duplicate"])
     outcome = "are counted again" if conventions.duplicates == "keep" else "were dropped"
     where = f"{format_count(duplicate_rows, 'row')} of {format_count(duplicate_lists, 'list')}"
@@ -134,7 +140,7 @@ def repeated_items(
 
 @check("C004", "Lists for users that are not in the truth", "info")
 def extra_queries(extra_queries: int, examples: Mapping[str, object], conventions: Conventions, lists: int = 0) -> str:
-    """Report if the run has lists for users that are not in the truth; they are not scored."""
+    """Return a warning if the run has lists for users that are not in the truth; they are not scored."""
     return (
         f"{format_share(extra_queries, lists + extra_queries)} lists are for users that are not in the "
         f"truth{' or have no training event' if conventions.users == 'known' else ''}, "
@@ -144,7 +150,10 @@ def extra_queries(extra_queries: int, examples: Mapping[str, object], convention
 
 @check("C005", "Users without relevant items", "info")
 def nothing_to_find(rows: tuple[Summary, ...], queries: int) -> str | None:
-    """Report if users of the truth have no relevant item: accuracy is undefined for them, and means exclude them."""
+    """Return a warning if users of the truth have no relevant item.
+
+    Accuracy is undefined for them, and means exclude them.
+    """
     undefined = {row.metric: row.undefined for row in rows if row.undefined}
     if not undefined:
         return None
@@ -154,7 +163,7 @@ def nothing_to_find(rows: tuple[Summary, ...], queries: int) -> str | None:
 
 @check("C006", "Truth rows repeated", "warning")
 def truth_repeated(merged_rows: int, conflicting_rows: int = 0) -> str:
-    """Report if the truth holds a pair of user and item more than once; the highest gain was kept."""
+    """Return a warning if the truth holds a pair of user and item more than once; the highest gain was kept."""
     disagree = f", {format_count(conflicting_rows, 'row')} of them with another gain" if conflicting_rows else ""
     rows = format_count(merged_rows, "row")
     return f"{rows} of the truth repeat a user and item{disagree}; the highest gain was kept"
@@ -162,9 +171,10 @@ def truth_repeated(merged_rows: int, conflicting_rows: int = 0) -> str:
 
 @check("C007", "Recommended items without training events", "info", needs=("train",))
 def unknown_items(rows_untrained: int, run_rows: int, untrained_item: tuple[Any, Any]) -> tuple[Severity, str]:
-    """Report if lists hold items that are not in the training log: cold items, or ids that were mapped differently.
+    """Return a warning if lists hold items that are not in the training log.
 
-    The severity is warning if most recommended rows are of such items, else info.
+    They are cold items, or their ids were mapped differently. The severity is warning if most recommended rows are of
+    such items, else info.
     """
     counted = format_share(rows_untrained, run_rows)
     return (
@@ -175,14 +185,14 @@ def unknown_items(rows_untrained: int, run_rows: int, untrained_item: tuple[Any,
 
 @check("C008", "NaN scores placed last", "warning")
 def nan_scores(nan_scores: int) -> str:
-    """Report if scores are NaN; with `--nan last` such items are at the end of their lists."""
+    """Return a warning if scores are NaN; with `--nan last` such items are at the end of their lists."""
     are = "is" if nan_scores == 1 else "are"
     return f"{format_count(nan_scores, 'item')} with a NaN score {are} placed last in the list"
 
 
 @check("C009", "Too few units for an interval", "warning")
 def few_units(rows: tuple[Summary, ...]) -> str | None:
-    """Report if a mean is over fewer than ten units: its interval, and tests on it, are unreliable."""
+    """Return a warning if a mean is over fewer than ten units: its interval, and tests on it, are unreliable."""
     few = next((row for row in rows if row.n < FEW_UNITS), None)
     if few is None:
         return None
@@ -193,10 +203,10 @@ def few_units(rows: tuple[Summary, ...]) -> str | None:
 def untrained_users(
     untrained_users: int, queries: int, untrained_user: tuple[Any, Any], untrained_missing: int = 0
 ) -> tuple[Severity, str]:
-    """Report if the truth has users who are not in the training log: no system can personalise for them.
+    """Return a warning if the truth has users who are not in the training log: no system can personalise for them.
 
-    The severity is warning from 1 % of the users on, else info. Such users can turn the order of systems: there a
-    popular list is the best that a system can do, and a personalised model gives none.
+    The severity is warning from 1 % of the users on, else info. Such users can change the order of systems: for them a
+    list of popular items is the best that a system can give, and a personalised model often gives none.
     """
     return (
         "warning" if 100 * untrained_users >= queries else "info",
@@ -209,14 +219,17 @@ def untrained_users(
 
 @check("C011", "Relevant items without training events", "info", needs=("train",))
 def untrained_items(truth_untrained: int, truth_rows: int, untrained_relevant: tuple[Any, Any]) -> str:
-    """Report if the truth holds items without training events: a system that learns from these cannot find them."""
+    """Return a warning if the truth holds items without training events.
+
+    A system that learns from these events cannot find such items.
+    """
     share, item = format_share(truth_untrained, truth_rows), format_id(untrained_relevant[1])
     return f"{share} rows of the truth are of items without training events, such as {item}"
 
 
 @check("B004", "Few items make up most of the truth", "info")
 def concentrated_truth(relevant_items: pl.DataFrame) -> str | None:
-    """Report if half of the relevant rows are of 5 % of the items or fewer.
+    """Return a warning if half of the relevant rows are of 5 % of the items or fewer.
 
     Recommending popular items to everybody does well on such a truth. Compare every system with a popularity baseline.
     """
@@ -231,7 +244,7 @@ def concentrated_truth(relevant_items: pl.DataFrame) -> str | None:
 
 @check("B005", "A system recommends few items", "info", needs=("train",))
 def few_items(train: Interactions, listed_items: pl.DataFrame, run_lists: int, run_rows: int) -> str | None:
-    """Report if all lists of a system together hold 2 % of the items of the training log or fewer.
+    """Return a warning if all lists of a system together hold 2 % of the items of the training log or fewer.
 
     Nearly all users get the same recommendations. Accuracy does not show it; `coverage@10` and `gini@10` do.
     """
@@ -243,7 +256,7 @@ def few_items(train: Interactions, listed_items: pl.DataFrame, run_lists: int, r
 
 @check("L001", "Training items recommended", "warning", needs=("train",))
 def seen_items(rows_seen: int, run_rows: int) -> str:
-    """Report if lists hold items of the user's own training events, which wastes positions.
+    """Return a warning if lists hold items of the user's own training events, which wastes positions.
 
     If the truth holds such items too, it is a leak.
     """
@@ -252,9 +265,10 @@ def seen_items(rows_seen: int, run_rows: int) -> str:
 
 @check("L003", "The truth repeats training events", "warning", needs=("train",))
 def truth_was_trained(truth_seen: int, truth_rows: int) -> str:
-    """Report if the truth holds items of the user's own training events: a system can be right by repeating them.
+    """Return a warning if the truth holds items of the user's own training events.
 
-    This is intended if repeated consumption is to be predicted; otherwise the split leaks.
+    A system can then be right by repeating them. This is intended if repeated consumption is to be predicted; otherwise
+    the split leaks.
     """
     return f"{format_share(truth_seen, truth_rows)} rows of the truth are in the user's own training events"
 
@@ -263,7 +277,7 @@ def truth_was_trained(truth_seen: int, truth_rows: int) -> str:
 def ties_matter(
     tied_rows: int, tied_lists: int, tie_ranges: Mapping[str, TieRange], rows: tuple[Summary, ...]
 ) -> tuple[Severity, str] | None:
-    """Report if equal scores or ranks leave the order of rows open, and a mean depends on that order.
+    """Return a warning if equal scores or ranks leave the order of rows open, and a mean depends on that order.
 
     The mean lies between those of the worst and the best order. The severity is warning if these two are further apart
     than the width of the mean's interval, else info.
@@ -284,7 +298,7 @@ def ties_matter(
 
 @check("P001", "The profile does not reproduce all of these numbers", "warning")
 def not_reproduced(exclusions: tuple[str, ...]) -> str:
-    """Report if the input has properties that the profile's library leaves open or gets wrong.
+    """Return a warning if the input has properties that the profile's library leaves open or gets wrong.
 
     The library may then print other numbers than this profile.
     """

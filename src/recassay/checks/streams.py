@@ -30,7 +30,7 @@ def unscored_findings(outcomes: Outcomes | Played) -> tuple[Finding, ...]:
 def drift_findings(
     outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]
 ) -> tuple[Finding, ...]:
-    """Return findings about the alarms that detectors raise over the losses of a system, by a metric, on a stream."""
+    """Return findings about the alarms that detectors raise over the losses of a system under a metric on a stream."""
     from recassay.drift import alarms  # late: only streams have detectors, and these have kernels of their own
 
     found = outcomes_of(outcomes)
@@ -40,11 +40,11 @@ def drift_findings(
 
 @check("C014", "Many events of a stream were not scored", "warning", about="stream")
 def left_out(counts: Mapping[str, int]) -> str | None:
-    """Report if more than a tenth of the events of known users are repeats or lack a prediction, and are not scored.
+    """Return a warning if more than a tenth of the events of known users are not scored.
 
-    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to items,
-    only the remaining events are scored, and the best system may differ from that with ``repeats="allow"``. Events for
-    which a system predicts no rating are excluded for this system only.
+    These are repeats, or lack a prediction. With ``repeats="exclude"`` an event is not scored if its user had the item
+    before. If users often return to items, only the remaining events are scored, and the best system may differ from
+    that with ``repeats="allow"``. Events for which a system predicts no rating are excluded for this system only.
     """
     known = sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
     parts = []
@@ -63,9 +63,10 @@ def left_out(counts: Mapping[str, int]) -> str | None:
 
 @check("C015", "Most events of a stream are the first of their user", "info", about="stream")
 def mostly_first(counts: Mapping[str, int]) -> tuple[Severity, str] | None:
-    """Report if more than half of the events after the warm-up are the first of their user, and are not scored.
+    """Return a warning if more than half of the events after the warm-up are the first of their user.
 
-    The mean is over returning users only, which may be a small share of all users. The severity is always info.
+    They are not scored. The mean is over returning users only, which may be a small share of all users. The severity is
+    always info.
     """
     first, known = counts.get("first", 0), sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))
     if first <= MOST_FIRST * (first + known):
@@ -75,7 +76,7 @@ def mostly_first(counts: Mapping[str, int]) -> tuple[Severity, str] | None:
 
 @check("V001", "Results changed while the stream ran", "warning", about="drift")
 def drifted(alarms: Iterable[Alarm], metric: str, scored: int) -> tuple[Severity, str] | None:
-    """Report if a drift detector found that the mean loss of a system on a stream changed.
+    """Return a warning if a drift detector found that the mean loss of a system on a stream changed.
 
     The severity is warning if the loss rose, else info. One mean over such a stream mixes different periods. Mere
     warnings of a detector are not reported.
@@ -97,10 +98,11 @@ def drifted(alarms: Iterable[Alarm], metric: str, scored: int) -> tuple[Severity
 
 @check("V002", "Detectors of different kinds agree on a change", "warning", about="drift")
 def agreed(alarms: Iterable[Alarm]) -> str | None:
-    """Report if two different detectors found the same change: each dates its beginning before the alarm of the other.
+    """Return a warning if two different detectors found the same change of the mean loss.
 
-    A single detector raises false alarms: ADWIN with a probability of about delta, Page-Hinkley with an unknown one.
-    Two detectors that work differently are rarely wrong together.
+    Each of them dates the beginning of the change before the alarm of the other. A single detector raises false alarms:
+    ADWIN with a probability of about delta, Page-Hinkley with an unknown one. Two detectors that work differently are
+    rarely wrong together.
     """
     pairs = [
         (one, other)
@@ -128,7 +130,7 @@ def drifts(alarms: Iterable[Alarm]) -> list[Alarm]:
 
 @check("G001", "Test items that never occur in training", "info", about="sequence fold")
 def never_trained(fold: SequenceFold) -> str | None:
-    """Report if test sequences contain, after the first event, items that occur in no training sequence.
+    """Return a warning if test sequences contain, after the first event, items that occur in no training sequence.
 
     They are scored like all items. A model that gives them probability 0 has infinite perplexity. ``seq_diversity`` and
     ``seq_novelty`` measure what they contribute to diversity and novelty.
@@ -146,10 +148,10 @@ def never_trained(fold: SequenceFold) -> str | None:
 
 @check("G002", "Pairs of items without a given similarity", "info", about="similarities")
 def unlisted_pairs(given: int, pairs: int) -> str | tuple[Severity, str] | None:
-    """Report if recommended sequences hold pairs of items whose similarity was not given, so that it counts as 0.
+    """Return a warning if recommended sequences hold pairs of items without a given similarity, which counts as 0.
 
     Two such items count as entirely different. With few given similarities ``seq_diversity`` mostly shows how few were
-    given. The severity is warning if less than half of the pairs have one, else info.
+    given. The severity is warning if less than half of the ``pairs`` have one, else info.
     """
     if given == pairs:
         return None
@@ -162,9 +164,10 @@ def unlisted_pairs(given: int, pairs: int) -> str | tuple[Severity, str] | None:
 
 @check("G003", "Test sequences without a generated item", "warning", about="generated sequences")
 def empty_sequences(generated: Generated) -> str | None:
-    """Report if a system generated nothing for some test sequences: a file that is cut off, or seeds that it skipped.
+    """Return a warning if a system generated nothing for some test sequences.
 
-    Such a sequence hits nothing, so it lowers precision. Metrics that are undefined without items leave it out.
+    Its file is cut off, or it skipped first items. Such a sequence hits nothing, so it lowers precision. Metrics that
+    are undefined without items leave it out.
     """
     empty = generated.lengths == 0
     if not empty.any():

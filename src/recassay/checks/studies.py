@@ -26,7 +26,10 @@ FEW_TIED = 0.01  # share of users; ties of fewer users hardly change a mean
 
 @check("C012", "Systems with the same values", "warning", about="table")
 def same_values(same: Sequence[tuple[str, str, str]]) -> str:
-    """Report if two systems have the same value for every user and metric: most likely one run under two names."""
+    """Return a warning if two systems have the same value for every user and metric.
+
+    Most likely they are one run under two names. ``same`` has (data set, split and so on as text, system, system).
+    """
     where, a, b = same[0]
     more = f", and {len(same) - 1:,} more such pairs" if len(same) > 1 else ""
     return f"{a} and {b} have the same values for all users and all metrics{where}{more}"
@@ -34,9 +37,10 @@ def same_values(same: Sequence[tuple[str, str, str]]) -> str:
 
 @check("C013", "Means over different users", "warning", about="table")
 def other_users(rows: Sequence[Row]) -> tuple[Severity, str] | None:
-    """Report if systems of one table were averaged over different numbers of users: their means are not comparable.
+    """Return a warning if systems of one table were averaged over different numbers of users.
 
-    The severity is info if only metrics that describe lists, such as diversity, have other users.
+    Their means are not comparable. The severity is info if only metrics that describe lists, such as diversity, have
+    other users.
     """
     apart = {
         key: of_metric
@@ -58,7 +62,7 @@ def other_users(rows: Sequence[Row]) -> tuple[Severity, str] | None:
 
 @check("C019", "Lists shorter than those of another system", "warning", about="table")
 def shorter_lists(rows: Sequence[Row]) -> str | None:
-    """Report if a system has short lists for users whose lists reach the cut-off in another system.
+    """Return a warning if a system has short lists for users whose lists reach the cut-off in another system.
 
     Missing items count as misses, so a file that is cut, or a run with fewer items per user, has a lower mean. Systems
     are reported if this holds for at least 5 % of the users.
@@ -85,7 +89,7 @@ def shorter_lists(rows: Sequence[Row]) -> str | None:
 
 
 def _by_metric(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Return the rows of all systems by metric and place (data set, split and so on as text)."""
+    """Return the rows of all systems keyed by (metric, data set with split and so on as text)."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
@@ -99,10 +103,11 @@ def _count(row: Row, name: str) -> int:
 
 @check("S006", "A metric without a cut-off compares lists of different lengths", "info", about="list lengths")
 def different_lengths(rows: Iterable[Row]) -> str | None:
-    """Report if a ranking metric without a cut-off compares lists of different lengths, or lists with target sets.
+    """Return a warning if systems are compared by an uncut ranking metric on lists of different lengths.
 
-    ``mrr`` without a cut-off uses all positions. A run cut at 10 then has a lower maximum than one with 100 positions,
-    and neither equals the value of `judge` on the whole target set.
+    A metric is uncut if it has no cut-off: ``mrr`` uses all positions. A run cut at 10 then has a lower maximum than
+    one with 100 positions, and neither equals the value of `judge` on the whole target set. A run next to a target set
+    is reported too.
     """
     places: dict[str, dict[str, list[int | None]]] = {}  # None stands for all candidates
     for row in rows:
@@ -127,7 +132,7 @@ def different_lengths(rows: Iterable[Row]) -> str | None:
 
 @check("C016", "Filters or a split remove many rows", "info", about="removed rows")
 def removed(steps: Mapping[str, tuple[int, Mapping[str, int]]]) -> str | None:
-    """Report if filters or the split removed more than a tenth of the rows of a log.
+    """Return a warning if filters or the split removed more than a tenth of the rows of a log.
 
     This is their purpose, but the results are about the remaining users and items only.
     """
@@ -142,10 +147,10 @@ def removed(steps: Mapping[str, tuple[int, Mapping[str, int]]]) -> str | None:
 
 @check("C017", "Re-ranked items without features", "warning", about="re-ranking")
 def bare_rows(rows: int, bare: int) -> str | None:
-    """Report if most rows of a run are of items that a re-ranker has no features for, or no users to compare.
+    """Return a warning if most rows of a run are of items that a re-ranker cannot compare.
 
-    It treats such items as unlike all others. Most often the ids in the table of items are of another kind than those
-    of the run.
+    It has neither features nor training users for them, and treats them as unlike all others. Most often the ids in the
+    table of items are of another kind than those of the run.
     """
     text = f"{format_share(bare, rows)} rows are of items without features: the new order says little about diversity"
     return text if 2 * bare > rows else None
@@ -153,7 +158,7 @@ def bare_rows(rows: int, bare: int) -> str | None:
 
 @check("C018", "Metrics that a data set cannot have", "info", about="absent metrics")
 def absent_metrics(metrics: Sequence[str]) -> str:
-    """Report if a study has metrics that need features of items, and a data set without them.
+    """Return a warning if a study has metrics that need features of items, and a data set without them.
 
     The data set has no values of these metrics; the other data sets have them.
     """
@@ -162,7 +167,7 @@ def absent_metrics(metrics: Sequence[str]) -> str:
 
 @check("R010", "A run in the folder of a study was replaced", "warning", about="replaced runs")
 def replaced_run(files: Sequence[str]) -> str:
-    """Report if a run that the study computed was replaced by another, which is scored as it is.
+    """Return a warning if a run that the study computed was replaced by another, which is scored as it is.
 
     Items that its lists lack all tie below the listed ones, so designs that rank all items see a list, not a model.
     """
@@ -199,7 +204,7 @@ def fold_findings(fold: Fold) -> tuple[Finding, ...]:
 
 @check("L002", "Training events are later than test events", "warning", about="fold")
 def future_leaks(leaks: LeakReport | str) -> str | None:
-    """Report if training events are later than the first test event: the system learned from the future."""
+    """Return a warning if training events are later than the first test event: the system learned from the future."""
     if isinstance(leaks, str):
         return None
     of_user = format_share(leaks.later_of_user, leaks.train)
@@ -214,9 +219,10 @@ def future_leaks(leaks: LeakReport | str) -> str | None:
 
 @check("L004", "Unknown whether training events are later than test events", "info", about="fold")
 def leak_unknown(leaks: LeakReport | str) -> str | None:
-    """Report if times are missing, or order only one user's events: training events may be later than test events.
+    """Return a warning if times are missing, or order only the events of single users.
 
-    A log of positions in histories has an order within each user only. Events of different users cannot be compared.
+    Training events may then be later than test events. A log of positions in histories has an order within each user
+    only. Events of different users cannot be compared.
     """
     if isinstance(leaks, str):
         return f"{leaks}: which training events are later than the first test event is unknown"
@@ -230,7 +236,10 @@ def leak_unknown(leaks: LeakReport | str) -> str | None:
 
 @check("L005", "Row order decides which events are test", "info", about="fold")
 def tied_tests(fold: Fold) -> str | None:
-    """Report if users have events at the time at which test begins: row order decides which of these are test."""
+    """Return a warning if users have events at the time at which test begins.
+
+    The order of rows then decides which of these events are test.
+    """
     ties, users = int(fold.how.get("ties", 0)), np.unique(fold.test.users).size
     if ties < FEW_TIED * users or not ties:
         return None

@@ -1,8 +1,8 @@
-"""The driver: the only loop that puts queries to a system, and gives it events to learn.
+"""The driver: the only loop that sends queries to a system, and events to learn from.
 
-Ranking and next item are one step with a query for each user, a stream is a step for each event, and a sequence a step
-for each place. A compiled walk (:class:`~recassay.models.incremental.base.WalksStream`) answers many steps at once;
-tests compare it with this loop.
+Ranking and prediction of the next item are one step with a query for each user; a stream is a step for each event, and
+a sequence a step for each position. Compiled code (:class:`~recassay.models.incremental.base.WalksStream`) answers many
+steps at once; tests compare it with this loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from recassay.protocols.base import Step
 def drive(system: Any, steps: Iterable[Step]) -> Iterator[Any]:
     """Yield the answers of a system to the queries of each step; after a step it learns what the step reveals.
 
-    ``system.answer(ask)`` returns the answer to the queries of a step, and ``system.learn(reveal)`` learns events.
+    ``system.answer(ask)`` gets the queries of a step and returns the answer; ``system.learn(reveal)`` gets the events
+    that the step reveals. A step may lack either.
     """
     for step in steps:
         if step.ask is not None:

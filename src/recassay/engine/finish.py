@@ -41,9 +41,9 @@ def assemble(
 ) -> Scores:
     """Return the scores of all systems, with intervals and findings.
 
-    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, ``profile`` is the name
-    of the conventions used (None: no profile), and ``cells`` is the largest number of values that are resampled at
-    once.
+    ``judged`` has the evaluation of each system, with names as keys, ``units`` are the users of the truth, ``profile``
+    is the name of the conventions used (None: no profile), and ``cells`` is the largest number of values that are
+    resampled at once.
     """
     values, weights, worst, best = (
         {
@@ -88,7 +88,10 @@ def assemble(
 
 
 def row_of(key: Key, metric: Metric, mean: float, n: int, **more: Any) -> Summary:
-    """Return the row of a system under a metric; ``more`` are counts, parameters and the like of :class:`Summary`."""
+    """Return the summary row of a system under a metric, with its mean over ``n`` units.
+
+    ``more`` are other fields of :class:`Summary`, such as counts and parameters.
+    """
     parameters = {**metric.parameters, **more.pop("parameters", {})}
     return Summary(*key, mean, n, higher_is_better=metric.higher_is_better, parameters=parameters, **more)
 
@@ -109,9 +112,10 @@ def finish(
 ) -> Scores:
     """Return scores: the ``rows`` of all systems, with an interval where a metric has a value for each of the units.
 
-    ``values`` and ``weights`` of units are by system and metric. Values of one cluster, such as all events of a user,
-    are not independent and are resampled together; by default each unit is a cluster. ``cells`` is the largest number
-    of values that are resampled at once. ``more`` are other fields of :class:`~recassay.results.scores.Scores`.
+    ``values`` and ``weights`` have an array over the units for each (system, metric). Values of one cluster, such as
+    all events of a user, are not independent and are resampled together; by default each unit is a cluster. ``cells``
+    is the largest number of values that are resampled at once. ``more`` are other fields of
+    :class:`~recassay.results.scores.Scores`.
     """
     powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
     columns, shares = values, weights
@@ -131,7 +135,8 @@ def finish(
 def _same_values(systems: Iterable[str], values: Mapping[Key, Values]) -> list[tuple[str, str, str]]:
     """Return pairs of systems with the same value for every user, for finding C012.
 
-    There is none if the users are so few that this may be chance.
+    The first element of a triple is an empty text, for data set, split and so on. There are none if the users are so
+    few that equal values may be chance.
     """
     metrics = {metric for _, metric in values}
     return [
@@ -144,9 +149,9 @@ def _same_values(systems: Iterable[str], values: Mapping[Key, Values]) -> list[t
 
 
 def table_findings(rows: Iterable[Summary], same: Iterable[tuple[str, str, str]] = ()) -> tuple[Finding, ...]:
-    """Return findings about the table of all systems: other users, and lists of other lengths, than another system has.
+    """Return findings about the table of all systems: equal values, means over different users, lists of other lengths.
 
-    ``same`` are pairs of systems with the same values, each with its place as text.
+    ``same`` are pairs of systems with equal values, as (data set, split and so on as text, system, system).
     """
     about = [vars(row) for row in rows]
     return (*diagnose("table", rows=about, same=list(same)), *diagnose("list lengths", rows=about))
@@ -161,7 +166,7 @@ def _bounds(
     progress: StageProgress | None,
     cells: int,
 ) -> dict[Key, dict[str, Any]]:
-    """Return the bounds, ``low`` and ``high``, of every mean by (system, metric).
+    """Return the bounds, ``low`` and ``high``, of every mean, keyed by (system, metric).
 
     ``per_unit`` and ``weights`` are the values and weights of all units. The mean of a metric is a power mean with the
     exponent in ``powers``. Systems and metrics that are defined for the same units share resamples.

@@ -1,8 +1,8 @@
-"""Tallies: the values of some users, and the counts of their lists. Tallies of other users can be added.
+"""Tallies: a tally holds the values and counts of some users, and tallies of different users can be added.
 
-Each user is in one part. Values are columns with a value per user: joined over the parts, they are the columns of the
-whole. Everything else adds up: counts, exposures, counts of checks, and whether run and truth share any ids, which no
-single part can decide. A run that is evaluated in one go is a single part.
+Values are arrays with a value per user: those of all users are the arrays of the parts, joined. Everything else adds
+up: counts, exposures, counts of checks, and whether run and truth share any ids, which no single part can decide. A run
+that is evaluated in one go is a single part.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measure_blocks(
     threads: int | None,
     progress: Progress | None = None,
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return (values, weights) of n units, both by metric heading; only weighted metrics have weights.
+    """Return (values, weights) of n units, both keyed by metric heading; only weighted metrics have weights.
 
     ``block_of(begin, end)`` is the block of units that metrics read; blocks of ``size`` units run in parallel.
     """
@@ -70,10 +70,10 @@ def measure_blocks(
 class Counts:
     """Counts from the evaluation of some of the users, such as the number of short lists.
 
-    Those of several groups of users add up. ``unmatched`` has, by error code, the error to raise if no id of the
-    training log (or of the item features) ever matches the run, or None once one has. ``short`` is the number of lists
-    shorter than the cut-off, by metric. ``addends`` are sums over users, by metric, from which numbers to report with
-    the mean are computed, and ``exposures`` say how often items are recommended.
+    Those of several groups of users add up. ``unmatched`` maps an error code to the error to raise if no id of the
+    training log (or of the item features) matches the run in any part, or to None once an id has matched. ``short`` is
+    the number of lists shorter than the cut-off, by metric. ``addends`` are sums over users, by metric; from them
+    numbers that are reported with the mean are computed, and ``exposures`` say how often items are recommended.
     """
 
     alignment: AlignmentCounts
@@ -98,9 +98,11 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class UserTally:
-    """The values (``columns``) and ``counts`` of some users (``units``), under designs sums over target sets as counts.
+    """The values and counts of some users (``units``), such as the users of one part of the truth.
 
-    Columns for the worst and best order of ties are absent if none of these users has ties.
+    ``columns`` has an array with a value per user for each (kind, metric heading). Those for the worst and best order
+    of ties are absent if none of these users has ties. ``counts`` is anything that can be added: counts of lists, or
+    for evaluation by designs sums over target sets.
     """
 
     units: pl.Series
@@ -114,9 +116,9 @@ class UserTally:
         return UserTally(concat_ids([self.units, other.units]), columns, self.counts + other.counts)
 
     def column(self, key: Column) -> Values:
-        """Return the column ``key`` (kind, metric heading).
+        """Return the array of the ``key`` (kind, metric heading), with a value per user.
 
-        Without ties, the values in the worst and best order of ties are the plain ones. Any other column is absent only
+        Without ties, the values in the worst and best order of ties are the plain ones. Any other array is absent only
         if there are no users.
         """
         kind, heading = key
@@ -125,9 +127,9 @@ class UserTally:
 
 
 class TallyFiles:
-    """A tally that grows part by part, with its columns in temporary files.
+    """Values and counts of users that are added part by part; the values are appended to temporary files.
 
-    A file is removed together with its array.
+    There is a file for each kind of value and metric. It is deleted once its array is no longer used.
     """
 
     def __init__(self) -> None:
@@ -135,7 +137,7 @@ class TallyFiles:
         self._counts: list[Any] = []  # one, once there is a part
 
     def add(self, part: UserTally) -> None:
-        """Append the values of the users in a part to the columns, and add its counts."""
+        """Append the values of the users of a part to the files, and add its counts."""
         for key in part.columns:
             if key not in self._files:
                 self._files[key] = self._new(key)
@@ -144,17 +146,18 @@ class TallyFiles:
         self._counts = [reduce(add, [*self._counts, part.counts])]
 
     def whole(self, units: pl.Series, order: NDArray[np.intp] | None = None) -> UserTally:
-        """Return the tally of all users, ``units``, with arrays on disk; nothing can be added after that.
+        """Return the values and counts of all users, ``units``, with arrays on disk; nothing can be added after that.
 
-        ``order`` has the position of each user among those that were added; by default they were added in this order.
+        ``order`` has, for each user of ``units``, the position at which the user was added; by default they were added
+        in this order.
         """
         return UserTally(units, {key: _mapped(file, order) for key, file in self._files.items()}, self._counts[0])
 
     def _new(self, key: Column) -> IO[bytes]:
-        """Return a new file for a column.
+        """Return a new file for the values with the ``key`` (kind, metric heading).
 
-        A column for the best or worst order of ties begins as a copy of the plain column, because the users so far had
-        no ties.
+        A file for the best or worst order of ties begins as a copy of the plain values, because no earlier user has
+        ties.
         """
         file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (it stays open while it is filled)
         kind, heading = key

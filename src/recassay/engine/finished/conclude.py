@@ -26,7 +26,7 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True, eq=False)
 class RuleWinner:
-    """The order of systems under one rule that combines their means on several data sets.
+    """The order of systems under one rule that combines their means over several data sets, with its ``winner``.
 
     ``scores`` has a score per system (more is better). ``share`` is the share of resamples of the data sets in which
     ``winner`` is first. ``dropping`` has, for each data set that decides the winner, the system that is first without
@@ -47,10 +47,10 @@ class RuleWinner:
 
 @dataclass(frozen=True, eq=False)
 class FinishedRanking:
-    """Conclusions about one metric in one setting: mean ranks with tests (None with one data set), and winners by rule.
+    """Conclusions about one metric in one setting: mean ranks with tests, and the winner under each rule.
 
-    A setting is a combination of values of further columns, such as the split. ``higher`` says whether more is better,
-    and ``undefined`` names the rules that these values do not allow.
+    A setting is a combination of values of further columns, such as the split. There are no mean ranks with one data
+    set. ``higher`` says whether more is better, and ``undefined`` names the rules that these values do not allow.
     """
 
     metric: str
@@ -98,10 +98,11 @@ class FinishedRanking:
 
 @dataclass(frozen=True, eq=False)
 class FinishedConclusions:
-    """Conclusions about every metric and setting of a table.
+    """Conclusions about every metric and setting of a table of means.
 
-    ``cannot`` has a sentence for each conclusion that the table does not support. ``described`` names the metrics for
-    which neither more nor less is better, which are left out.
+    A setting is a combination of values of further columns, such as the split. ``cannot`` has a sentence for each
+    conclusion that the table does not support. ``described`` names the metrics for which neither more nor less is
+    better, which are left out.
     """
 
     rankings: tuple[FinishedRanking, ...]
@@ -183,13 +184,14 @@ def conclude(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> FinishedConclusions:
-    """Return the conclusions that means without values per user allow, for each metric and setting.
+    """Return what a table of means, without values per user, allows to conclude about each metric and setting.
 
-    With two or more data sets, there are the winner under each rule of :mod:`recassay.stats.aggregation` (mean rank,
-    mean, ...), in how large a share of resamples of the data sets it stays first, which single data set decides, and
-    the tests of ``ra.overall.across``. Within one data set no difference can be tested, because the values of users are
-    not there. ``rope`` is the largest difference that does not matter. Raise U101 for an unknown metric, and U211 if no
-    metric has two systems with values on the same data sets.
+    With two or more data sets this is, for each rule of :mod:`recassay.stats.aggregation` (mean rank, mean, ...), the
+    winner, the share of resamples of the data sets in which it wins, and the data sets without which another system
+    wins; also the tests of ``ra.overall.across``. Within a single data set no difference can be tested, because that
+    needs the values of users. ``metrics`` are by default all that say which system is better, and ``rope`` is the
+    largest difference that does not matter. Raise U101 for an unknown metric, and U211 if no metric has two systems
+    with values on the same data sets.
 
     >>> from recassay.engine.finished.read import read_finished
     >>> rows = [("a", "x", 0.5), ("b", "x", 0.4), ("a", "y", 0.3), ("b", "y", 0.2), ("a", "z", 0.1), ("b", "z", 0.9)]
@@ -275,13 +277,13 @@ def order_agreement(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pl.DataFrame:
-    """Return how far orders of systems agree between values of a setting, or between metrics (``along="metric"``).
+    """Return how far orders of systems agree between values of a column such as the split, or between metrics.
 
     There is a row for each pair of values: Kendall's tau-b between the two orders on a data set, averaged over data
     sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same. With
     ``each_dataset`` there is a row for each pair and data set, with the interval of tau over the systems (jackknife):
-    it says how far tau depends on which systems, or settings of systems, are in the table. Raise U215 if ``along`` is
-    neither a setting of the table nor "metric".
+    it says how far tau depends on which systems, or settings of systems, are in the table. ``along`` names the column,
+    or is "metric"; raise U215 if the table has no such column.
     """
     if along not in (*finished.settings, METRIC):
         known = [*finished.settings, METRIC]

@@ -1,4 +1,7 @@
-"""Reading of a table of finished scores, long (a row per value) or wide (a column per metric)."""
+"""Reading of a table of finished scores (means without values per user).
+
+Such a table is long (a row per value) or wide (a column per metric).
+"""
 
 from __future__ import annotations
 

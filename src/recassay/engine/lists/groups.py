@@ -83,7 +83,7 @@ def user_groups(
 
 
 def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
-    """Return the values of all users, by (system, metric)."""
+    """Return the values of all users, keyed by (system, metric)."""
     places = np.arange(scores.units.len())
     return {
         (system, metric): GroupColumn(places, scores.values(system, metric), scores.weights(system, metric))
@@ -97,8 +97,8 @@ class ItemGroups:
     """The relevant items of each group: a truth per group, and the values of the runs that were judged against it.
 
     ``places`` are, for each group, the positions of its users among all users; a user is in the groups of the user's
-    relevant items. ``ungrouped`` are the ids of relevant items in no group, ``left_out`` says by metric why it has no
-    value by group, and ``parts`` has the values per group.
+    relevant items. ``ungrouped`` are the ids of relevant items in no group, ``left_out`` maps a metric that has no
+    value by group to the reason, and ``parts`` has the values of each group, keyed by (system, metric).
     """
 
     memberships: Memberships
@@ -230,9 +230,9 @@ def _group_scores(
 ) -> GroupScores:
     """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
 
-    ``whole`` has the values of all users by system and metric; ``parts`` the values of each group, and ``places`` the
-    positions of the group's users among all users. ``kind`` says whether ``memberships``, which say what is in which
-    group, are of users or of items; ``rules`` say which groups are reported and how they are tested.
+    ``whole`` has the values of all users, keyed by (system, metric); ``parts`` the values of each group, and ``places``
+    the positions of the group's users among all users. ``kind`` says whether ``memberships``, which say what is in
+    which group, are of users or of items; ``rules`` say which groups are reported and how they are tested.
     """
     sizes = [of.size for of in places]
     disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
@@ -286,7 +286,7 @@ def _group_scores(
 def _means(
     columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
 ) -> dict[Key, Summary]:
-    """Return the mean, with its interval, of one group of users by (system, metric); systems share their resamples."""
+    """Return the mean and interval of one group of users for each (system, metric); systems share their resamples."""
     values = {key: column.values for key, column in columns.items()}
     weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
     rows = [

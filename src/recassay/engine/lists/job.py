@@ -51,18 +51,21 @@ ValuesByHeading = dict[str, Values]
 
 
 def users_per_block(alignment: Alignment) -> int:
-    """Return how many users are judged together: few enough that long lists are spread over the threads too."""
+    """Return the number of users of a block, the unit of work of a thread.
+
+    It is smaller for long lists, so that few users with long lists are spread over all threads too.
+    """
     users, rows = alignment.match.size, alignment.run.items.size
     return groups_per_block(users, rows, most=USERS_PER_BLOCK, most_rows=ROWS_PER_BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The evaluation of one run: summary rows, findings, and columns with a value per user.
+    """The evaluation of one run: summary rows, findings, and arrays with a value per user.
 
-    ``columns`` are those of a tally; of the worst and the best order of tied rows only the values of the main metric.
-    ``named`` says which findings name each user, and ``extra`` counts lists of users outside the truth. The run is not
-    held and can be released.
+    ``columns`` has such an array for each (kind, metric heading); values for the worst and the best order of tied rows
+    are kept for the main metric only. ``named`` says which findings name each user, and ``extra`` counts lists of users
+    outside the truth. The run itself is not kept.
     """
 
     rows: tuple[Summary, ...]
@@ -89,12 +92,16 @@ class Job:
 
     @property
     def unit_metrics(self) -> dict[str, UnitMetric]:
-        """Return the metrics that have a value for every user, by name."""
+        """Return the metrics that have a value for every user, keyed by heading."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
     @property
     def main_metric(self) -> str:
-        """Return the first metric that has a value for every user and says how good a system is; "" without one."""
+        """Return the heading of the first metric with a value per user that measures quality; "" if there is none.
+
+        Metrics that only describe lists, such as diversity, do not count, nor do those where neither more nor less is
+        better.
+        """
         judging = (h for h, one in self.unit_metrics.items() if one.higher_is_better is not None and not one.describes)
         return next(judging, "")
 
@@ -130,7 +137,7 @@ class Job:
         return alignment, *self._measure(alignment, self.unit_metrics)
 
     def exposures(self, alignment: Alignment) -> dict[str, Exposure]:
-        """Return how often each item was recommended, for each metric of the catalogue, such as coverage."""
+        """Return how often each item of the catalogue was recommended, for each catalogue metric, such as coverage."""
         return {
             heading: exposure_of(alignment, self.context, metric.catalogue, metric.k)
             for heading, metric in self.metrics.items()
@@ -170,7 +177,10 @@ class Job:
         return UserTally(truth.queries, columns, counts)
 
     def combine(self, name: str, tally: UserTally) -> Judgement:
-        """Return the evaluation of the run ``name`` from the tally of all users; raise for unusable input."""
+        """Return the evaluation of the run ``name`` from the values and counts (``tally``) of all its users.
+
+        Raise an error if run and truth do not fit each other.
+        """
         counts, columns = tally.counts, tally.columns
         raise_if_unusable(counts.alignment, counts.shared_ids, self.conventions)
         for error in counts.unmatched.values():
@@ -241,7 +251,7 @@ class Job:
             return TieRange(worst, best, 2 * values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0)
 
     def _summary(self, name: str, heading: str, tally: UserTally) -> Summary:
-        """Return the row of one metric: its mean, its counts, and what it was computed over, such as the longest list.
+        """Return the row of one metric: its mean, its counts, and parameters such as the length of the longest list.
 
         Bounds are added later, for all systems together.
         """

@@ -47,7 +47,7 @@ MOST_DEFERRED = 20_000_000  # judged items of a truth that scores may keep until
 
 @dataclass(frozen=True, eq=False)
 class ScoreInputs:
-    """The tables of a call of ``score``, as they were given: in memory, as paths, or as tables of a cluster."""
+    """The tables that a call of ``score`` gets, not read yet: in memory, as paths, or as tables of a cluster."""
 
     runs: Any
     truth: Any
@@ -134,8 +134,8 @@ def score_job(
 def score_in_memory(request: ScoreRequest) -> Scores:
     """Return the scores for a request whose truth and training log fit into memory.
 
-    Runs are read one after another; the first of them meanwhile the truth is read, if both are files of moderate size:
-    each has steps that keep one processor busy.
+    Runs are read one after another. If the first run and the truth are files of moderate size, both are read at the
+    same time, because each read has steps that use only one processor.
     """
     inputs, reading, conventions = request.inputs, request.reading, request.job.conventions
     runs = each_run(
@@ -194,16 +194,16 @@ def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
 
 
 def _item_memberships(request: ScoreRequest, by: str) -> Memberships:
-    """Return the groups of items that the column ``by`` makes; raise U105 without a table of items to group by."""
+    """Return the groups of items by the column ``by`` of the table of items; raise U105 without such a table."""
     if request.inputs.items is None:
         raise UsageError("U105", f"groups by '{by}' need the table of items", hint="give it with --items FILE")
     return request.reading.read("items", read_memberships, request.inputs.items, by, "items")
 
 
 def user_memberships(inputs: ScoreInputs, reading: ReadOptions, by: str) -> Memberships:
-    """Return the groups of users that the column ``by`` makes, of the table of users, the truth or the training log.
+    """Return the groups of users by the column ``by`` of the table of users, the truth or the training log.
 
-    The truth and the training log are taken only if they have the column. Raise U105 if no table is found.
+    The truth and the training log are used only if they have the column. Raise U105 if no table has it.
     """
     if inputs.users is not None:
         return reading.read("users", read_memberships, inputs.users, by, "users")

@@ -1,4 +1,4 @@
-"""Joins of scorings: systems that were scored at different times against one truth become one set of scores."""
+"""Joins of scorings (sets of scores): systems that were scored at different times against one truth become one set."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
 
 
 def _are_joined(one: Scores, other: Scores, at: Place, place: Place) -> bool:
-    """Return whether ``one``, with the coordinates ``at``, and ``other``, with ``place``, have the same truth.
+    """Return whether two scores are of the same truth, so that their systems can be joined.
 
-    Coordinates are data set, split, protocol, design and seed.
+    ``at`` and ``place`` are the coordinates of ``one`` and ``other``: data set, split, protocol, design and seed.
     """
     if at.without("dataset") != place.without("dataset"):
         return False

@@ -163,7 +163,7 @@ SummaryRows = Mapping[tuple[Any, ...], Mapping[str, Any]]  # by system, metric, 
 
 
 def _stored_summary(path: Path) -> tuple[Mapping[str, Any], SummaryRows]:
-    """Return the settings in a summary file, and its rows that are over all folds; nothing if there is no file."""
+    """Return the settings in a summary file, and its rows that are over all folds; both empty if there is no file."""
     if not path.is_file():
         return {}, {}
     try:

@@ -23,7 +23,7 @@ from recassay.threads import Progress
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """The origin of a table read from files: their path, and remarks for findings, by code."""
+    """The origin of a table read from files: their path, and remarks that findings report, keyed by their codes."""
 
     where: str
     remarks: Mapping[str, str]
@@ -42,7 +42,7 @@ class TruthParts:
     """A truth that may be larger than memory: its statistics, users and items (ascending), and its parts.
 
     ``cut(ends)`` yields the parts in order: the users up to the first id in ``ends``, those up to the next, and at last
-    the users behind all ``ends``.
+    all users with larger ids.
     """
 
     statistics: TruthStatistics
@@ -103,10 +103,10 @@ class TruthParts:
 
 @dataclass(frozen=True, eq=False)
 class TrainingParts:
-    """An optional training log that may be larger than memory: statistics of the ``whole`` log, and its parts.
+    """An optional training log that may be larger than memory: the ``whole`` log's statistics, and the log in parts.
 
-    ``cut(ends)`` yields, for each part of the users, the rows of the log for these users. The users are split after the
-    ids in ``ends``.
+    ``cut(ends)`` yields the rows of the log for each part of the users in turn: the users up to the first id in
+    ``ends``, those up to the next, and at last all others.
     """
 
     whole: Interactions | None

@@ -50,7 +50,7 @@ Rows = Int64
 
 @dataclass(frozen=True)
 class Until(CheckedOptions):
-    """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
+    """The precision at which the draw of users stops: ``width`` is the largest half-width of any interval.
 
     Users are drawn from ``strata`` groups by activity.
     """
