@@ -42,7 +42,7 @@ class Alarm:
 
     @property
     def mark(self) -> tuple[int, str]:
-        """Return (event of the alarm, text), which marks the alarm in the figure of a curve."""
+        """Return (event, text): where a figure of the stream marks the alarm, and the label of the mark."""
         sign = "" if self.kind == "drift" else " warns"
         return self.event, f"{self.detector}{sign}: loss {self.change} since event {self.since:,}"
 
@@ -98,7 +98,7 @@ class Watch:
     def on_scores(
         self, events: Sequence[int] | NDArray[np.int64], losses: Sequence[float] | NDArray[np.float64]
     ) -> list[Alarm]:
-        """Return the alarms raised by a block of losses at these events; they equal those of the losses one by one."""
+        """Return the alarms raised by a block of losses at these events; they equal those of :meth:`on_score`."""
         return self.detector.update(self._arrays, np.asarray(events, np.int64), np.asarray(losses, np.float64))
 
     def state(self) -> State:

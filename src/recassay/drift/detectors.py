@@ -1,7 +1,7 @@
 """The detectors: ADWIN (Bifet and Gavalda 2007), and the test of Page and Hinkley (Page 1954, Hinkley 1971).
 
 The compiled loops write the state of a detector back into the arrays they are given, so that blocks of any size give
-the same alarms. ``tests/property/test_drift.py`` compares each with a readable version.
+the same alarms. ``tests/property/test_drift.py`` compares each loop with a readable version.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class ADWIN(Detector):
 class PageHinkley(Detector):
     """A detector of a rising mean: it sums the deviations of losses from their running mean.
 
-    With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta). An alarm is
-    raised if n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, as in river). The other form uses
-    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0). With fading f = 1 the
-    two differ only in > and >=. After an alarm the detector restarts. With ``warn_at`` below the threshold it raises
-    one warning when the sum reaches it. It detects only rises of the loss.
+    Let mean_n be the mean of all n losses x since the last alarm, and m_n = f m_(n-1) + (x_n - mean_n - delta). An
+    alarm is raised if n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, as in river). The other
+    form uses s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0). With fading
+    f = 1 the two differ only in > and >=. After an alarm the detector restarts. With ``warn_at`` below the threshold it
+    raises one warning when the sum reaches it. It detects only rises of the loss.
 
     >>> watch = PageHinkley(delta=0.05, threshold=1, least=1, warn_at=0.6).start()
     >>> found = watch.on_scores([3, 5, 8, 9, 11, 12, 13], [0, 0, 1, 0, 0, 1, 1])
@@ -250,7 +250,7 @@ def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints
 
 @njit(nogil=True, cache=True)
 def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
-    """Remove the ``by`` oldest buckets of row ``row``, in place.
+    """Remove the ``by`` oldest buckets of row ``row`` in place, and move the others to the front.
 
     Row r of ``sums``, ``squares`` and ``firsts`` has ``filled[r]`` buckets of 2^r losses, the oldest first.
     """

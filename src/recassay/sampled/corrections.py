@@ -298,9 +298,10 @@ def _order_findings(
     systems: Systems, metrics: Mapping[str, Metric], tables: RankTables, sampled: Mapping[tuple[str, str], float],
     seed: int, threads: int | None,
 ) -> tuple[Finding, ...]:  # fmt: skip
-    """Return findings about the order of systems, from all means, corrected by one estimator and as ``sampled``.
+    """Return findings about pairs of systems whose order is uncertain.
 
-    The corrected means are also computed in resamples of users, which all systems share.
+    The order by ``sampled`` means is compared with that by means corrected with one estimator. The corrected means are
+    also computed in resamples of users, which all systems share.
     """
     first = next(iter(systems.values()))
     columns = {

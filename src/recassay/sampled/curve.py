@@ -146,8 +146,8 @@ def sampling_designs(
 ) -> dict[str, Design]:
     """Return a design for every combination of ``by`` and ``replace``, each of which may be one value or several.
 
-    The designs rank each relevant item alone, among candidates of the set ``base``; their number of candidates means
-    nothing. If ``replace`` is None, it is false for uniform draws and true for draws by popularity. Raise U102 for an
+    The designs rank each relevant item alone, among candidates of the set ``base``; their number of candidates is not
+    used. If ``replace`` is None, it is false for uniform draws and true for draws by popularity. Raise U102 for an
     unknown word.
 
     >>> list(sampling_designs("AI", ["uniform", "popularity"], None))

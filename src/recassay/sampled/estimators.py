@@ -61,7 +61,7 @@ class Target:
 
     @cached_property
     def products(self) -> Float:
-        """Return the mean of metric(r) * psi_k(r) over full ranks r, for each function psi_k of ``joint.py``."""
+        """Return, for each function psi_k of ``joint.py``, the mean of metric(r) * psi_k(r) over full ranks r."""
         ranks = np.arange(1.0, last_credited_rank(self.metric, self.joint.pool) + 1)
         return self.joint.coefficients(metric_at_rank(self.metric, ranks, self.joint.pool))
 
@@ -75,9 +75,9 @@ class Estimator(Named):
 
 
 def metric_at_rank(metric: Metric, rank: Float, pool: int) -> Float:
-    """Return the metric of one relevant item at a rank among ``pool`` others; ranks need not be whole.
+    """Return the value of a metric for one relevant item at each ``rank`` among ``pool`` others.
 
-    Raise U110 if the metric is not a function of that rank.
+    Ranks need not be whole numbers. Raise U110 if the metric is not a function of the rank.
 
     >>> from recassay.metrics.registry import parse_metric
     >>> metric_at_rank(parse_metric("ndcg@2"), np.array([1.0, 1.5, 3.0]), 9).round(6).tolist()

@@ -47,9 +47,9 @@ class Joint:
     """Canonical pairs (psi_k, phi_k) of functions of the full rank and of the sampled rank, with correlations rho_k.
 
     ``pool`` is the number N of candidates and ``sample`` the number m of draws. Pairs of nearly zero correlation are
-    left out; ``pairs`` is the number of all pairs. ``chances`` are the probabilities of the sampled ranks 1..m+1,
-    ``kept`` the correlations rho_k. ``seen[q-1, k]`` is phi_k(q), NaN for a rank that cannot occur. ``coefficients``
-    maps the values of a metric at ranks 1, 2, ... (0 beyond) to its mean products with psi_k.
+    left out; ``pairs`` is the number of pairs including these. ``chances`` are the probabilities of the sampled ranks
+    1..m+1, ``kept`` the correlations rho_k. ``seen[q-1, k]`` is phi_k(q), NaN for a rank that cannot occur.
+    ``coefficients`` maps the values of a metric at ranks 1, 2, ... (0 beyond) to its mean products with psi_k.
     """
 
     pool: int
@@ -137,9 +137,9 @@ def _with_replacement(pool: int, sample: int, degrees: int, nodes: int) -> Joint
 
 
 def _nodes(pool: int, n: int) -> tuple[Float, Float]:
-    """Return ``n`` Gauss nodes for means over 0..pool, and the polynomials there times the nodes' weights.
+    """Return ``n`` Gauss nodes for means over 0..pool, and a table of the polynomials' values at the nodes.
 
-    Rows of the second result are polynomials, columns are nodes.
+    The table has a row per polynomial and a column per node; each value is multiplied by the node's weight.
     """
     size, k = pool + 1, np.arange(1.0, n)
     off_diagonal = k / 2 * np.sqrt((size**2 - k**2) / (4 * k**2 - 1))
@@ -214,7 +214,7 @@ def log_edge_values(last: int, degrees: int) -> Float:
 
 
 def polynomial_values(last: int, degrees: int) -> Float:
-    """Return the polynomials of degrees 0..degrees-1 (columns) at every point 0..last (rows).
+    """Return the values of the polynomials of degrees 0..degrees-1: a row per point 0..last, a column per degree.
 
     >>> polynomial_values(2, 3).round(6).tolist()
     [[1.0, 1.224745, 0.707107], [1.0, 0.0, -1.414214], [1.0, -1.224745, 0.707107]]
@@ -248,9 +248,10 @@ def _signs(degrees: int) -> Float:
 
 @njit(nogil=True, cache=True)
 def _from_edge(last: int, edges: Float, places: int) -> Float:
-    """Return the polynomials (rows) on the points 0..last at the first ``places`` points (columns).
+    """Return the values of polynomials on the points 0..last: a row per polynomial, a column per point.
 
-    ``edges[k]`` is the value of polynomial k at 0. No point is beyond the middle.
+    Only the first ``places`` points, at most up to the middle, are computed. ``edges[k]`` is the value of polynomial k
+    at point 0.
     """
     found = np.empty((edges.size, places))
     for k in range(edges.size):

@@ -68,7 +68,7 @@ class MeasuredSystem:
 
 
 def user_groups(standings: Standings) -> Int64:
-    """Return the number of the group of users that each query (user) in ``standings`` belongs to.
+    """Return, for each query (user) in ``standings``, the number of its group of users.
 
     With at most GROUPS queries, each one is a group of its own. Otherwise there are GROUPS groups of about equal size,
     and the id of a query determines its group.
@@ -93,8 +93,8 @@ def measure_system(
     """Return the expectation of a system's metrics over samples of each of ``sizes`` (ascending).
 
     ``design`` says how candidates are drawn and from which set; it has a closed form, and its own number of candidates
-    is not read. ``users`` is the group of each query. Without replacement, a sample larger than the pool has all
-    candidates.
+    is not used. ``users`` has the group of each query (see :func:`user_groups`). Without replacement, a sample larger
+    than the pool has all candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
@@ -134,10 +134,11 @@ def measure_approximately(
     standings: Standings, users: Int64, design: Design, sizes: Sequence[int], metrics: Mapping[str, Metric], *,
     threads: int | None = None,
 ) -> MeasuredSystem:  # fmt: skip
-    """Return what :func:`measure_system` does for draws by popularity without replacement, as if of two weights.
+    """Return approximate expectations of metrics, for draws by popularity without replacement.
 
-    All candidates above an item have their mean weight, and all candidates below it theirs. With ties, the boundary
-    between above and below is put at four Gauss nodes among them.
+    The parameters are those of :func:`measure_system`. Only two weights are used: all candidates above an item get
+    their mean weight, and so do all below it. With ties, the boundary between above and below is put at four Gauss
+    nodes among them.
     """
     design = replace(design, n=max(sizes), resample="per_rating")
     uniform = replace(design, by="uniform", replace=False)
@@ -193,9 +194,9 @@ def two_weight_moments(
     begin: int, end: int, above: Float, pool: Float, load: Float, mass: Float, drawn: int, credit: Float, first: Float,
     second: Float, times: Float,
 ) -> None:  # fmt: skip
-    """Fill rows begin..end-1 of ``first`` and ``second`` (rows, metrics + 1) with moments over draws by weight.
+    """Fill rows begin..end-1 of ``first`` and ``second`` with means and mean squares over draws by weight.
 
-    A row is a relevant item. Rows with too few candidates are left out.
+    A row is a relevant item, a column a metric. Rows with too few candidates are left out.
 
     - ``above``, ``pool``: the numbers of candidates above the item, and of all candidates
     - ``load``, ``mass``: the total weights of the same candidates

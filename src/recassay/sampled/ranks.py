@@ -80,10 +80,10 @@ def sampled_ranks(
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The ranks of a system's cases: the rank (from 1) of one relevant item each, among sampled candidates.
+    """The sampled ranks of one system: for each case, the rank (from 1) of a relevant item among sampled candidates.
 
-    ``pool`` is, for each case, the number of all candidates from which these were sampled. ``users`` are distinct and
-    ascending; ``user`` is the position of each case's user in them.
+    ``pool`` is, for each case, the number of all candidates from which the sample was drawn. ``users`` are distinct and
+    ascending; ``user`` is, for each case, the index of its user in ``users``.
     """
 
     users: pl.Series
@@ -240,7 +240,10 @@ def _numbers(values: Any, noun: str, where: str) -> Float:
 
 
 def _wrong_rows(numbers: Float, wrong: Bool, noun: str, why: str, where: str, hint: str) -> InputError:
-    """Return the error for numbers that are ``wrong``, with their count and the first; I331 for ranks, else I332."""
+    """Return the error for the numbers that the mask ``wrong`` marks; it names their count and the first of them.
+
+    The code is I331 if ``noun`` is ranks, else I332; ``why`` says what is wrong, and ``where`` in which input.
+    """
     first = int(np.argmax(wrong))
     what = f"{int(wrong.sum()):,} of {numbers.size:,} {noun} {why}, the first {numbers[first]:g} in row {first + 1:,}"
     return InputError("I331" if noun == "ranks are" else "I332", what, where=where, hint=hint)

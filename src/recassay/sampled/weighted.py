@@ -109,7 +109,7 @@ def measure_exactly(
 def count_probabilities(weights: Sequence[Float], q: int, most: int) -> Float:
     """Return the probabilities of 0 to ``most`` - 1 sampled candidates above an item, of ``q`` drawn by weight.
 
-    ``weights`` are those of the candidates above the item, tied with it and below it. None is drawn twice.
+    ``weights`` are those of the candidates above the item, tied with it and below it. No candidate is drawn twice.
     """
     chances, (above, tied, _), kernel = np.zeros(most), weights, cast(Any, successive_probabilities)
     if q < sum(one.size for one in weights):

@@ -182,9 +182,10 @@ class Recoder:
 
 
 def _pool_of_queries(queries: StreamQueries, query: int) -> tuple[Int64, Int32]:
-    """Return (begin, pool): the items consumed by the users of the queries from ``query`` on, and where they begin.
+    """Return (begin, pool) for the queries from ``query`` on: the items that their users have consumed.
 
-    ``begin`` is where each query's items begin in ``pool``, which is smaller than that of all queries.
+    ``begin`` is where the items of each query begin in the array ``pool``, which leaves out those of earlier queries
+    only.
     """
     starts, user = np.unique(queries.begin, return_inverse=True)
     longest = np.zeros(starts.size, np.int64)

@@ -1,6 +1,6 @@
-"""Learners on a stream, and the blocks of events that they learn and are asked about.
+"""Learners on a stream, and blocks of events to learn and of queries to answer.
 
-What the driver asks of them event by event is slow, but works for any learner.
+Any learner can be called event by event, which is slow.
 
 A learner that processes whole blocks (:class:`~recassay.models.incremental.base.WalksStream`) does the same in compiled
 code.
@@ -43,11 +43,11 @@ FAILURE_HINT = "see the learner's own error above; this error's .stream holds wh
 
 @dataclass(frozen=True, eq=False)
 class EventBlock:
-    """A block of consecutive events that are processed together, and what the learner learns and is asked in it.
+    """A block of consecutive events that are processed together: events to learn and queries to answer.
 
-    ``events`` have codes of the stream. ``rows`` are the positions of the events that are queries, of whose users
-    ``known_users`` had been learned: codes below it are known. ``to_learn`` are the events that become due in the
-    block; the learner is updated up to each position in ``learn_after``.
+    ``events`` have codes of the stream. ``rows`` are the positions of the events that are queries. ``known_users`` is
+    the number of users learned before each query: those with lower codes. ``to_learn`` are the events that become due
+    in the block; the learner is updated up to each position in ``learn_after``.
     """
 
     batch: Batch
@@ -133,10 +133,10 @@ def run_learner(
 
 
 class BlockLearner:
-    """A learner on one block of a stream, for the driver: a query is a row of ``queries``, and events are a range.
+    """A learner on one block of a stream: the driver calls it to answer a query or to learn a range of events.
 
-    Results are written to ``output``, a row per query. A learner that is to predict ratings writes them to
-    ``predicted``, NaN where it predicts none.
+    A query is a row of ``queries``. Results are written to ``output``, a row per query. A learner that is to predict
+    ratings writes them to ``predicted``, NaN where it predicts none.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class BlockLearner:
         self.n_answered += 1
 
     def learn(self, reveal: slice) -> None:
-        """Let the learner learn some of the events."""
+        """Let the learner learn the events in the range ``reveal``."""
         users, items, values = self.events
         self.learning_to = reveal.stop
         started = time.monotonic_ns()
@@ -224,7 +224,7 @@ class BlockLearner:
 
 
 def steps_of_block(n_events: int, learn_after: Int64, queries: StreamQueries) -> Iterator[Step]:
-    """Yield the steps of a block: before a query, events are revealed up to each position in ``learn_after``."""
+    """Yield the steps of a block in order: reveal events up to a position of ``learn_after``, or ask a query."""
     begin, due = 0, [int(end) for end in learn_after]
     for query, until in enumerate([*queries.n_learned.tolist(), n_events]):
         while due and due[0] <= until:
@@ -237,7 +237,7 @@ def steps_of_block(n_events: int, learn_after: Int64, queries: StreamQueries) ->
 
 
 class RefitLearner(RefittedLearner):
-    """Any model as a learner that is fitted on all events at every ``learn``, with the ids of the player's stream."""
+    """Any model as a learner: each call of ``learn`` fits it on all events so far, with the ids of the stream."""
 
     def __init__(self, model: Any, player: Any) -> None:
         super().__init__(model)

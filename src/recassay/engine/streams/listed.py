@@ -43,7 +43,7 @@ class ListedMetrics:
         self.unmatched: dict[str, InputError | None] = {}
 
     def __call__(self, moments: Moments) -> dict[str, Float]:
-        """Return the value of each metric for the lists of some events (``moments``), by metric heading."""
+        """Return the value of each metric for the lists of some events (``moments``), as a dict by heading."""
         alignment = align(moments.run, moments.truth, whole=False)
         timed = [metric for metric in self.metrics.values() if hasattr(metric, "bind_at")]
         bind((one for one in self.metrics.values() if one not in timed), alignment, Context(None, self.items))
@@ -113,8 +113,9 @@ class BlockPopularity:
     def top(self, m: int) -> tuple[Int64, Int64, tuple[int, ...]]:
         """Return how the set of the ``m`` most popular items changes within the block, and the set at the end.
 
-        Changes are ascending pairs (item, row from which the change holds), each pair as one number, and the sum of the
-        changes before each: 1 for an item that enters the set, -1 for one that leaves it.
+        The first array has the changes in ascending order: pairs (item, row from which the change holds), each pair as
+        one number. A change is 1 for an item that enters the set and -1 for one that leaves it; the second array has
+        the sums of the changes before each. The last result is the set at the end.
         """
         members, counts, moves = list(self.tops[m]), self.counts.copy(), list[tuple[int, int, int]]()
         for row in np.flatnonzero(self.is_first).tolist():
@@ -190,7 +191,7 @@ class Moments:
 
     @functools.cached_property
     def listed(self) -> tuple[Int64, Int32]:
-        """Return two arrays, with an entry per recommended item: its event's place among these, and the item code."""
+        """Return two arrays, with an entry per recommended item: the index of its event, and the item code."""
         event, rank = np.nonzero(self.lists >= 0)
         return event, self.lists[event, rank]
 
@@ -228,7 +229,10 @@ class Moments:
         return self._unexpected(np.arange(self.items.size), self.items, m)
 
     def _unexpected(self, event: Int64, items: Int32, m: int) -> Bool:
-        """Return whether each of ``items`` is unexpected at its ``event``; these places of events ascend."""
+        """Return, for each of ``items``, whether it is new to its user and not one of the m most popular items then.
+
+        ``event`` has the index of the event that each item belongs to, ascending.
+        """
         owned = np.zeros(items.size, np.bool_)
         ends = np.searchsorted(event, np.arange(self.numbers.size + 1))
         for number, (user, n_before) in enumerate(zip(self.users.tolist(), self.n_before.tolist(), strict=True)):

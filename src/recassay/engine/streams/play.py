@@ -119,7 +119,7 @@ class Player:
             yield block.batch
 
     def finish(self) -> None:
-        """Learn the events that may be learned by the end of the stream, so that their learning time is counted."""
+        """Let the model learn the events that still wait at the end of the stream; their learning time counts too."""
         if self.listed is not None:
             self.listed.finish()
         events, bounds = self.queue.expanded(self.regime.n_learned_at_end() - self.queue.start)
@@ -130,7 +130,7 @@ class Player:
         self.counts["learnt"] = self.queue.start
 
     def _learn(self, events: StreamEvents, learn_after: Int64, event_number: Callable[[int], int]) -> None:
-        """Let the learner learn events after the last query; ``event_number`` gives their numbers, for errors."""
+        """Let the learner learn events after the last query; ``event_number`` maps positions to numbers, for errors."""
         _, queries, output = without_queries(*events)
         try:
             run_learner(self.learner, self.name, events, learn_after, queries, output)
@@ -204,7 +204,7 @@ class Player:
         return block
 
     def _play(self, block: EventBlock) -> None:
-        """Let the learner process a block, in ranges that end at the event of each alarm that replaces it."""
+        """Let the learner process a block, in ranges that end where a drift alarm replaces the learner."""
         policy, n_queries, query, event, reset_at = self.drift_policy, block.rows.size, 0, 0, 0
         own = None  # the block in the codes of the learner, which change when it is reset
         while True:
@@ -242,7 +242,7 @@ class Player:
         self.counts["relearnt"] += events.users.size
 
     def _play_range(self, block: EventBlock, query_range: slice, event_range: slice) -> int | None:
-        """Let the learner process a range of a block, which is in its codes, and keep the results.
+        """Let the learner process a range of a block, and keep the results; users and items have the learner's codes.
 
         If an alarm inside the range calls for a reset or refit, undo the range and return the query before which that
         action comes; else return None.
@@ -285,7 +285,8 @@ class Player:
     def _query_rows(self, batch: Batch, is_new: Bool, repeated: Bool, given: Bool) -> Int64:
         """Return the rows of a batch that are queries; count every other event under the reason why it is not one.
 
-        Masks of the events say which are of new users, of items that the user had, and given to the model.
+        The masks mark events of new users (``is_new``), of items that the user had (``repeated``), and events that the
+        model gets without a query (``given``).
         """
         protocol = self.protocol
         left = np.ones(len(batch), np.bool_)

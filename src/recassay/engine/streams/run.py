@@ -37,7 +37,7 @@ AT_START = {"player": None, "done": 0, "digest": 0}  # of a copy, in a checkpoin
 
 @dataclass(eq=False)
 class Checkpoint:
-    """The file from which a stopped stream resumes (None: no file), and how often it is written at most.
+    """The file from which a stopped run resumes (None: no file), and the least number of seconds between two writes.
 
     It holds models, history, counters and results so far. Random numbers are not in it: each is drawn from a seed that
     says what it is for. It is an archive of arrays and JSON, and reading it runs no code. A model of another package
@@ -161,7 +161,7 @@ def play_stream(
 
 
 def _joined(copies: list[Stream]) -> Stream:
-    """Return the results of all copies of a model as one."""
+    """Return the results of all copies of a model as one result."""
     lists = [copy.lists for copy in copies if copy.lists is not None]
     return Stream(
         tuple(copy.outcomes for copy in copies),

@@ -1,4 +1,4 @@
-"""What holds at each event of a stream: items that users consumed, events that wait, may be learned, or are given."""
+"""The state of a stream at each event: items that users have consumed, and events that may be learned by then."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from recassay.protocols.prequential import Prequential
 
 
 def known_after(before: int, codes: Int32) -> Int64:
-    """Return how many codes are known before each of ``codes``, and at the end; ``before`` were known at first.
+    """Return how many distinct codes have occurred before each of ``codes``, and at the end.
 
-    Codes are numbered by first appearance, so the number of known codes is the highest code so far plus 1.
+    ``before`` of them occurred earlier. Codes are numbered by first appearance, so this is the highest code so far plus
+    1.
     """
     return np.asarray(np.maximum.accumulate(np.append(before, codes.astype(np.int64) + 1)))
 
@@ -36,7 +37,7 @@ class History(GrowingLists):
     def consume(self, users: Int32, items: Int32) -> tuple[Int64, Bool]:
         """Add events in order; return the number of items each user had before, and whether the item was one of them.
 
-        Both arrays have an entry per event. Positions in ``values`` stay valid until the next call.
+        Both arrays have an entry per event. The next call may move the lists in the array ``values``.
         """
         self.reserve(users)
         n_before, repeated = np.empty(users.size, np.int64), np.empty(users.size, np.bool_)
@@ -102,11 +103,11 @@ class Queue:
         self.start += n_events
 
     def known_users(self) -> Int64:
-        """Return the number of known users before each queued event is learned, and after the last one."""
+        """Return the number of users learned before each queued event is learned, and after the last one."""
         return known_after(self.n_users, self.events.users)
 
     def known_items(self) -> Int64:
-        """Return the number of known items before each queued event is learned, and after the last one."""
+        """Return the number of items learned before each queued event is learned, and after the last one."""
         return known_after(self.n_items, self.events.items)
 
 
@@ -185,7 +186,7 @@ class Regime:
         return self.n_due + revealed
 
     def _window_starts(self, event: Int64, moments: TimeValues) -> Int64:
-        """Return the number of the first event in each event's time window; all events before it may be learned."""
+        """Return, for each event, the number of the first event in its time window; all before that may be learned."""
         assert self.span is not None
         if self.origin is None:
             self.origin = float(moments[0])

@@ -156,7 +156,7 @@ class StreamSource:
             yield batch
 
     def _tables(self) -> Iterator[tuple[Interactions, bool]]:
-        """Yield each table of the stream, and whether the table must not begin before the previous one ended."""
+        """Yield (table, whether it must not begin before the previous table ended) for each table of the stream."""
         given = self.given
         are_tables = isinstance(given, list | tuple) and len(given) > 0 and all(map(_is_table, given))
         if isinstance(given, Fold):

@@ -130,7 +130,7 @@ def _why_no_rank(metric: Metric, protocol: Prequential) -> tuple[str, str]:
 
 
 def _first(reasons: Iterable[tuple[object, str, str]]) -> tuple[str, str]:
-    """Return the text and the hint of the first reason that holds; "" if none does."""
+    """Return the text and the hint of the first reason that holds, from (holds, text, hint); "" if none does."""
     return next(((why, hint) for holds, why, hint in reasons if holds), ("", ""))
 
 
@@ -153,7 +153,7 @@ def _values(formula: RankFormula, shown: WalkOutput) -> Float:
 
 
 class RecentLists:
-    """The last ``reach`` lists of ``at`` items that were recommended to each user."""
+    """A memory of the last ``reach`` lists recommended to each user, each of ``at`` items."""
 
     def __init__(self, reach: int, at: int) -> None:
         self.reach, self.at = reach, at
@@ -197,7 +197,7 @@ class UpcomingItems:
         self.targets = np.cumsum(begins - ends)[place]
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
-        """Return a mask (lists, places): true for recommended items that the user takes at the list's event or later.
+        """Return a mask with the shape of ``lists``: true for items that the user takes at the list's event or later.
 
         Only the user's next ``reach`` events count, the list's event included. ``events`` and ``users`` are the event
         and the user of each list.

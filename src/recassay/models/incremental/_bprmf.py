@@ -1,8 +1,8 @@
-"""Compiled loops of incremental pairwise ranking: steps on a user, a positive and a negative item; single precision.
+"""Compiled loops of incremental pairwise ranking: gradient steps on a user, a positive and a negative item.
 
-Item factors are stored in blocks (``_factor_blocks.py``), with the bias as the last factor. Random draws are hashes of
-the seed, the event number and the step. ``tests/property/test_incremental_models.py`` checks the loops against a
-readable version.
+Numbers have single precision. Item factors are stored in blocks (``_factor_blocks.py``), with the bias as the last
+factor. Random draws are hashes of the seed, the event number and the step.
+``tests/property/test_incremental_models.py`` checks the loops against a readable version.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BprmfState(NamedTuple):
     length[u]]`` are the items of user u. ``pairs`` has the item of each distinct pair of user and item, and no entry if
     negatives are drawn uniformly. Profiles are marked one at a time, and the markings are numbered: ``mark[i]`` is the
     last marking that included item i. ``counts`` are the numbers of events, distinct pairs, items, users and markings,
-    and 1 or 0 for whether the items are trained, as they are before the first query unless single events train them.
+    and last a flag: 1 once the items are trained (before the first query, unless single events train them).
     """
 
     settings: BprmfSettings
@@ -69,7 +69,7 @@ class BprmfState(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def score(state: BprmfState, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
-    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
     if not state.counts[5]:
         train_before_queries(state)
     factors = np.ones(state.items.shape[1], np.float32)  # the last factor of an item is its bias
@@ -106,10 +106,10 @@ def learn(state: BprmfState, user: int, item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def move_event(user: int, item: int, key: np.uint64, n_own: int, state: BprmfState) -> None:
-    """Make the steps of one event, each with a negative item drawn by ``key``; stop if there is none.
+    """Make the gradient steps of one event, each with a negative item drawn at random; stop if there is none.
 
-    ``n_own`` is the number of the user's items, which are marked. The factors of the items are copied, because theirs
-    are apart from each other in memory.
+    ``key`` seeds the draws, and ``n_own`` is the number of the user's items, which are marked. Factors of items are
+    copied, because those of one item are not adjacent in memory.
     """
     users, items, mark, pairs, counts = state.users, state.items, state.mark, state.pairs, state.counts
     rates, by_frequency, mine = state.settings.rates, state.settings.by_frequency, users[user]
@@ -225,8 +225,9 @@ def mark_items(profile: Int32, state: BprmfState) -> None:
 def draw_negative(key: np.uint64, n_own: int, by_frequency: bool, mark: Int64, pairs: Int32, counts: Int64) -> Any:
     """Return a random item that the user does not have; -1 if there is none.
 
-    All such items are equally likely, or with ``by_frequency`` all their pairs with a user. ``key`` seeds the draw. The
-    user has ``n_own`` items, for which :func:`mark_items` must have been called just before.
+    All such items are equally likely, or with ``by_frequency`` an item is drawn in proportion to its number of users.
+    ``key`` seeds the draw. The user has ``n_own`` items, for which :func:`mark_items` must have been called just
+    before.
     """
     n_items, marking = counts[2], counts[4]
     if n_own >= n_items:
@@ -271,7 +272,7 @@ def move_factors(
     user: Float32, up: Float32, down: Float32, rates: Float32, move_user: bool, move_positive: bool,
     move_negative: bool,
 ) -> None:  # fmt: skip
-    """Make a :func:`gradient_step`; ``up`` and ``down`` are the factors and the bias of the two items."""
+    """Make a :func:`gradient_step` on arrays: ``up`` and ``down`` are the factors and bias of the two items."""
     rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     bias = user.size
     margin = up[bias] - down[bias]

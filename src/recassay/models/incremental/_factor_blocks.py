@@ -29,10 +29,11 @@ def score_and_count(
 ) -> tuple[Any, Any, Any]:
     """Write the scores of the first ``known`` items to ``row``; return what ``_walk.compare`` counts in them.
 
-    A score is the product of the user's factors with the item's or, if ``to_one``, minus its distance from 1. ``items``
-    (blocks, factors, items of a block) are the items' factors, and ``own_score`` is that of the query's item. Whole
-    blocks of items are computed, eight, two or one factors per pass: a pass reads and writes the sums, which costs as
-    much as two factors. The last pass counts, too, while the processor waits for the next factors.
+    A score is the dot product of the user's and the item's factors or, if ``to_one``, minus the distance of this
+    product from 1. ``items`` (blocks, factors, items of a block) are the items' factors, and ``own_score`` is that of
+    the query's item. A block of items is computed in passes over eight, two or one factors: each pass also reads and
+    writes the sums, which costs as much as two factors. The last pass counts, too, while the processor waits for the
+    next factors.
     """
     factors, flat = user.size, items.reshape(items.size)  # one index, so that one check finds that row is elsewhere
     above, n_equal, n_nan = np.int32(0), np.int32(0), np.int32(0)
@@ -95,7 +96,7 @@ def add_eight(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: 
 
 @njit(cache=True, nogil=True, inline="always")
 def add_two(weights: Float32, flat: Float32, at: np.uint64, row: Float32, to: np.uint64) -> None:
-    """Add two factors as :func:`add_eight` adds eight."""
+    """Add the products with two factors, as :func:`add_eight` does with eight."""
     a, b = weights[0], weights[1]
     for i in range(ITEMS_PER_BLOCK):
         one = at + np.uint64(i)
@@ -126,7 +127,7 @@ def finish_with_eight(
 
 @njit(cache=True, nogil=True)
 def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
-    """Turn products into scores, which is nothing unless ``to_one``; return what ``_walk.compare`` counts in them."""
+    """Turn products into scores, changing them only if ``to_one``; return what ``_walk.compare`` counts in them."""
     if to_one:
         for i in range(line.size):
             line[i] = -abs(ONE - line[i])
@@ -134,20 +135,24 @@ def finish(to_one: bool, own_score: Any, line: Float32) -> tuple[Any, Any, Any]:
 
 
 def score_row(items: Float32) -> Float32:
-    """Return an array for the scores of all items, whole blocks of them."""
+    """Return an array for the scores of all items; its size is a multiple of the block size."""
     return np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32)
 
 
 def draw_rows(model: Any, what: str) -> Callable[[int, int], Float32]:
-    """Return a function that draws initial factors (rows, factors) of the codes ``begin`` to ``end`` - 1.
+    """Return a function of (begin, end) that draws initial factors: a row for each code ``begin`` to ``end`` - 1.
 
-    They are Normal(0, ``model.deviation``), drawn by the seed of the model, ``what`` they are of, and the code.
+    They are Normal(0, ``model.deviation``) and depend only on the seed of the model, the code, and ``what``, such as
+    "user".
     """
     return lambda begin, end: initial_factors(model.seed, what, begin, end, model.factors, model.deviation)
 
 
 def draw_blocks(model: Any, what: str, *, biased: bool = False) -> Callable[[int, int], Float32]:
-    """Return a function that draws initial factors of blocks of items; a bias of 0 is behind them if ``biased``."""
+    """Return a function of (begin, end) that draws initial factors of blocks of items.
+
+    If ``biased``, an item has a bias of 0 behind its factors. ``what`` is as in :func:`draw_rows`.
+    """
 
     def draw(begin: int, end: int) -> Float32:
         rows = draw_rows(model, what)(begin * ITEMS_PER_BLOCK, end * ITEMS_PER_BLOCK)

@@ -76,8 +76,8 @@ def make_room(
 
     List k is ``values[start[k]:start[k] + length[k]]`` and has room for ``capacity[k]`` values. ``used[0]`` is the
     number of places of ``values`` that lists occupy. A list that is full moves to this position; if the array is too
-    small for that, all lists move to a larger array. ``pending`` is scratch space, 0 before and after the call: first
-    the number of occurrences of each key, then minus the new capacity.
+    small for that, all lists move to a larger array. ``pending`` is scratch space, 0 before and after the call: it
+    holds the number of occurrences of each key, then minus the new capacity.
     """
     for key in keys:
         pending[key] += 1
@@ -146,8 +146,8 @@ class CoCounts(NamedTuple):
 class GrowingCoCounts:
     """The arrays of :class:`CoCounts`, which grow with the stream.
 
-    They cache the co-counts of ``least_rows`` entities, or of more as long as all cached rows together have at most
-    ``cells`` numbers. Both are powers of 2.
+    The co-counts of ``least_rows`` entities are cached, or of more as long as the cache has at most ``cells`` numbers
+    in all. Both are powers of 2.
     """
 
     def __init__(self, least_rows: int, cells: int = 0) -> None:
@@ -157,7 +157,7 @@ class GrowingCoCounts:
         self._widen(0)
 
     def reserve(self, entities: Int32, features: Int32) -> None:
-        """Allocate memory in the lists for these pairs: ``entities[i]`` gets the feature ``features[i]``."""
+        """Allocate memory so that ``features[i]`` can be added to the list of ``entities[i]``, for each i."""
         self.features.reserve(entities)
         self.owners.reserve(features)
 

@@ -1,9 +1,9 @@
-"""The walk over a stream that compiled models share: events, queries and output of a block, and the rank of an item.
+"""The loop over a stream ("walk") that compiled models share, and the arrays that it reads and writes.
 
 A walk processes one block of a stream. It answers the queries of :class:`StreamQueries` in order, and before each query
-it learns the events of :class:`StreamEvents` that are revealed by then. So one walk serves every regime: learning event
-by event, in batches, with a delay, or never. A model is two kernels, one that learns an event and one that scores all
-items for a user; :func:`make_walk` makes the walk of the model from them.
+it learns the events of :class:`StreamEvents` that are revealed by then. So the same loop serves learning event by
+event, in batches, with a delay, or never. A model consists of two kernels, one that learns an event and one that scores
+all items for a user; :func:`make_walk` makes the walk of the model from them.
 
 ``tests/property/test_streams.py`` checks the walks against a readable version.
 """
@@ -31,7 +31,7 @@ class StreamEvents(NamedTuple):
     values: Float
 
     def each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> StreamEvents:
-        """Return the events with each of the arrays changed by a function, such as one that takes a part of it."""
+        """Return the events with ``change`` applied to each array, such as a function that selects some entries."""
         columns: Any = [change(column) for column in self]
         return StreamEvents(*columns)
 
@@ -61,7 +61,7 @@ class WalkOutput(NamedTuple):
     ``position`` is the rank of the item that the user chose, from 1; 0 means that it could not be recommended.
     ``above`` and ``tied`` count the other candidates with a higher and with the same score, and ``candidates`` all of
     them (-1 if the model returned NaN). ``lists`` are the best items, in as many columns as requested, possibly none.
-    ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event, written by who calls the walk.
+    ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event, written by the caller.
     """
 
     position: Int32
@@ -99,16 +99,17 @@ def learned_before(events: StreamEvents, queries: StreamQueries) -> Int64:
 
 
 def make_walk(learn: Any, score: Any) -> Any:
-    """Return the compiled walk of a model from its two kernels; both get the ``state`` of the model, a tuple.
+    """Return the compiled loop over a stream for a model that is given by two functions.
 
-    ``learn(state, user, item, value)`` learns an event. ``score(state, user, item, known, universe, row)`` writes the
-    scores of the first ``known`` items to ``row``, and returns what :func:`own_score_and_counts` does. Kernels of fast
-    models are inlined: a call with a tuple of arrays takes up to 0.3 µs.
+    Both functions get the ``state`` of the model, a tuple of arrays. ``learn(state, user, item, value)`` learns an
+    event. ``score(state, user, item, known, universe, row)`` writes the scores of the first ``known`` items to ``row``,
+    and returns what :func:`own_score_and_counts` does. The functions of fast models are inlined: a call with a tuple of
+    arrays takes up to 0.3 µs.
     """
 
     @njit(cache=True, nogil=True)
     def walk(state: Any, row: Scores, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it, and write the results to ``output``, a row each.
+        """Answer every query after learning the events before it, and write its results to a row of ``output``.
 
         The remaining events are learned at the end. ``row`` has room for the scores of all items.
         """
@@ -131,10 +132,10 @@ def make_walk(learn: Any, score: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def own_score_and_counts(row: Scores, item: int, known: int, universe: int) -> tuple[Any, tuple[Any, Any, Any]]:
-    """Return the score of ``item``, and what :func:`compare` counts in the scores of the ``known`` items in ``row``.
+    """Return the score of ``item``, and the counts of :func:`compare` over the first ``known`` scores in ``row``.
 
-    Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An item from ``universe`` on
-    cannot, and scores NaN.
+    These items have been learned. Other items below ``universe`` can be recommended too, and score ``UNKNOWN_ITEM``. An
+    item from ``universe`` on cannot, and scores NaN.
     """
     own_score = row.dtype.type(UNKNOWN_ITEM if item < universe else np.nan)
     if item < known:
@@ -144,7 +145,7 @@ def own_score_and_counts(row: Scores, item: int, known: int, universe: int) -> t
 
 @njit(cache=True, nogil=True)
 def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutput) -> None:
-    """Write to ``output`` the rank of the query's item among the candidates, and the list if lists are requested.
+    """Write to ``output`` the rank of the query's item among the candidates, and the top list if requested.
 
     ``query`` is the number of the query. ``row`` has the scores of all items and is overwritten. Ties are ordered by
     id. An item with score -inf cannot be recommended. ``output.candidates`` gets the number of candidates, or -1 if the
@@ -200,10 +201,10 @@ def compare(line: Scores, own_score: Any) -> tuple[Any, Any, Any]:
 def mask(
     line: Scores, consumed: Int32, item: int, own_score: Any, above: Any, n_equal: Any, n_nan: Any
 ) -> tuple[Any, Any, Any, Any, bool]:
-    """Set the scores of consumed items to NaN; return the counts of :func:`compare` without them, and two facts.
+    """Set the scores of consumed items to NaN, and return the counts of :func:`compare` without these items.
 
-    These are how many items of ``line`` were consumed, and whether ``item`` is one of them. The counts are corrected
-    because masking before they are made would take longer: vector reads wait for single writes right before them.
+    The two further results are how many items of ``line`` were consumed, and whether ``item`` is one of them. Counting
+    first and correcting the counts is faster than masking first: vector reads wait for single writes right before them.
     """
     n_consumed, universe, excluded = np.int32(0), np.int32(line.size), False
     for place in range(consumed.size):

@@ -68,10 +68,7 @@ class LearningOne:
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def predict(self, user: int, item: int) -> float | None:
-        """Return the predicted rating.
-
-        It is None if the model predicts nothing.
-        """
+        """Return the predicted rating; None if the model predicts nothing."""
         found = self.model.predict_one(*self._pair(user, item))
         return None if found is None else float(found)
 

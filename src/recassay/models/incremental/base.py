@@ -31,7 +31,7 @@ ROWS_PER_DRAW = 1024  # rows drawn together, so draws do not depend on when arra
 
 
 def with_added_seed(model: Any, seed: int) -> Any:
-    """Return a model with ``seed`` added to its own; a model that is not built in, or has no seed, stays as it is."""
+    """Return a model with ``seed`` added to its own; a model that is not built in, or has no seed, is unchanged."""
     own = getattr(model, "seed", None)
     if not seed or not isinstance(model, BuiltIn) or not isinstance(own, int):
         return model
@@ -54,7 +54,11 @@ class WalksStream(Protocol):
 
 
 class Walker(ABC):
-    """Base of learners whose model is two kernels; ``n_items`` is how many items have been learned."""
+    """Base of learners that a compiled loop runs; ``n_items`` is how many items have been learned.
+
+    ``kernels`` are the two compiled functions of the model, which learn an event and score items; ``compiled_walk`` is
+    the loop over a block of a stream that calls them.
+    """
 
     kernels: ClassVar[tuple[Any, Any]]  # what learns an event, and what scores all items: see ``make_walk``
     compiled_walk: ClassVar[Any]
@@ -65,7 +69,7 @@ class Walker(ABC):
 
     @abstractmethod
     def grow(self, users: int, items: int, events: StreamEvents | None = None) -> tuple[Any, NDArray[Any]]:
-        """Enlarge the arrays to hold at least ``users`` users and ``items`` items, and what is learned of ``events``.
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items, and what ``events`` will add.
 
         Return the state of the kernels, a tuple, and an array for the scores of all items.
         """
@@ -122,7 +126,7 @@ def without_queries(
 ) -> tuple[StreamEvents, StreamQueries, WalkOutput]:
     """Return (events, queries, output) of a block whose events are only learned.
 
-    Its arrays are contiguous, whatever is given, so that one compiled walk serves all of them.
+    The arrays are copied to contiguous memory if necessary, so that the loop is compiled for one layout only.
     """
     events = StreamEvents(*map(np.ascontiguousarray, (users, items, values)))
     int64, int32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -171,7 +175,7 @@ class FittedStream(ScoringModel):
 
     @property
     def personal(self) -> bool:  # type: ignore[override]  # the learner decides
-        """Return whether the learner knows a user by the user's events only."""
+        """Return whether the learner's scores depend on the user: it then has none for a user without events."""
         return getattr(self.learner, "personal", True)
 
     def scores(self, users: Int32) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ class BiasedState(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _learn(state: BiasedState, user: int, item: int, rating: float) -> None:
-    """Learn one rating: it enters the mean, and then moves biases and factors."""
+    """Learn one rating: update the mean, then the biases and factors."""
     totals = state.totals
     totals[SUM] += rating
     totals[RATINGS] += 1
@@ -58,7 +58,7 @@ def _learn(state: BiasedState, user: int, item: int, rating: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _predict(user: int, item: int, state: BiasedState) -> Any:
-    """Return the predicted rating; what is not known of a new user or item is left out, NaN if nothing is known."""
+    """Return the predicted rating, without the terms of a new user or item; NaN before the first event."""
     totals = state.totals
     if totals[RATINGS] == 0:
         return np.nan
@@ -72,7 +72,7 @@ def _predict(user: int, item: int, state: BiasedState) -> Any:
 
 @njit(cache=True, nogil=True)
 def _score(state: BiasedState, user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write the predicted rating of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    """Write the predicted rating of each item below ``known`` to ``row``; return as ``own_score_and_counts`` does."""
     for other in range(known):
         row[other] = _predict(user, other, state)
     return own_score_and_counts(row, item, known, universe)
@@ -80,7 +80,7 @@ def _score(state: BiasedState, user: int, item: int, known: int, universe: int, 
 
 @dataclass(frozen=True, repr=False)
 class StreamBiasedMF(Incremental):
-    """Biased matrix factorisation by event: the predicted rating is m + b_u + b_i + p_u . q_i.
+    """Biased matrix factorisation, updated at each event: the predicted rating is m + b_u + b_i + p_u . q_i.
 
     m is the mean of all ratings learned so far. An event with rating r first enters m and then makes ``iterations``
     steps: with the error e of its prediction, b_u += ``rate`` (e - ``reg`` b_u), the same for b_i, p_u += ``rate`` (e
@@ -88,7 +88,7 @@ class StreamBiasedMF(Incremental):
     of ``BiasedMF``, which makes several rounds over a whole log. Biases start at 0, factors at Normal(0,
     ``deviation``), drawn by ``seed`` and code.
 
-    Edges: of a new user or item only what is known enters the prediction, which is m if both are new. Nothing is
+    Edges: the terms of a new user or item are left out of the prediction, which is m if both are new. Nothing is
     predicted before the first event. Scores are predicted ratings. Events without ratings count as 1.
 
     >>> learner = StreamBiasedMF(factors=2, rate=0.1).start()

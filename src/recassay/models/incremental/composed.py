@@ -103,7 +103,7 @@ class Ensemble(Incremental):
 
 
 class LearningEnsemble:
-    """The learner of ``Ensemble``: its members, and how right each was at the last scored events.
+    """The learner of ``Ensemble``: its members, and how well each predicted the last scored events.
 
     ``recent`` (window, members) has the values of the last scored events, NaN where there is none.
     """
@@ -127,7 +127,7 @@ class LearningEnsemble:
             self.n_events, self.n_items = self.n_events + 1, max(self.n_items, item + 1)
 
     def performance(self, user: int, item: int, value: float) -> Float | None:
-        """Return how right each member is at an event that is not learned yet: 1 / rank of its item, or the hit.
+        """Return how well each member predicts an event that is not learned yet: 1 / rank of its item, or 1 for a hit.
 
         Return None if the event is not scored, because its user is new or had the item.
         """

@@ -19,7 +19,7 @@ from recassay.rng import derive_seed
 
 @njit(cache=True, nogil=True)
 def _count(state: Any, _user: int, item: int, _value: float) -> None:
-    """Count an event in the score of its item, or make the score the number of the event, if ``recent``."""
+    """Add 1 to the score of an item, or with ``recent`` set it to the number of events so far."""
     item_scores, n_events, recent = state
     n_events[0] += 1
     item_scores[item] = n_events[0] if recent else item_scores[item] + 1
@@ -27,7 +27,7 @@ def _count(state: Any, _user: int, item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _copy_scores(state: Any, _user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
     row[:known] = state[0][:known]
     return own_score_and_counts(row, item, known, universe)
 
@@ -39,7 +39,7 @@ def _learn_nothing(_state: Any, _user: int, _item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _random_scores(state: Any, user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write to ``row`` a number in [0, 1) per known item; return what ``own_score_and_counts`` does.
+    """Write a number in [0, 1) for each item below ``known`` to ``row``; return the result of ``own_score_and_counts``.
 
     The number depends on the salt (the state), the user and the item only: it is a hash by SplitMix64.
 

@@ -63,7 +63,7 @@ def _learn(state: Any, user: int, item: int, _value: float) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _score(state: Any, user: int, item: int, known: int, universe: int, row: Float32) -> Any:
-    """Write the score of each known item to ``row``; return what ``own_score_and_counts`` does."""
+    """Write the score of each item below ``known`` to ``row``; return the result of ``own_score_and_counts``."""
     mine, items = state[0][user], state[1]
     own_score = score_of(mine, items, item, known, universe, True)
     return own_score, score_and_count(mine, items, known, True, own_score, row)
@@ -110,7 +110,7 @@ def append_to_queue(queue: Int32, row: int) -> None:
 
 @dataclass(frozen=True, repr=False)
 class ISGD(Incremental):
-    """Incremental matrix factorisation: a score is minus the distance from 1 of a product of user and item factors.
+    """Incremental matrix factorisation: a score is minus the distance of the product of user and item factors from 1.
 
     An event moves both factors ``iterations`` times down the gradient of (1 - P_u Q_i)^2, with the learning rate
     ``rate`` and the weights ``reg_user`` and ``reg_item`` of the penalties; ``update="sequential"`` moves the item by

@@ -26,7 +26,7 @@ ROW_CELLS = 1 << 24  # co-counts cached in all, if that is more rows: 64 MiB
 
 @njit(nogil=True, cache=True)
 def _learn(state: Any, user: int, item: int, _value: float) -> None:
-    """Count the pair of user and item."""
+    """Add a pair of user and item to the co-counts; a repeated pair changes nothing."""
     count(item, user, state[0])
 
 
@@ -34,8 +34,8 @@ def _learn(state: Any, user: int, item: int, _value: float) -> None:
 def _score(state: Any, user: int, item: int, known: int, universe: int, scores: Float) -> Any:
     """Write to ``scores`` how similar each item is to the items of ``user``: the sum of the similarities.
 
-    ``state`` are the co-counts of items, whose features are users, and how many of the user's last items count (0:
-    all). Return what ``own_score_and_counts`` does.
+    ``state`` are the co-counts of items, and how many of the user's last items are compared (0: all). Return the result
+    of ``own_score_and_counts``.
     """
     common, recent = state
     scores[:] = 0.0

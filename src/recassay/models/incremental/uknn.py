@@ -49,9 +49,10 @@ class NeighbourBuffers(NamedTuple):
 
 
 class WeightSums(NamedTuple):
-    """The sums of weights of items at the last query of each cached user; the rows are those of the co-counts.
+    """For each cached user, the sums of neighbour weights per item, as they were at the last query of the user.
 
-    The neighbours of a user change little from one query to the next, so the next sums are made from the last ones.
+    A row is a cached user, as in the cache of co-counts. The neighbours of a user change little from one query to the
+    next, so the next sums are made from the last ones.
     """
 
     sums: Float  # (rows, items): of each item, the weights of the neighbours that had it
@@ -100,9 +101,9 @@ def nearest(user: int, k: int, row: Int32, touched: Bool, sizes: Sizes, buffers:
 
 @njit(nogil=True, cache=True)
 def kth_largest(values: Float, k: int) -> tuple[Any, int]:
-    """Return the ``k``-th largest of the values, and how many of the values above it; ``values`` are reordered.
+    """Return the ``k``-th largest of the values, and how many values are above it; ``values`` are reordered.
 
-    The comparisons choose no branch, since nothing can predict their results.
+    The loop has no branches that depend on comparisons, because a processor could not predict them.
     """
     low, high = 0, values.size
     while True:
@@ -159,11 +160,12 @@ def _users_within(guess: float, row: Int32, touched: Bool, sizes: Sizes, buffers
 def add_weights(
     user: int, k: int, buffers: NeighbourBuffers, last: WeightSums, common: CoCounts, scores: Float
 ) -> float:  # fmt: skip
-    """Write to ``scores`` the weight of a user's neighbours that have each known item; return that of all.
+    """Write, for each item, the total weight of the user's neighbours who have it; return the weight of all neighbours.
 
-    Items of equally similar neighbours get bit-equal sums. Weights are roots of c^2 / |v|, which are equal for equal
-    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order, and what was added can be subtracted:
-    the sums of the user's last query, in ``last``, are changed. ``common`` has the co-counts of users.
+    The weights are written to ``scores``. Items of equally similar neighbours get bit-equal sums. Weights are roots of
+    c^2 / |v|, which are equal for equal fractions, rounded to multiples of 1 / ONE, so sums are exact in any order, and
+    what was added can be subtracted: the sums of the user's last query, in ``last``, are changed. ``common`` has the
+    co-counts of users.
     """
     place = row_for(user, common)
     row = common.rows[place]
@@ -198,10 +200,10 @@ def move_sums(
     near: Int32, weight: Float, sums: Float, members: Int32, weights: Float, counted: Int32, start: Int64,
     length: Int64, items: Int32,
 ) -> None:  # fmt: skip
-    """Change a row of :class:`WeightSums` to the neighbours ``near``, ascending, with END behind, and their ``weight``.
+    """Update a row of :class:`WeightSums` to the neighbours ``near`` (ascending, then END) and their ``weight``.
 
     The items of user v are ``items[start[v] : start[v] + length[v]]``. Only the items of neighbours whose weight has
-    changed are visited, and the new items of the others.
+    changed are visited, and new items of the other neighbours.
     """
     old, new = 0, 0
     while members[old] != END or near[new] != END:
@@ -228,7 +230,7 @@ def move_sums(
 
 @njit(nogil=True, cache=True, inline="always")
 def _learn(state: Any, user: int, item: int, _value: float) -> None:
-    """Count the pair of user and item, and find the user's neighbours if they are kept."""
+    """Add a pair of user and item to the co-counts, and find the user's neighbours if they are stored."""
     k, buffers, _, common = state
     count(user, item, common)
     if buffers.kept.shape[1]:
@@ -237,10 +239,10 @@ def _learn(state: Any, user: int, item: int, _value: float) -> None:
 
 @njit(nogil=True, cache=True, inline="always")
 def _score(state: Any, user: int, item: int, known: int, universe: int, row: Float) -> Any:
-    """Write to ``row`` the weight of a user's neighbours that have each known item, not yet divided by that of all.
+    """Write to ``row``, for each learned item, the total weight of the user's neighbours who have it.
 
-    Sums below 2^52 are whole numbers, so different sums have different shares, in the same order. Return what
-    ``own_score_and_counts`` does.
+    It is not divided by the weight of all neighbours, which does not change the order. Sums below 2^52 are whole
+    numbers, so different sums have different shares, in the same order. Return the result of ``own_score_and_counts``.
     """
     k, buffers, last, common = state
     scores = row[:known]
@@ -342,7 +344,7 @@ class LearningUKNN(Walker):
         )  # fmt: skip
 
     def _buffers(self) -> NeighbourBuffers:
-        """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
+        """Return the buffers of a search, with the stored neighbours and the guesses of similarities."""
         users = self.threshold.size
         return NeighbourBuffers(
             self.kept, self.threshold, np.empty(users, np.int32), np.empty(users), np.empty(users),
