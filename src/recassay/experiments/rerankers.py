@@ -326,5 +326,5 @@ def _always(text: str, cases: NDArray[np.bool_]) -> Claim:
 
 
 def _leads(curve: Curve, system: int) -> Curve:
-    """Return the mean of a system at every cut-off, minus the largest mean of the others."""
+    """Return the lead of a system at every cut-off: its mean, minus the largest mean of the other systems."""
     return np.asarray(curve[system] - np.delete(curve, system, axis=0).max(axis=0))

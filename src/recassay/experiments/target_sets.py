@@ -40,8 +40,8 @@ class Sparsity(Experiment):
     A share of 0, 1/``steps``, ... of the test ratings is removed; larger shares remove supersets of smaller ones. Under
     ``1R`` (one relevant item per target set) the mean is over the remaining ratings. Under ``AR`` (all relevant items
     of a user in one target set) it is over ``users``: "all", so that users count 0 once their last relevant rating is
-    removed, or "with_relevant", which leaves these out. Over all users every metric falls to 0; recall that stays shows
-    only over those with a relevant item. The order of systems should not change.
+    removed, or "with_relevant", which leaves these out. Over all users every metric falls to 0; that recall stays the
+    same shows only over users with a relevant item. The order of systems should not change.
 
     Candidates are the remaining test items; with ``freeze=True`` always all items. ``metric`` is one or more, as in
     ``metric="precision@10, recall@10"``. For precision, a third exhibit has 1R precision between its bounds (the
@@ -231,7 +231,7 @@ class Percentiles(Experiment):
     Each relevant item is ranked against candidates of its own bin only, ``n`` of them (None: all). A system that knows
     nothing but popularity is close to chance in every bin.
 
-    ``train="per_bin"`` fits every model anew in each bin, on the training ratings of its items only, as later work
+    ``train="per_bin"`` fits every model again in each bin, on the training ratings of its items only, as later work
     describes the design; by default models are fitted once, on the whole training part.
     """
 
@@ -276,7 +276,7 @@ class Percentiles(Experiment):
         ask: Any = trial.ask
         in_bins = ranking_task(trial.fold, replace(ask, bins=self.bins)).bin_of_items(self.bins)
         for number in range(self.bins):
-            part = _of_items(trial.fold, in_bins == number)
+            part = _fold_of_items(trial.fold, in_bins == number)
             if not len(part.test):  # a bin of equal mass may be empty
                 continue
             ready = fit_trial(trial.models, part, replace(ask, bins=0), threads=trial.threads)
@@ -286,13 +286,13 @@ class Percentiles(Experiment):
                     yield row | {"1/t": 1 / judged.t, "sets": judged.sets}
 
     def _expected(self, trial: Trial, design: str) -> Iterator[tuple[str, DesignResult]]:
-        """Yield each system in ``trial`` with its result under a design."""
+        """Yield (system, its expected metrics under a design) for each system in ``trial``."""
         metric = {self.metric: parse_metric(self.metric)}
         for name, one in trial.standings().items():
             yield name, expect(one, parse(design), metric, short="all", variance=False, threads=trial.threads)
 
 
-def _of_items(fold: Fold, wanted: NDArray[np.bool_]) -> Fold:
+def _fold_of_items(fold: Fold, wanted: NDArray[np.bool_]) -> Fold:
     """Return the fold with only the rows of the items in the mask ``wanted``, and without a validation part.
 
     The mask is over item codes, which keep their meaning.

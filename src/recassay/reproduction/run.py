@@ -97,7 +97,7 @@ def build_lock(
 
 
 def write_reproduction(
-    found: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
+    results: Reproduction, folder: Path, tables: Mapping[str, pl.DataFrame], figures: Mapping[str, str]
 ) -> None:
     """Write the verdicts, the kept ``tables`` and the ``figures`` (SVG), both by name, into a folder.
 
@@ -111,8 +111,8 @@ def write_reproduction(
             write_text(csv_text(table), make_folder(home / TABLES) / f"{name}.csv")
         for name, picture in figures.items():
             write_text(picture, make_folder(home / FIGURES) / f"{name}.svg")
-        write_json(found.to_dict(), home / VERDICTS)
-        write_text(json.dumps(found.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
+        write_json(results.to_dict(), home / VERDICTS)
+        write_text(json.dumps(results.lock, indent=1, sort_keys=True) + "\n", home / LOCK)
         manifest.write()
 
 
@@ -145,9 +145,9 @@ def read_reproduction(file: PaperFile, folder: Path) -> Reproduction:
         ) from None
 
 
-def is_outdated(found: Reproduction) -> bool:
+def is_outdated(results: Reproduction) -> bool:
     """Return whether the sources or claims in a paper's file have changed since its results were stored."""
-    return bool(found.lock["claims"] != claims_digest(found.file))
+    return bool(results.lock["claims"] != claims_digest(results.file))
 
 
 RESULT = "result"  # the folder, below that of a reproduction, with what is small enough to be kept

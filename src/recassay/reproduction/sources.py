@@ -228,7 +228,7 @@ def contest_tables(name: str, contests: Mapping[str, SuddenDeath], cutoffs: Sequ
     }
 
 
-def rules_table(found: FinishedConclusions) -> pl.DataFrame:
+def rules_table(conclusions: FinishedConclusions) -> pl.DataFrame:
     """Return a row per metric, setting, rule and system: its score and place, and how stable the winner is.
 
     A rule combines the means of a system on several data sets, for example by mean rank; a setting is, for example, a
@@ -237,18 +237,18 @@ def rules_table(found: FinishedConclusions) -> pl.DataFrame:
     """
     changes = [
         {"metric": one.metric, **one.setting, "rule": rule.rule, "system": rule.winner, "changes": len(rule.dropping)}
-        for one in found.rankings
+        for one in conclusions.rankings
         for rule in one.winners
     ]
-    return found.frame().join(
+    return conclusions.frame().join(
         pl.DataFrame(changes),
-        on=["metric", *found.rankings[0].setting, "rule", "system"],
+        on=["metric", *conclusions.rankings[0].setting, "rule", "system"],
         how="left",
         maintain_order="left",
     )
 
 
-def ranks_table(found: FinishedConclusions) -> pl.DataFrame:
+def ranks_table(conclusions: FinishedConclusions) -> pl.DataFrame:
     """Return a row per metric, setting and system: mean rank over data sets, and bounds around it.
 
     The bounds are half a critical difference away. ``apart`` says whether the system differs significantly from the one
@@ -261,7 +261,7 @@ def ranks_table(found: FinishedConclusions) -> pl.DataFrame:
             "critical_difference": test.critical_difference,
             "apart": rank - one.ranking.mean_ranks[0] >= test.critical_difference, "p": test.p_f,
         }
-        for one in found.rankings
+        for one in conclusions.rankings
         if one.ranking is not None and (test := one.ranking.test) is not None
         for system, rank in zip(one.ranking.systems, one.ranking.mean_ranks, strict=True)
     ]  # fmt: skip
@@ -282,7 +282,7 @@ def over_time_tables(name: str, folder: Path, wanted: OverTimeSource) -> dict[st
     shares, tests, curves = [], [], []
     for where, played in _streams(folder, wanted):
         about = [pl.lit(value).alias(key) for key, value in where.items()]
-        for number, (how, level) in enumerate(itertools.product(_kinds(wanted), wanted.levels)):
+        for number, (how, level) in enumerate(itertools.product(_window_options(wanted), wanted.levels)):
             compared = compare_over_time(
                 played, metric=wanted.metric, baseline=wanted.baseline, alpha=level, fewest=wanted.fewest,
                 exact=wanted.exact, **how,
@@ -328,14 +328,16 @@ def window_shares(compared: OverTime) -> pl.DataFrame:
     return found.with_columns(pl.col("windows").fill_null(0))
 
 
-def _kinds(wanted: OverTimeSource) -> list[dict[str, Any]]:
-    """Return the options of each kind of window that is wanted: moving windows, then fading ones."""
+def _window_options(wanted: OverTimeSource) -> list[dict[str, Any]]:
+    """Return the options of each kind of window that a source lists: moving windows, then fading ones."""
     moving = [{"how": "moving", "window": size} for size in wanted.windows]
     return [*moving, *({"how": "fading", "fading": factor} for factor in wanted.fading)]
 
 
 def _streams(folder: Path, wanted: OverTimeSource) -> Iterator[tuple[dict[str, Any], dict[str, Outcomes]]]:
-    """Yield the streams of a study whose values are 0 or 1: where it is, and the outcomes of the wanted systems.
+    """Yield ({column: value} that identifies a stream, {system: outcomes}) for each stream with values 0 or 1.
+
+    ``folder`` is that of the study, and ``wanted`` names the metric and the systems.
 
     Raise U263 if the study has none, or lacks the metric or a system.
     """

@@ -36,7 +36,7 @@ Thing = TypeVar("Thing")
 class Document:
     """The content of a YAML file, and the line number of every key in it.
 
-    With ``quick`` the keys under ``quick`` stand in place of those at the top, also in the places that errors name.
+    With ``quick`` the keys under ``quick`` replace those at the top of the file, and errors name their lines.
     """
 
     path: Path
@@ -56,9 +56,12 @@ class Document:
         return part if isinstance(part, dict) else {}
 
     def place(self, key: Key) -> Key:
-        """Return a key as it is in the file: below ``quick`` if replaced, and without the number of a lone value."""
+        """Return the path of a key in the file: below ``quick`` if it is replaced there.
+
+        The index of a list entry is left out where the file has a single value in place of the list.
+        """
         part = self.replaced if key[:1] and key[0] in self.replaced else self.content
-        if any(isinstance(one, int) for one in key[1:2]) and not isinstance(part.get(str(key[0])), list):
+        if any(isinstance(step, int) for step in key[1:2]) and not isinstance(part.get(str(key[0])), list):
             key = (key[0], *key[2:])
         return key if part is self.content else (QUICK, *key)
 

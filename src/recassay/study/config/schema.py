@@ -319,7 +319,7 @@ def _unknown_key(document: Document, key: Key, known: Collection[str], noun: str
 
 
 def _section_at(section: type[BaseModel], key: Key) -> type[BaseModel]:
-    """Return the class of the section that holds ``key``: what its parts lead to from ``section`` on."""
+    """Return the class of the section that holds ``key``, found by following the parts of the key from ``section``."""
     for part in key:
         if part in section.model_fields:
             kinds = [section.model_fields[str(part)].annotation]

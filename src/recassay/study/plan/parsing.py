@@ -98,7 +98,7 @@ def make_plan(document: Document, study: Study) -> Plan | SequencePlan | StreamP
         "study": study,
         "data": data,
         "filters": tuple(document.parse_list("filters", study.filters, filters.parse)),
-        "own_filters": _of_data(document, data, "filters", filters.parse),
+        "own_filters": _parse_entries(document, data, "filters", filters.parse),
         "protocol": protocol,
         "systems": systems,
         "metrics": {heading: metric for found in parsed for heading, metric in found.items()},
@@ -158,8 +158,10 @@ def _datasets(document: Document, study: Study) -> dict[str, Data]:
     return found
 
 
-def _of_data(document: Document, data: Mapping[str, Data], key: str, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """Return by data set the objects that its texts under ``key`` name."""
+def _parse_entries(
+    document: Document, data: Mapping[str, Data], key: str, parse: Callable[[str], Any]
+) -> dict[str, Any]:
+    """Return ``{data set: objects}``: the texts under ``key`` of each entry under ``data``, turned into objects."""
     return {
         name: tuple(document.parse_list(("data", number, key), getattr(entry, key), parse))
         for number, (name, entry) in enumerate(data.items())
@@ -167,10 +169,10 @@ def _of_data(document: Document, data: Mapping[str, Data], key: str, parse: Call
 
 
 def _splits(document: Document, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return the fields ``splits`` and ``own_splits`` (by data set) of a plan; ``parse`` makes a split of a text."""
+    """Return the fields ``splits`` and ``own_splits`` of a plan; ``parse`` turns a text into a split."""
     return {
         "splits": tuple(document.parse_list("split", study.split, parse)),
-        "own_splits": {name: own for name, own in _of_data(document, data, "split", parse).items() if own},
+        "own_splits": {name: cuts for name, cuts in _parse_entries(document, data, "split", parse).items() if cuts},
     }
 
 
@@ -280,7 +282,7 @@ def _check_stream_metrics(metrics: Mapping[str, Metric], protocol: Prequential, 
 def _curves(
     document: Document, study: Study, metrics: Mapping[str, Metric], datasets: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the metrics of events with curves, the main one first.
+    """Return the headings of the metrics that get a curve over the events of a stream, the main one first.
 
     Raise U132 for an unknown metric or data set of a window, and for tuning by a metric without values for events.
     Metrics of the catalogue always have curves of their own.

@@ -39,7 +39,8 @@ STREAM = "stream"  # the only design for streams
 class AnyPlan:
     """The parts of a plan that all kinds of studies have: the objects that the texts of a study file define.
 
-    ``data`` is by name. ``designs`` choose the candidates that are ranked. ``metrics`` are by heading (``recall@10``).
+    ``data`` maps the name of a data set to its entry, and ``metrics`` a heading (``recall@10``) to its metric.
+    ``designs`` choose the candidates that are ranked. A data set may have splits and filters of its own.
     """
 
     document: Document
@@ -104,7 +105,8 @@ class Plan(AnyPlan):
 class SequencePlan(AnyPlan):
     """The plan of a study of generated sequences.
 
-    By data set, ``sequencers`` make its sequences, and ``primitives`` recommend its obvious items, if given.
+    Both mappings are keyed by data set: ``sequencers`` are the rules that make its sequences, and ``primitives`` the
+    recommenders of its obvious items, where the study names one.
     """
 
     protocol: Sequence
@@ -116,8 +118,8 @@ class SequencePlan(AnyPlan):
 class StreamPlan(AnyPlan):
     """The plan of a study of streams, in which systems are tested and trained event by event.
 
-    ``protocols`` are by data set, and ``settings`` are the models that tuning chooses from, by system. ``over_time`` is
-    the metric of curves and alarms, and ``curves`` are all metrics with curves, that one first.
+    ``protocols`` is keyed by data set. ``settings`` maps a system to the models that tuning chooses from. ``over_time``
+    is the main metric, which the drift alarms watch. ``curves`` are all metrics with a curve over time, that one first.
     """
 
     protocol: Prequential
@@ -128,7 +130,7 @@ class StreamPlan(AnyPlan):
     settings: Mapping[str, tuple[Any, ...]]
 
     def with_metrics(self, headings: Iterable[str]) -> Self:
-        """Return the plan with only these metrics, also in its curves; a metric of events is kept, if none is left."""
+        """Return the plan with only these metrics, also in its curves, and at least one metric of single events."""
         kept = list(headings)
         has_events = any(one in self.of_events for one in kept)
         found = super().with_metrics(kept if has_events else [self.over_time, *kept])
@@ -136,7 +138,7 @@ class StreamPlan(AnyPlan):
         return dataclasses.replace(found, over_time=curves[0], curves=curves)
 
     def protocol_of(self, dataset: str, split: str) -> Prequential:
-        """Return the protocol by which a split of data set ``dataset`` plays it."""
+        """Return the protocol that the split with the text ``split`` uses on the stream ``dataset``."""
         return dict(zip(map(str, self.splits_of(dataset)), self.protocols[dataset], strict=True))[split]
 
     @property
@@ -159,7 +161,7 @@ class StreamPlan(AnyPlan):
 class WholeStream(Cut):
     """The split of a stream, which leaves it whole: every event is first used for testing, then for training.
 
-    ``protocol`` says by which of several protocols; it is empty if the stream has only one.
+    ``protocol`` is the text of the protocol, if systems are tested under several; it is empty for a single one.
     """
 
     name: ClassVar[str] = "whole"

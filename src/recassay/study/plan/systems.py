@@ -117,7 +117,7 @@ def _wrapped(
 ) -> System:
     """Return a system with the model that it re-ranks: in ``MMR(of='mf')``, the model of the system ``mf``.
 
-    A text that names no system is parsed as a model. ``above`` are the re-rankers of this system.
+    A text that names no system is parsed as a model. ``above`` are the names of systems that re-rank this one.
     """
     outer: Any = system.model
     of = getattr(outer, "of", None)
@@ -155,7 +155,7 @@ def _wrapped(
 def _label(model: Any, text: str, several: bool) -> str:
     """Return the name of a model: its ``str``, or the text that defines it if ``str`` contains a memory address.
 
-    With ``several`` systems of its class, it has all parameters of the text, defaults too.
+    If the study has ``several`` systems of its class, the name has all parameters of the text, defaults too.
     """
     written = text.rpartition(".py:")[2].strip()
     if ADDRESS.search(str(model)):
@@ -215,7 +215,7 @@ def with_own_classes(document: Document, study: Study) -> Study:
 
 
 def grid_settings(document: Document, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
-    """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
+    """Return ``{system: models to choose from}``: the model as the study states it, then one per point of the grid.
 
     Raise U132 for a system or a parameter in the grid that does not exist.
     """

@@ -1,4 +1,7 @@
-"""What fails in a study: tried on a small part of its data, so that failures show in seconds, and left out later on."""
+"""The dry run of a study: systems and metrics are tried on a small part of its data, so that failures show in seconds.
+
+What fails is left out of the study.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def dry_run(
 
 
 def _failures(run: Run, systems: Sequence[System], cell: StudyCell, part: Any) -> tuple[Errors, Errors]:
-    """Return ({system: error}, {metric: error}) of what fails on a small part of a fold.
+    """Return ({system: error}, {metric: error}) of what fails on ``part``, a small part of a fold.
 
     Raise an error about the request or the data of a metric, such as missing item features: it is a mistake in the
     study file.
@@ -121,9 +124,9 @@ def leave_out(run: Run, cell: StudyCell, fold: Any, answers: dict[str, Any], *, 
 
 
 def _systems_or_metrics(run: Run, errors_of: Callable[[Run], Errors], systems: int) -> tuple[Errors, Errors]:
-    """Return the errors of systems and of metrics: where all systems fail, metrics may be to blame instead.
+    """Return ({system: error}, {metric: error}): where all systems fail, metrics may be to blame instead.
 
-    ``errors_of`` returns the errors of the systems in a run, which has some of the metrics.
+    ``errors_of(run)`` returns the errors of systems with the metrics of ``run``; ``systems`` is the number of systems.
     """
     errors, metrics = errors_of(run), Errors()
     if len(errors) < systems or not errors:
@@ -136,9 +139,10 @@ def _systems_or_metrics(run: Run, errors_of: Callable[[Run], Errors], systems: i
 
 
 def _unscorable(run: Run, cell: StudyCell, fold: Any, answers: Mapping[str, Any]) -> Errors:
-    """Return the errors of the systems whose lists, sequences or outcomes (``answers``) cannot be scored alone.
+    """Return ``{system: error}`` of the systems whose lists, sequences or outcomes (``answers``) cannot be scored.
 
-    Raise an error about too few candidates, which no system can change, or one that only all others together have.
+    Each system is scored alone. Raise an error about too few candidates, since no system is to blame for it. Raise an
+    error that remains when all other systems are scored together.
     """
 
     def error_of(several: Mapping[str, Any]) -> Exception | None:

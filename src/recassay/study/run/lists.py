@@ -44,7 +44,10 @@ JUDGED, FEW_JUDGED = 50, 20  # users who get lists in the dry run: on the first 
 
 @dataclass
 class ListRun(StudyRun[Fold, Run]):
-    """One run of a study of ranked lists; ``task`` makes the ranking task of a fold and keeps the last one."""
+    """One run of a study of ranked lists.
+
+    ``task`` returns the ranking task of a fold (users, candidates and relevant items) and caches the last one.
+    """
 
     plan: Plan
     task: Callable[[Fold, UserProtocol], RankingTask] = field(
@@ -81,7 +84,7 @@ class ListRun(StudyRun[Fold, Run]):
         return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
 
     def about(self, fold: Fold) -> dict[str, Any]:
-        """Return the sizes of the parts of a fold, what training knows of the future, and the kind of times."""
+        """Return the sizes of the parts of a fold, its leakage (training after test events), and the kind of times."""
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         sizes = {name: None if part is None else sizes_of(part) for name, part in parts.items()}
         return {"leakage": fold.leakage, "times": fold.train.times, **sizes}
@@ -126,7 +129,11 @@ class ListRun(StudyRun[Fold, Run]):
         return self.store.run_place(cell, system), home
 
     def store_answer(self, cell: StudyCell, name: str, answer: Run, fold: Fold, key: str) -> None:
-        """Write the ranked lists and standings of a system on a cell, the lists last: they make the others valid."""
+        """Write the ranked lists and standings of a system on a cell (data set, split, fold, seed).
+
+        ``key``, a digest of all that they depend on, is stored in both files. The lists are written last, because
+        standings (counts of candidates above each relevant item) are only used if the lists are there.
+        """
         lists, standings = self.answer_files(cell, name)
         save_archive(standings, (key, answer.standings), compressed=True)
         write_parquet(answer.frame(), lists, {MADE_FROM: key})
@@ -150,7 +157,11 @@ class ListRun(StudyRun[Fold, Run]):
         return replace(run, standings=standings)
 
     def judge(self, cell: StudyCell, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False) -> Judged:
-        """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
+        """Return ({design: scores of all systems on a fold}, findings).
+
+        ``answers`` maps each system to its ranked lists. A dry run computes no intervals, and also compares the
+        systems, so that a comparison that fails shows early.
+        """
 
         def remember(system: str, parts: Parts, compute: Callable[[], Any]) -> Any:
             if dry_run or parts is None:
@@ -162,18 +173,18 @@ class ListRun(StudyRun[Fold, Run]):
 
         split = next(one for one in self.plan.splits_of(cell.dataset) if str(one) == cell.split)
         plan = self.plan.for_data(cell.dataset)
-        found, findings = judge_fold(
+        by_design, findings = judge_fold(
             plan, split, fold, answers, dry_run=dry_run, threads=self.threads, remember=remember
         )
         if dry_run:
-            for scored in found.values():
+            for scored in by_design.values():
                 compare_systems(self.plan, scored.scores, threads=self.threads)
-        elif self.plan.study.by_item and LISTS in found:
+        elif self.plan.study.by_item and LISTS in by_design:
             memberships = [self.groups(cell.dataset, "items", by) for by in self.plan.study.by_item]
-            found[LISTS] = replace(
-                found[LISTS], item_groups=judge_item_groups(plan, fold, answers, memberships, self.threads)
+            by_design[LISTS] = replace(
+                by_design[LISTS], item_groups=judge_item_groups(plan, fold, answers, memberships, self.threads)
             )
-        return found, findings
+        return by_design, findings
 
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Compare the systems over all folds, and record their means by group if the study asks for groups."""

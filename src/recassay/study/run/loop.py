@@ -121,9 +121,9 @@ class StudyRun(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def judge(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False) -> Judged:
-        """Return the scores of all systems on a fold by design, and the findings; ``answers`` are by system.
+        """Return ({design: scores of all systems on a fold}, findings); ``answers`` maps systems to their answers.
 
-        A dry run computes no intervals, and also compares the systems.
+        A dry run computes no intervals, and also compares the systems, so that a comparison that fails shows early.
         """
 
     @abstractmethod
@@ -220,7 +220,7 @@ class StudyRun(ABC, Generic[AFold, Answer]):
         return tuple(self.tuned(system, fold) for system in self.plan.systems if system.name not in left_out)
 
     def _judged(self, cell: StudyCell, fold: AFold, answers: dict[str, Answer]) -> dict[str, StudyScores]:
-        """Return the scores by design of what systems answered on a fold; record findings, and how long it took.
+        """Return ``{design: scores of all systems on a fold}``; record findings, and how long scoring took.
 
         Metrics and systems that cannot be scored are recorded as failed and left out.
         """

@@ -85,7 +85,7 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         return found
 
     def about(self, fold: SequenceFold) -> dict[str, Any]:
-        """Return the sizes of training and test, and what training knows of the future."""
+        """Return the sizes of training and test, and the leakage (training events later than test events)."""
         return {"leakage": fold.how["leakage"], "train": sizes_of(fold.train), "test": sizes_of(fold.test)}
 
     def small(self, cell: StudyCell, fold: SequenceFold) -> SequenceFold:
@@ -109,7 +109,10 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         return generate(fitted, fold, self._protocol(seed), name=name, threads=self.threads)
 
     def store_answer(self, cell: StudyCell, name: str, answer: Runs, fold: SequenceFold, key: str) -> None:
-        """Write the sequences that a system generated for a cell as a table, together with ``key``."""
+        """Write the sequences that a system generated on a cell (data set, split, fold, seed) as a Parquet file.
+
+        ``key``, a digest of all that they depend on, is stored in the metadata of the file.
+        """
         frame = generated_frame(answer, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
         write_parquet(frame, self.store.run_place(cell, name), {MADE_FROM: key})
 
@@ -119,9 +122,10 @@ class SequenceRun(StudyRun[SequenceFold, Runs]):
         return None if path is None else generated_of(name, read_parquet(path), fold.test.item_vocabulary)
 
     def judge(self, cell: StudyCell, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False) -> Judged:
-        """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
+        """Return ({SEQUENCES: scores of the generated sequences}, no findings).
 
-        The only key of the scores is ``SEQUENCES``.
+        Scores compare generated sequences with the true continuations, and have a value per test sequence. ``answers``
+        maps each system to its sequences. A dry run computes no intervals, and also compares the systems.
         """
         scored = self._scores(fold, answers, NO_INTERVALS if dry_run else self.plan.study.judge.uncertainty)
         if dry_run:

@@ -76,7 +76,10 @@ def score_streams(
 
 
 def _row(outcomes: Outcomes, key: Key, metric: Metric, column: Values | None) -> Summary:
-    """Return the row of a system under a metric; ``column`` has its value at each event, None for one of all lists."""
+    """Return the row of a system under a metric.
+
+    ``column`` has the value at each event; it is None for a metric of many lists together, such as coverage.
+    """
     scored, counts = len(outcomes), outcomes.counts
     if column is None:
         return row_of(key, metric, outcomes.catalogue[key[1]].whole, scored, short=counts.get("short", 0))

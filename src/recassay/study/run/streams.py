@@ -55,7 +55,8 @@ Played = Mapping[str, Outcomes]  # by system
 class StreamRun(StudyRun[StreamFold, Outcomes]):
     """One run of a study of streams.
 
-    ``played`` has the outcomes on each stream by system, for what all streams decide together.
+    ``played[cell]`` maps each system to its outcomes on a stream and seed. Results over all streams, such as corrected
+    p-values, are computed from it.
     """
 
     plan: StreamPlan
@@ -149,9 +150,9 @@ class StreamRun(StudyRun[StreamFold, Outcomes]):
     def judge(
         self, cell: StudyCell, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
     ) -> Judged:
-        """Return the scores at every scored event, and findings about drift and unscored events.
+        """Return ({STREAM: scores at every scored event}, findings about drift and unscored events).
 
-        A dry run computes no intervals and no findings.
+        ``answers`` maps each system to its outcomes. A dry run computes no intervals and no findings.
         """
         plan = self.plan.for_data(fold.dataset)
         scored = {STREAM: score_streams(answers, plan, dry_run=dry_run, threads=self.threads)}
@@ -207,7 +208,7 @@ def dry_run_protocol(protocol: Prequential, events: int) -> Prequential:
 
 
 def _calls(key: str) -> str:
-    """Return the key under which the times of queries and updates are stored that belong to the result with ``key``."""
+    """Return the key of the stored times of queries and updates of the result with ``key``."""
     return f"{key}-calls"
 
 

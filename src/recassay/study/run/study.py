@@ -183,11 +183,11 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
         "experiments": [_named(experiment) for experiment in plan.experiments],
         "parameters": dict(study.parameters),
         **({"plugins": plugins} if study.plugins else {}),
-        **(_of_streams(plan) if isinstance(plan, StreamPlan) else {}),
+        **(_stream_entries(plan) if isinstance(plan, StreamPlan) else {}),
     }
 
 
-def _of_streams(plan: StreamPlan) -> dict[str, Any]:
+def _stream_entries(plan: StreamPlan) -> dict[str, Any]:
     """Return the entries of the lock file that only studies of streams have."""
     study = plan.study
     tried = {name: [str(model) for model in models] for name, models in plan.settings.items()}

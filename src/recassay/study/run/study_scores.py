@@ -146,7 +146,7 @@ def pool_folds(
         how,
         threads=threads,
         settings=scores[0].settings,
-        named=_named(scores, places, units.len()),
+        named=_pooled_marks(scores, places, units.len()),
     )
     design_rows = {}
     for row in whole.rows:
@@ -161,8 +161,11 @@ def pool_folds(
     return StudyScores(whole, design_rows, item_groups=tuple(item_groups))
 
 
-def _named(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int) -> dict[str, Marks] | None:
-    """Return by system which findings name each user in some fold; None if that is unknown of a fold."""
+def _pooled_marks(folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int) -> dict[str, Marks] | None:
+    """Return ``{system: marks}``: a bit mask per user of the findings that name the user in any fold.
+
+    ``places`` has, for each fold, the indices of its users among all ``size`` users. None if a fold has no marks.
+    """
     marks = {system: np.zeros(size, np.uint8) for system in folds[0].systems}
     for fold, at in zip(folds, places, strict=True):
         if fold.named is None:
@@ -237,11 +240,11 @@ def judge_fold(
     threads: int | None = None,
     remember: Remember,
 ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
-    """Return (scores of all systems on one fold by design, findings about all designs together).
+    """Return ({design: scores of all systems on one fold}, findings about all designs together).
 
-    ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``remember(system, parts,
-    compute)`` returns the result of one system: a stored one that depends on the same ``parts``, or ``compute()``. The
-    parts of a result that cannot be stored are None.
+    ``runs`` maps each system to its ranked lists. A dry run computes no intervals and variances.
+    ``remember(system, parts, compute)`` returns the result of one system: a stored one that depends on the same
+    ``parts``, or ``compute()``. The parts of a result that cannot be stored are None.
     """
     findings, how = tuple[Finding, ...](), plan.study.judge
     uncertainty = NO_INTERVALS if dry_run else how.uncertainty
@@ -319,7 +322,7 @@ def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
 
 
 def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
-    """Return the metrics as texts, by heading; they are part of what a stored result depends on.
+    """Return ``{heading: metric as text}``, which is part of what a stored result depends on.
 
     Return None if a metric or a check is from outside recassay: its code may change, so its results are not stored.
     """

@@ -65,9 +65,9 @@ class StudyFolder:
 
     ``names`` are the names of the data sets: names that differ only in case get different file names, because some file
     systems ignore case. ``current`` collects every path that the study has asked for; other files are outdated.
-    ``trust`` says whether pickles that another process wrote may be loaded. ``replaced`` are runs that somebody else
+    ``trust`` says whether pickles that another process wrote may be loaded. ``replaced`` are runs that another program
     wrote, ``reported`` those of them that a finding names, and ``damaged`` the files to compute again. ``computed`` and
-    ``taken`` count by kind the values that :meth:`remember` computed, and those that it took from files.
+    ``taken`` count, for each kind of value, those that :meth:`remember` computed and those that it read from files.
     """
 
     folder: Path
