@@ -1,4 +1,4 @@
-"""The one place where the engine of a call is chosen, and values of Spark, recognised without it."""
+"""The choice of the engine that does the work of a call, and tests for Spark tables that need no Spark."""
 
 from __future__ import annotations
 

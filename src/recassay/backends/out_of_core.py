@@ -1,8 +1,8 @@
 """The back end for run files larger than memory: they are scored in chunks, within a stated budget.
 
 In memory are the item features, the statistics of every item, the ids of all users, and, one at a time, a column of
-values of all users. Lists, truth and training log are never in memory whole: the rows of some users are read, scored
-as a part, and released; values go to temporary files.
+values of all users. Lists, truth and training log are never in memory whole: the rows of a chunk of users are read,
+scored, and released; values go to temporary files.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _ChunkedScoring:
     def only_known(self) -> bool:
         """Return whether only users with training events are scored: truth and log are then read whole, runs are not.
 
-        Which users are known must be settled before anything is counted over the truth.
+        The users must be known before statistics of the truth are counted.
         """
         return self.job.conventions.users == "known"
 

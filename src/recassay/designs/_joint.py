@@ -186,9 +186,8 @@ def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: i
     """Move the walk from one tied relevant item to the next, past some of the ``y`` sampled candidates of the tie.
 
     The walk goes down the ranking. ``inner[p]`` is the state (its probability and the moments so far) after p of these
-    candidates have been passed; its probability is moved to ``outer[p']``, the states at the next relevant item, p' >=
-    p. ``left`` relevant items remain, the next one included. Walks that have passed more than ``room`` of the
-    candidates are added to ``done``.
+    candidates. It is moved to the states ``outer[p']`` at the next relevant item, p' >= p. ``left`` relevant items
+    remain, the next one included. Walks that have passed more than ``room`` of the candidates are added to ``done``.
     """
     for passed in range(room + 1):
         if inner[passed, 0] == 0:

@@ -31,7 +31,7 @@ EQUAL = 1e-9  # relative variance of masses below which they count as equal
 
 
 def _rules() -> tuple[Float, Float]:
-    """Return nodes and weights of the Gauss rule for sums over 0..h-1: a row per block size h, a column per node.
+    """Return nodes and weights of Gauss rules for sums over 0..h-1: a row per block size h, a column per node.
 
     The nodes are the zeros of the polynomial of degree NODES that is orthogonal on the h points (Chebyshev). They are
     computed in units of half a block from its middle; the four positive ones are found by bisection. Only basic
@@ -69,7 +69,7 @@ UNIT_SCALE = 1 / np.array([np.prod([a - b for b in UNIT_NODES if b != a]) for a 
 
 @njit(nogil=True, cache=True)
 def fill_classes(table: Float, offsets: Int64, number: Int64, mass: Float) -> None:
-    """Write, for each row of ``table``, groups ("classes") of candidates of equal mass, the weight in a draw.
+    """Write the classes of each row of ``table``: groups of candidates of equal mass (weight in a draw).
 
     The classes of row r get the positions ``offsets[r]:offsets[r + 1]``. ``number`` gets the number of candidates of
     each class, ``mass`` the mass of each of them, and ``offsets`` (rows + 1) is filled too. A row of ``table`` is the
@@ -98,10 +98,11 @@ def fill_classes(table: Float, offsets: Int64, number: Int64, mass: Float) -> No
 def two_classes(row: Float, number: Int64, mass: Float) -> int:
     """Write to ``number`` and ``mass`` at most two classes that approximate many masses; return the number of classes.
 
-    A class is a number of candidates of equal mass. ``row`` is (number of masses, their sums of powers 1 to 4). If all
-    masses are equal, there is one class. The Gauss rule for the masses, each weighted by itself, gives the number of
-    heavy candidates, which is rounded. The number of light ones is chosen for the best sum of cubes. The two masses
-    then keep the sum and the sum of squares exactly.
+    A class is a group of candidates of equal mass: ``number`` gets the sizes of the classes, ``mass`` the mass of each
+    candidate. ``row`` is (number of masses, their sums of powers 1 to 4). If all masses are equal, there is one class.
+    The Gauss rule for the masses, each weighted by itself, gives the number of heavy candidates, which is rounded. The
+    number of light ones is chosen for the best sum of cubes. The two masses then keep the sum and the sum of squares
+    exactly.
     """
     many, sum1, sum2, sum3, sum4 = row[0], row[1], row[2], row[3], row[4]
     if sum2 * many <= sum1 * sum1 * (1 + EQUAL):
@@ -222,12 +223,12 @@ def masses_above_in_two_classes(
 
 @njit(nogil=True, cache=True)
 def fewer_above(k: float, large: int, small: int, weight: float, logs: Float, chances: Float) -> tuple[int, int]:
-    """Fill ``chances[a]``, a = first..last, with the probability that ``a`` of k candidates above are of a small class.
+    """Fill ``chances[a]`` with the probability that ``a`` of the k candidates above an item are of the small class.
 
-    All are multiplied by ``weight``; return (first, last), beyond which they are negligible. Of ``large`` + ``small``
-    candidates in random order, k are above (hypergeometric). The most likely number gets its probability from
-    factorials, and its neighbours from the ratio of neighbours. Between whole k, the probabilities are the polynomials
-    in k through those of whole k. ``logs[x]`` is log(x!).
+    Probabilities are multiplied by ``weight``. Return (first, last): the range of a beyond which they are negligible.
+    The two classes have ``large`` and ``small`` candidates, all in random order (hypergeometric). The most likely
+    number gets its probability from factorials, and its neighbours from the ratio of neighbours. If k is not whole, the
+    probabilities are interpolated by the polynomials in k through those of whole k. ``logs[x]`` is log(x!).
     """
     n = large + small
     likely = int(small * k / n)
@@ -274,7 +275,7 @@ def spread_over_nodes(where: float, chance: float, rest: Float, chances: Float) 
 
 @njit(nogil=True, cache=True)
 def largest_block(smooth: float) -> int:
-    """Return the number of the largest block size that is at most ``smooth``, a number of positions; -1 for none."""
+    """Return the index of the largest block size of at most ``smooth`` positions; -1 if there is none."""
     largest = -1
     while largest + 1 < SIZES and (SMALLEST << (largest + 1)) <= smooth:
         largest += 1
@@ -283,7 +284,7 @@ def largest_block(smooth: float) -> int:
 
 @njit(nogil=True, cache=True)
 def block_within(largest: int, left: int) -> int:
-    """Return the number of the largest block size, up to ``largest``, that ``left`` positions can fill; -1 for none."""
+    """Return the index, up to ``largest``, of the largest block size that ``left`` positions can fill; -1 if none."""
     rule = largest
     while rule >= 0 and (SMALLEST << rule) > left:
         rule -= 1

@@ -25,9 +25,9 @@ LOG_ZERO = -60.0  # log of a sum of probabilities that counts as 0
 def few_hits(
     gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, parts: Float, probs: Float
 ) -> tuple[int, int]:
-    """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
+    """Fill ``probs[y - first]`` with the probability that y of ``q`` draws are hits; return (first, last).
 
-    This is :func:`hit_probabilities`, which has the same parameters, but three times as fast if ``most`` is small: each
+    This is :func:`hit_probabilities`, with the same parameters, but three times as fast if ``most`` is small: each
     probability is one product from the one before, starting at 0 hits, if that probability is not too small to start
     from. ``parts[x]`` is 1 / x, used in place of a division.
     """
@@ -63,12 +63,13 @@ def few_hits(
 def hit_probabilities(
     gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, probs: Float
 ) -> tuple[int, int]:
-    """Fill ``probs[y - first]`` with P(y of ``q`` draws are among ``gap`` given candidates); return (first, last).
+    """Fill ``probs[y - first]`` with the probability that y of ``q`` draws are hits; return (first, last).
 
-    The distribution is hypergeometric, or with ``replace`` binomial. ``first`` and ``last`` are the ends of the range
-    of y: negligible probabilities are left out. If no y is left, ``last`` is less than ``first``.
+    A hit is a draw of one of ``gap`` of the ``rest`` candidates. The distribution is hypergeometric, or with
+    ``replace`` binomial. ``first`` and ``last`` are the ends of the range of y: negligible probabilities are left out.
+    If no y is left, ``last`` is less than ``first``.
 
-    - ``gap``, ``rest``: the numbers of given candidates and of all candidates; with ``replace``, they may be masses
+    - ``gap``, ``rest``: the numbers of candidates that are hits and of all candidates; with ``replace``, they may be masses
     - ``q``: the number of draws
     - ``most``: the largest y to compute
     - ``logs[x]``: log(x!)
@@ -108,7 +109,7 @@ def hit_probabilities(
 
 @njit(nogil=True, cache=True)
 def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
-    """Return log P(y of ``q`` draws from ``rest`` candidates are among ``gap`` given ones).
+    """Return the log of the probability of y hits in ``q`` draws from ``rest`` candidates, ``gap`` of them hits.
 
     The distribution is binomial with ``replace``, else hypergeometric. ``logs[x]`` is log(x!).
     """
@@ -289,9 +290,10 @@ def add_credit_over_positions(
     above: float, tied: float, rest: float, q: int, times: int, place: int, share: Float, item: int, credit: Float,
     top: int, logs: Float, probs: Float, more: Float, moments: Float, query: int,
 ) -> None:  # fmt: skip
-    """Add to ``moments`` the credit of an item whose position among the ``tied`` candidates that tie with it is random.
+    """Add the credit of a relevant item to ``moments``, averaged over its positions in a tie with candidates.
 
-    All positions are equally likely. ``moments[query]`` (2, metrics) gets the mean and the mean square of the credit.
+    The item ties with ``tied`` candidates, and all its positions among them are equally likely. ``moments[query]`` (2,
+    metrics) gets the mean and the mean square of the credit.
 
     - ``above``, ``tied``, ``rest``: the numbers of candidates above the tie, in the tie, and in all
     - ``q``: how many candidates are drawn, without replacement

@@ -23,8 +23,8 @@ from recassay.metrics.credit import Credit, JudgedCounts, JudgedFormula, PairFor
 def count_moments(standings: Standings, design: Design, groups: TargetSets, metric: Metric) -> CreditMoments:
     """Return the mean and variance, per group of target sets, of a metric computed from counts: AUC, bpref or infAP.
 
-    A target set holds what relevant items are ranked among. bpref and infAP compare judged items, so they need all
-    candidates: a design that samples candidates raises U110.
+    A target set holds the candidates that relevant items are ranked among. bpref and infAP compare judged items, so
+    they need all candidates: a design that samples candidates raises U110.
     """
     formula = formula_of(metric)
     assert not isinstance(formula, Credit), "moments_of handles credits"
@@ -77,7 +77,7 @@ def pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> Cr
 
 
 def _number_in_tie(groups: TargetSets) -> Float:
-    """Return for each relevant item its number 1, 2, ... among its group's relevant items with the same score."""
+    """Return, for each relevant item, its number 1, 2, ... among the group's relevant items with the same score."""
     begins = begins_level(groups.ties, groups.offsets)
     place = np.arange(begins.size)
     return (place - np.maximum.accumulate(np.where(begins, place, 0)) + 1).astype(np.float64)
@@ -86,8 +86,8 @@ def _number_in_tie(groups: TargetSets) -> Float:
 def _judged_moments(formula: JudgedFormula, standings: Standings, groups: TargetSets) -> CreditMoments:
     """Return the moments of bpref or infAP over random orders of ties, with an entry per group of target sets.
 
-    A target set holds what relevant items are ranked among. The variance is 0, or NaN (no closed form) if judged items
-    tie.
+    A target set holds the candidates that relevant items are ranked among. The variance is 0, or NaN (no closed form)
+    if judged items tie.
     """
     group = row_groups(groups.offsets)
     before = np.arange(group.size) - groups.offsets[group]

@@ -32,11 +32,11 @@ class MetricOutcome:
     """The result of one metric for one system under one design.
 
     ``values`` and ``weights`` have an entry per query. A target set holds the candidates that relevant items are ranked
-    in; a value is NaN if the query has no target set or the metric is undefined. ``zeros`` more users count with a
-    value of 0. ``mean`` is over all of them. ``variance`` is that of the mean, over random draws and random orders of
-    ties (NaN if it has no closed form). ``random`` is the mean if all items are in random order, and ``best`` the
-    largest possible mean. ``undefined`` is the number of groups of target sets in which the metric is undefined, and
-    ``by_bin`` the mean in each popularity bin.
+    in; a value is NaN if the query has no target set or the metric is undefined. ``zeros`` is the number of further
+    users, who count with a value of 0. ``mean`` is over all users. ``variance`` is that of the mean, over random draws
+    and random orders of ties (NaN if it has no closed form). ``random`` is the mean if all items are in random order,
+    and ``best`` the largest possible mean. ``undefined`` is the number of groups of target sets in which the metric is
+    undefined, and ``by_bin`` the mean in each popularity bin.
     """
 
     values: Float
@@ -140,7 +140,7 @@ def pool_moments(
     users: Users,
     variance: bool,
 ) -> DesignResult:
-    """Return the result of a design: the means of all metrics over target sets, and statistics of the sets.
+    """Return the result of a design: means of all metrics over the target sets, and statistics of these sets.
 
     ``moments`` have the mean and variance of each metric in each group of target sets (``groups``). With
     ``users="all"``, users without a relevant item count 0. Without ``variance``, the variance of each mean is NaN. A

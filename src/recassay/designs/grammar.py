@@ -173,7 +173,7 @@ def parse(text: str | Design) -> Design:
 
 
 def _check_parameters(text: str, name: str, given: Mapping[str, Any]) -> None:
-    """Raise U118 if the parameters of a design have wrong types or values; ``text`` is the whole design."""
+    """Raise U118 if the parameters of a design have wrong types or values; ``given`` are the parameters."""
     for parameter, value in given.items():
         check_type(text, parameter, value, KINDS[parameter])
     n, size, bins = given.get("n"), given.get("t"), given.get("bins")

@@ -53,7 +53,10 @@ class Family:
 
     @classmethod
     def each(cls, design: Design, groups: TargetSets, credits: Mapping[str, Credit]) -> list[Family]:
-        """Return the families of the metrics ``credits`` in the target sets ``groups`` of a design."""
+        """Return the metrics ``credits`` in families that are computed together.
+
+        ``groups`` are the target sets of the design: the candidates that relevant items are ranked among.
+        """
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant
         largest = int((relevant + groups.drawn).max(initial=1))
@@ -144,8 +147,8 @@ def credit_sums(
     """Return means and second moments of the sums of ``share`` x credit over the relevant items of each group.
 
     Both results have a row per group and a column per metric. A group is a set of relevant items ranked among the same
-    candidates; the moments are over random draws of candidates and orders of ties. A second moment is NaN if it is not
-    wanted (``variance``) or would cost too much.
+    candidates; the moments are over random draws of candidates and orders of ties. A second moment is NaN without
+    ``variance``, or if it would cost too much.
 
     - ``only_first``: whether only the best relevant item of a group gets credit
     - ``share``: for each pair of a query and a relevant item, and each metric, a factor of the item's credit
@@ -214,31 +217,31 @@ def sampled_values(
 
 
 def _states(groups: TargetSets, ranks: int) -> Float:
-    """Return for each group how many states of the joint walk have a probability that matters."""
+    """Return, for each group, about how many states :func:`_joint.joint_moments` keeps at each step."""
     sampled = groups.drawn < groups.pool
     return np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
 
 
 def _ties_are_long(groups: TargetSets, ranks: int) -> Bool:
-    """Return whether all positions in the ties of a group are more than the steps of the joint walk, without ties."""
+    """Return, for each group, whether positions within ties cost more steps than joint moments without ties."""
     positions = np.add.reduceat(np.append(groups.tied + 1.0, 0.0), groups.offsets[:-1])
     steps = positions * np.minimum(ranks, groups.drawn + 1)
     return np.asarray(steps > groups.relevant * _states(groups, ranks) ** 2)
 
 
 def _room(groups: TargetSets, ranks: int) -> Float:
-    """Return for each relevant item how many candidates that tie with it can be above it at a rank with credit."""
+    """Return, for each relevant item, how many candidates of its tie can be above it at a rank with credit."""
     return np.minimum(np.minimum(groups.tied, groups.drawn[row_groups(groups.offsets)]), ranks)
 
 
 def _too_long(groups: TargetSets, ranks: int) -> Bool:
-    """Return whether a group has ties of several relevant items that take too many steps to walk jointly."""
+    """Return, for each group, whether ties of several relevant items take too many steps for joint moments."""
     steps = np.where(groups.ties > 0, (groups.ties + 1) * (_room(groups, ranks) + 1) ** 2, 0.0)
     return np.asarray(np.maximum.reduceat(np.append(steps, 0.0), groups.offsets[:-1]) > _joint.WORK)
 
 
 def _cheap(groups: TargetSets, ranks: int) -> Bool:
-    """Return whether the second moment of each group takes at most STEPS steps to compute.
+    """Return, for each group, whether its second moment takes at most STEPS steps to compute.
 
     A group is a set of relevant items ranked among the same candidates, and ``ranks`` is the number of ranks with
     credit.
@@ -276,10 +279,10 @@ def _weighting(
 
 
 def _best(credit: Credit, relevant: Int64, table: Float, limit: Int64) -> Float:
-    """Return for each group the sum of credits, before division by the norm, if all relevant items have the top ranks.
+    """Return, for each group, the sum of credits if its relevant items have the top ranks.
 
-    ``relevant`` is the number of relevant items ranked together, ``table`` is the credit at each rank, and ranks beyond
-    ``limit`` (per group) have none.
+    The sum is not divided by the norm. ``relevant`` is the number of relevant items ranked together, ``table`` is the
+    credit at each rank, and ranks beyond ``limit`` (per group) have none.
     """
     sums = np.append(0.0, np.cumsum(credit.parts_at(np.arange(table.size)) * table))
     return sums[np.minimum(np.minimum(relevant, limit), table.size)]

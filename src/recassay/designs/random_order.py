@@ -38,7 +38,7 @@ ROOM = 10_000_000  # most numbers a thread keeps for a group whose relevant item
 
 @dataclass(frozen=True)
 class RandomOrders:
-    """A cache of the value of each metric if all items are in random order, before division by its normaliser.
+    """A cache of the value of each metric for items in random order, before division by the normaliser.
 
     Such a value is the expected sum, over relevant items, of a credit for the rank. Systems that answer the same
     queries rank the same candidates, so the sums are computed once for all of them. Use a cache for one design: it
@@ -115,7 +115,7 @@ def _over_two_classes(
     groups: TargetSets, whole: Classes, rows: Int64, relevant: Int64, credits: Sequence[Credit], table: Float,
     limit: Int64, threads: int | None,
 ) -> Float:  # fmt: skip
-    """Return what :func:`_with_replacement` does, for some ``rows`` only: groups of candidates of two masses."""
+    """Return the sums of :func:`_with_replacement` for the groups ``rows``, whose candidates have two masses."""
     order = np.argsort(groups.drawn[rows], kind="stable")  # sets with as many draws share the probabilities of hits
     ordered = rows[order]
     whole, drawn = whole.take(ordered), groups.drawn[ordered]
@@ -134,7 +134,10 @@ def _item_by_item(
     groups: TargetSets, whole: Classes, rows: Int64, relevant: Int64, credits: Sequence[Credit], table: Float,
     limit: Int64, threads: int | None,
 ) -> Float:  # fmt: skip
-    """Return what :func:`_with_replacement` does, of some ``rows`` only: all candidates tie with all relevant items."""
+    """Return the sums of :func:`_with_replacement` for the groups ``rows``, computed one relevant item at a time.
+
+    A random order is a tie of all candidates with all relevant items.
+    """
     top = np.minimum(limit[rows], table.shape[1])
     pairs = np.maximum(np.minimum(relevant[rows], top), 1)  # further items are beyond the last rank with credit
     of = np.repeat(rows, pairs)
@@ -161,7 +164,7 @@ def _item_by_item(
 
 
 def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, table: Float, limit: Int64) -> Float:
-    """Return the expected sum (one per group) of one credit in random order, for draws without replacement.
+    """Return, for each group, the expected sum of a credit in random order, for draws without replacement.
 
     ``relevant`` is the number of relevant items ranked together in each group, ``table`` (ranks) what a relevant item
     adds at each rank, and ranks beyond ``limit`` (per group) add nothing.
@@ -313,7 +316,7 @@ def spread_masses_above(number: Int64, mass: Float, m: int, q: int, logs: Float,
 
 @njit(nogil=True, cache=True)
 def add_over_items(k: float, n: int, m: int, weight: float, low: int, high: int, here: Float, above: Float) -> float:
-    """Add ``here`` to the row of each relevant item in ``above``, times the probability of the item's position.
+    """Add ``here``, times the probability of its position, to the row of each relevant item in ``above``.
 
     The item is the i-th of ``m`` relevant items, and ``k`` of ``n`` candidates are above it. Return the probability for
     the last item.

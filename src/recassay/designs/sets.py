@@ -62,10 +62,10 @@ class Classes:
 
     @classmethod
     def drawn(cls, by: str, number: Int64, mass: Int64 | None, table: Float | None) -> Classes:
-        """Return, for each row, the classes of ``number`` candidates that are drawn ``by`` chance or by popularity.
+        """Return, for each row, the classes of ``number`` candidates that are drawn uniformly or by popularity.
 
-        ``mass`` is their total popularity, and ``table`` describes it as :meth:`of` takes it. Without a table they are
-        assumed to be equally popular.
+        ``by`` says which of both, ``mass`` is the total popularity of the candidates, and ``table`` describes it as
+        :meth:`of` takes it. Without a table they are assumed to be equally popular.
         """
         if by == "uniform":
             return cls.equal(number, number.astype(np.float64))
@@ -93,7 +93,7 @@ class Classes:
 
     @property
     def squares(self) -> Float:
-        """Return the sum of the squared masses (weights in a draw) of the candidates that each row describes."""
+        """Return, for each row, the sum of the squared masses (weights in a draw) of its candidates."""
         rows, squares = row_groups(self.offsets), self.number * self.mass**2
         return np.bincount(rows, weights=squares, minlength=self.offsets.size - 1).astype(np.float64)
 
@@ -178,7 +178,7 @@ def target_sets(
 
 
 def group_items(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
-    """Return what :func:`target_sets` does, without a check of the standings (ranks of relevant items)."""
+    """Return the result of :func:`target_sets`, without a check of the standings (ranks of relevant items)."""
     query = row_groups(standings.offsets)
     order, bins = np.arange(query.size), np.zeros(query.size, np.int64)
     above, tied, pool, number = _counts(standings, design, query)
@@ -227,11 +227,11 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
 
 
 def _counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, Float, Float, Int64]:
-    """Return (above, tied, pool, number) of each relevant item; ``query`` is the query of each.
+    """Return (above, tied, pool, number) for each relevant item; ``query`` has the query of each.
 
-    They are the candidates ranked above it, tied with it and in all, counted, or their masses added if they are drawn
-    by popularity; ``number`` is how many of them can be drawn. If the design has popularity bins, only candidates in
-    the item's own bin count.
+    The first three are the numbers of candidates ranked above it, tied with it, and in all, or their total masses if
+    they are drawn by popularity. ``number`` is how many candidates can be drawn. If the design has popularity bins,
+    only candidates in the item's own bin count.
     """
     if design.bins:
         bins = standings.percentiles[design.bins]
@@ -245,7 +245,7 @@ def _counts(standings: Standings, design: Design, query: Int64) -> tuple[Float, 
 
 
 def candidates(standings: Standings, design: Design) -> Int64:
-    """Return how many different candidates a design can draw for each query; those without popularity never are."""
+    """Return, for each query, how many different candidates the design can draw: none of popularity 0 by popularity."""
     base = base_in(standings, design)
     if design.n is None or design.by == "uniform" or design.with_replacement or base not in standings.pool_masses:
         return standings.pool[base]
@@ -253,7 +253,7 @@ def candidates(standings: Standings, design: Design) -> Int64:
 
 
 def base_in(standings: Standings, design: Design) -> str:
-    """Return the base set of the standings that a design takes candidates from.
+    """Return the name of the set of items in the standings that a design takes candidates from.
 
     A design that takes all candidates ranks among the items that the user has seen too, if the protocol says so.
     """
@@ -262,7 +262,7 @@ def base_in(standings: Standings, design: Design) -> str:
 
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> Int32:
-    """Return for each (query, relevant item) the number of other relevant items of the same group with the same score.
+    """Return, for each relevant item of a query, how many others of its group have the same score.
 
     ``order`` are the pairs sorted by group (query and bin), and group g is ``order[offsets[g]:offsets[g + 1]]``.
     """
@@ -274,10 +274,10 @@ def _ties(standings: Standings, order: Int64, offsets: Int64) -> Int32:
 
 
 def begins_level(ties: Int32, offsets: Int64) -> Bool:
-    """Return whether each relevant item is the first of its query with its score; the items of a query are best first.
+    """Return, for each relevant item, whether it is the first of its query with its score.
 
-    ``offsets[q]:offsets[q + 1]`` are the items of query q, and ``ties`` counts the other relevant items of the query
-    with the same score.
+    ``offsets[q]:offsets[q + 1]`` are the items of query q, best first, and ``ties`` counts the other relevant items of
+    the query with the same score.
 
     >>> begins_level(np.array([1, 1, 0, 0], np.int32), np.array([0, 3, 4])).tolist()
     [True, False, True, True]

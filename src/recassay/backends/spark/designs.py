@@ -1,7 +1,7 @@
 """Scores under target-set designs of systems played on Spark.
 
-The standings of few users (the ranks of their relevant items) come to this process, which does what it does without
-Spark. Of many users, each task scores its own, and the tallies add up exactly.
+If the users are few, this process loads their standings (the ranks of their relevant items) and scores them as without
+Spark. If they are many, each task scores its own users, and the sums of all tasks add up exactly.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from recassay.stats.intervals import LARGE
 def judge_on_spark(played: Mapping[str, Any], request: JudgeRequest, *, few: int = LARGE) -> DesignScores:
     """Return the scores under every target-set design of systems that were played on Spark.
 
-    A design says which candidates relevant items are ranked against. Up to ``few`` users are evaluated here, from their
-    standings (ranks of relevant items). With more users, every task evaluates its own users, and findings look at a
-    sample of about ``few`` users, drawn by their ids.
+    A design says which candidates relevant items are ranked against. If there are at most ``few`` users, they are
+    evaluated in this process, from their standings (ranks of relevant items). With more users, every task evaluates its
+    own users, and findings look at a sample of about ``few`` users, drawn by their ids.
     """
     runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
     if len(runs) < len(played):

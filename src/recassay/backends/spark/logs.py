@@ -193,7 +193,7 @@ class SparkLog(Remote):
         return {LOG: self.table} if user_order is None else {LOG: self.table, USER_ORDER: user_order}
 
     def _reader(self) -> Callable[[UserChunk], UserRows | None]:
-        """Return a function for tasks that reads the rows that the filters keep of a chunk; None if there are none."""
+        """Return a function that reads the rows of a chunk that the filters keep, in a task; None without such rows."""
         keeps, where, times = (
             self.keeps,
             self.table.where,
@@ -296,16 +296,19 @@ def _turned(log: Interactions) -> Interactions:
     )
 
 
-def _kept(one: Filter, facts: Any, log: Interactions) -> Rows:
-    """Return a mask of the rows that a filter keeps of all rows of some users; ``facts`` are about the whole log."""
-    return one.kept(log, facts)[0]
+def _kept(filter_: Filter, facts: Any, log: Interactions) -> Rows:
+    """Return a mask of the rows of some users that a filter keeps; ``facts`` are what it needs of the whole log."""
+    return filter_.kept(log, facts)[0]
 
 
 def _sieved(sieves: Sequence[tuple[Filter, Any]], log: Interactions) -> Sums:
-    """Return for each of several filters, applied in order: rows and users before it, and removed rows by reason."""
+    """Return, for each filter, the numbers of rows and users before it, and of the rows that it removes by reason.
+
+    The filters are applied in order. ``sieves`` are pairs of a filter and the facts about the whole log that it needs.
+    """
     steps = []
-    for one, facts in sieves:
-        kept, removed = one.kept(log, facts)
+    for filter_, facts in sieves:
+        kept, removed = filter_.kept(log, facts)
         steps.append(Sums((len(log), log.n_users, dict(removed))))
         log = log.take(kept).compact()
     return Sums(steps)

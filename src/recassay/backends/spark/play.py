@@ -123,7 +123,7 @@ class SharedFacts:
 
 @dataclass(frozen=True, eq=False)
 class PlayTask:
-    """The work of a task: to rank the catalogue for its users.
+    """The work of a task: it ranks the catalogue for its users.
 
     ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy. ``name`` is that of the
     system.
@@ -158,7 +158,7 @@ class PlayTask:
 
 
 def play_on_spark(request: PlayRequest) -> SparkRun:
-    """Return the run of a system, computed by tasks; it stays in Parquet files, in a folder within ``work``."""
+    """Return the run of a system, computed by tasks; it stays in Parquet files within ``execution.work``."""
     model, protocol, fold = request.model, request.protocol, request.fold
     if not isinstance(fold, SparkFold):
         raise UsageError(

@@ -240,7 +240,7 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[str]:
 class LateStatistics(TruthStatistics):
     """Statistics of the whole truth, counted when a metric first reads one: most metrics read none, which saves a pass.
 
-    ``count`` returns the statistics.
+    ``count`` is called then, and returns the statistics.
     """
 
     def __init__(self, count: Callable[[], TruthStatistics]) -> None:

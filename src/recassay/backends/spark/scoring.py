@@ -23,7 +23,7 @@ TRUTH, TRAIN = "truth", "train"
 
 @dataclass(frozen=True, eq=False)
 class ScoringTask:
-    """The work of a task: to score the lists of its users and to yield the values.
+    """The work of a task: it scores the lists of its users and yields the values.
 
     ``nan`` and ``negative`` say what is done with NaN scores and negative gains, and ``keep_scores`` whether runs keep
     their scores. ``origins`` says where each table comes from. ``placed`` names the systems whose rows have positions
@@ -106,7 +106,7 @@ AS_READ = ("row", "rank", "-score")  # where conventions look at the order of ro
 def has_whole_scores(run: SparkTable) -> bool:
     """Return whether the lists of a run from files are ordered by scores that are all whole numbers from 0 on.
 
-    For most runs this reads a few rows, because the first other score answers it.
+    For most runs this reads a few rows only: it stops at the first other score.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

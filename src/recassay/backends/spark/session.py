@@ -131,7 +131,7 @@ def spark_path(spark: SparkSession, path: str | Path) -> str:
 def carry_errors(work: Callable[..., Iterator[Result]]) -> Callable[..., Iterator[Result]]:
     """Return a function that does ``work`` in a task and writes errors of recassay as text into an exception.
 
-    So they reach the driver unchanged, where :func:`translate_errors` restores them.
+    The errors then reach the driver, where :func:`translate_errors` restores them.
     """
 
     def careful(*given: Any, **named: Any) -> Iterator[Result]:

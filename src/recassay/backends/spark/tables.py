@@ -64,7 +64,7 @@ class SparkTable(Remote):
 
     @property
     def has_rows(self) -> bool:
-        """Return whether the table has a column ``row`` with the positions of its rows."""
+        """Return whether the table has the column ``row``, the positions of its rows in files."""
         return ROW in self.frame.columns
 
     def empty(self) -> pl.DataFrame:

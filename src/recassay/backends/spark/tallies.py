@@ -31,7 +31,7 @@ Key = TypeVar("Key")
 
 
 class Sums(tuple[Any, ...]):
-    """Values about some users that add up one by one with those about other users; dicts of counts add by key.
+    """A tuple of values about some users; two tuples are added entry by entry, and dicts of counts key by key.
 
     >>> Sums((3, {"too late": 1})) + Sums((2, {}))
     (5, {'too late': 1})
@@ -65,7 +65,7 @@ def summed(tables: Mapping[str, SparkTable], look: Callable[[UserChunk], Any]) -
 
 
 def summed_batches(frame: DataFrame, look: Callable[[pl.DataFrame], Any]) -> Any:
-    """Apply ``look`` to the rows of a Spark table, as they lie in the tasks, and return the sum of the results."""
+    """Apply ``look`` to the rows of a Spark table, partition by partition, and return the sum of the results."""
     return _together(_sums(frame, lambda batch: look(pl.DataFrame(batch))))
 
 

@@ -118,8 +118,8 @@ def count(
 
     The rows of ``sums`` are: the number of scores above the level, the number of those equal to it, and the totals of
     the ``weight`` of both. Weights are added in 32 bits over ``near`` items each. ``bits`` and ``level_bits`` are the
-    bits of scores and levels. Levels are filled up with infinity to a multiple of four; what ``sums`` has for the added
-    ones means nothing.
+    bits of scores and levels. Levels are filled up with infinity to a multiple of four; their entries in ``sums`` are
+    meaningless.
     """
     sums[:] = 0
     for start in range(begin, end, near):
@@ -227,10 +227,10 @@ def count_rated(
     scores: Scores, row: int, levels: Scores, first: int, last: int, rated: Int32, rated_offsets: Int64, query: int,
     above: Int64, tied: Int64,
 ) -> None:  # fmt: skip
-    """Add to the last rows of ``above`` and ``tied`` how many ``rated`` items of a query exceed and equal a level.
+    """Add to the last rows of ``above`` and ``tied`` how many ``rated`` items of a query exceed and equal each level.
 
-    They are the positions ``rated[rated_offsets[query]:rated_offsets[query + 1]]`` in ``scores[row]``. ``levels`` are
-    for the columns ``first:last`` of the outputs.
+    The items are the positions ``rated[rated_offsets[query]:rated_offsets[query + 1]]`` in ``scores[row]``. ``levels``
+    are for the columns ``first:last`` of the outputs.
     """
     for pair in range(first, last):
         for place in range(rated_offsets[query], rated_offsets[query + 1]):
@@ -243,9 +243,9 @@ def describe_ties(
     scores: Scores, row: int, levels: Scores, weight: Int32, first: int, last: int, cells: Int64, member: Bool,
     mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
 ) -> None:  # fmt: skip
-    """Write what ties with the pairs ``first:last`` of a query, in descending order of their scores ``levels``.
+    """Write the numbers and weights of the items that tie with each of the pairs ``first:last`` of a query.
 
-    The parameters are those of ``read_block``.
+    ``levels`` are the scores of these pairs, descending. The other parameters are those of ``read_block``.
     """
     start = first
     for pair in range(first, last):
@@ -309,9 +309,9 @@ def sort_by_score(
 ) -> None:
     """Sort ``items[first:last]`` by descending score in ``scores[row]``, then by ascending ``ids``.
 
-    Write the scores to ``levels``, followed by infinity. ``some`` is scratch space: two rows of the same size. The
-    place of an item is the number of items before it: to count them takes no branches, and less time than to count all
-    items above each.
+    Write the scores to ``levels``, followed by infinity. ``some`` is scratch space: two rows of the same size. The new
+    position of an item is the number of items before it; counting these takes no branches, and less time than counting
+    all items above each.
     """
     n = last - first
     for place in range(n):

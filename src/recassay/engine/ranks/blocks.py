@@ -34,7 +34,7 @@ def row_in_block(ids: pl.Series) -> Int64:
 
 @functools.lru_cache(maxsize=64)
 def alike_rows(width: int, columns: int) -> Int64:
-    """Return, for each row of a block, the first row that a matrix product rounds alike.
+    """Return, for each row of a block, the first row that a matrix product rounds in the same way.
 
     The block has ``width`` columns. It is multiplied by a table of ``columns`` columns, in single precision and on one
     thread. Rounding depends on shapes only, so products of a block of equal rows show which rows differ.
@@ -58,10 +58,10 @@ def alike_rows(width: int, columns: int) -> Int64:
 
 
 def query_blocks(rows: Int64, alike: Int64 | None = None) -> Int32:
-    """Return blocks (n, BLOCK_ROWS) with the number of the query in each row, ``EMPTY`` if there is none.
+    """Return a table with a row per block: the query in each row of the block, ``EMPTY`` if there is none.
 
-    Every query is in one of the blocks: in the row that ``rows`` has for it, or in one with the same label in
-    ``alike``. By default no two rows have the same label.
+    A block has BLOCK_ROWS rows. Every query is in one of the blocks: in the row that ``rows`` has for it, or in one
+    with the same label in ``alike``. By default no two rows have the same label.
 
     >>> query_blocks(np.array([2, 0, 2]))[:, :3].tolist()
     [[1, -1, 0], [-1, -1, 2]]

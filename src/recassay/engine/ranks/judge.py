@@ -141,7 +141,7 @@ def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignS
 
 
 def standings_by_name(runs: Systems) -> dict[str, Standings]:
-    """Return the standings of systems by name; raise I311 if their users or relevant items differ.
+    """Return the standings of each system, by its name; raise I311 if users or relevant items differ.
 
     Standings are the numbers of candidates above each relevant item and tied with it.
     """

@@ -40,7 +40,8 @@ FEW_QUERIES = 4_096  # from here on empty rows cost more than finding out which 
 class BlockScorer:
     """A function ``scores`` from a block of queries to a table with their scores, and labels of the rows of a block.
 
-    A query gets the same scores in all rows with one label; None if it may get others in any other row.
+    ``alike`` are the labels: a query gets the same scores in all rows with the same label. If it is None, the scores
+    may differ from row to row.
     """
 
     scores: Callable[[Int32], Table]
@@ -96,9 +97,9 @@ def score_queries(scorer: BlockScorer, task: RankingTask, begin: int, end: int) 
 def rank_unanswered_last(task: RankingTask, table: Table, queries: Int32) -> NDArray[np.intp]:
     """Rank the relevant items of queries without any score behind all other items, in place; return their rows.
 
-    Row i of ``table`` has the scores for ``queries[i]``, or for none if the number is negative. A system that has no
-    score for a user so gets no credit among enough candidates, as for a list that a run lacks. If the items tied, every
-    order of them would be equally likely, and the system would be credited with the mean of random lists.
+    Row i of ``table`` has the scores for ``queries[i]``, or for none if the number is negative. A system without a
+    score for a user therefore gets no credit among enough candidates, as for a list that a run lacks. If the items
+    tied, every order of them would be equally likely, and the system would be credited with the mean of random lists.
     """
     none = np.isneginf(table[:, :1]).any(axis=1) & (queries >= 0)
     rows = np.array([row for row in np.flatnonzero(none) if np.isneginf(table[row]).all()], np.intp)

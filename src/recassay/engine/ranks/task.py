@@ -151,7 +151,7 @@ class RankingTask:
         return np.repeat(self.member[self.bases.index(base)], np.diff(self.cells))
 
     def exclude(self, free: Bool, query: int) -> Bool:
-        """Return a mask of positions in score rows without the items that a query's user has seen or finds relevant."""
+        """Return the mask ``free`` of positions in score rows, without the seen and the relevant items of a query."""
         free = free.copy()
         for excluded in (self.seen, self.relevant):
             free[excluded.of(query)] = False
@@ -164,7 +164,7 @@ class RankingTask:
 
     @functools.cached_property
     def everyone(self) -> Int32:
-        """Return the users whom means can count, queried or not: all of the log, or those with training events."""
+        """Return the users whom means can include, queried or not: all of the log, or those with training events."""
         known = np.diff(self.train.by_user[0]) > 0
         return np.flatnonzero(known if "population" in self.how else np.ones_like(known)).astype(np.int32)
 
@@ -285,9 +285,9 @@ def _labels(
 
 
 def _bins_of_mass(counts: Int64, m: int) -> Int64:
-    """Return the bin of each item, given its number of ratings, most popular first: floor(m * share before it).
+    """Return the bin of each item, from numbers of ratings in descending order: floor(m * share before it).
 
-    The share is that of the ratings of more popular items. A very popular item may leave the next bins empty.
+    The share is the part of all ratings that earlier items have. A very popular item may leave the next bins empty.
 
     >>> _bins_of_mass(np.array([5, 3, 2, 1, 1, 0]), 2).tolist(), _bins_of_mass(np.array([9, 1, 1, 1]), 3).tolist()
     ([0, 0, 1, 1, 1, 1], [0, 2, 2, 2])
