@@ -232,7 +232,7 @@ def _score_tables(given: ScoreSet, over: str) -> Tables:
 
 
 def _means_of(metric: str, blocks: Mapping[Any, Sequence[Scores]]) -> tuple[MeansTable, bool | None]:
-    """Return the means by a metric of the systems that all blocks have, and whether more is better, None if unknown."""
+    """Return the means of the systems that all blocks have, and whether more is better (None: unknown)."""
     having = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
     blocks = {name: parts for name, parts in having.items() if parts}
     every = list(dict.fromkeys(system for parts in blocks.values() for one in parts for system in one.systems))

@@ -101,8 +101,9 @@ class Comparison(Displayable):
 
     ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p-value is
     adjusted over all pairs of systems even if there is a baseline, because the data chose the two. ``rechecks`` are
-    the same by the first of these metrics, computed again without what each finding on the scores names. ``untested``
-    counts pairs of many systems that were not tested, but corrected for, in each family.
+    this test under the first of these metrics, computed again without the users, or ties, that each finding on the
+    scores names. ``untested`` counts the pairs that were not tested, because there are many systems; p-values are
+    corrected for them too.
     """
 
     rows: tuple[Row, ...]
@@ -219,7 +220,7 @@ def compare(
 
 
 def _rechecks(scores: Scores, lead: LeadTest, testing: SignificanceOptions, threads: int | None) -> Iterator[Recheck]:
-    """Yield the best system by the metric of ``lead``, and its test, without what each finding on the scores names."""
+    """Yield, for each finding on the scores, the best system and its test without the users that the finding names."""
     for code, other in without_findings(scores, lead.row.metric, lead.row.a):
         found = compare(other, testing, baseline=lead.row.a, threads=threads).leads
         if found:
@@ -287,10 +288,11 @@ def _compare_batch(
     *,
     alone: bool,
 ) -> list[Row]:
-    """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set once all rows of a family are there.
+    """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set later.
 
-    A family is the pairs whose p-values are corrected together. Intervals are computed for the pairs in ``shown``; of
-    the others only p is used. ``alone`` says that the whole comparison has a single pair of systems.
+    They need all rows of a family, the pairs whose p-values are corrected together. Intervals are computed for the
+    pairs in ``shown``; of the others only p is used. ``alone`` says that the whole comparison has a single pair of
+    systems.
     """
     differences = _stack(batch, alone=alone)
     tested = run_test(testing.test, differences, how)
@@ -347,7 +349,7 @@ def _stack(batch: list[PairedUnits], *, alone: bool) -> Differences:
 def adjusted(rows: Sequence[Row], testing: SignificanceOptions, untested: int = 0) -> Iterable[Row]:
     """Yield the rows of one family with ``p_adjusted`` and ``significant`` set.
 
-    p is corrected over all rows, and over so many pairs that were ``untested``, as if their p were 1.
+    p is corrected over all rows, and over the number of ``untested`` pairs, as if their p were 1.
     """
     p_adjusted = adjust(np.array([*(row.p for row in rows), *[1.0] * untested]), testing.correction)[: len(rows)]
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):

@@ -77,7 +77,7 @@ class OrderSwap:
 
 @dataclass(frozen=True, repr=False)
 class Consistency(Displayable):
-    """Agreement of all pairs of orders, the swaps between them, and the options they were made with."""
+    """Agreement of all pairs of orders, the swaps between them, and the options they were computed with."""
 
     rows: tuple[Agreement, ...]
     swaps: tuple[OrderSwap, ...]
@@ -181,7 +181,7 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 
 
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
-    """Yield (setting, orders by the value of ``axis``) for orders that differ only in the coordinate ``axis``.
+    """Yield (setting, {value of ``axis``: order}) for orders that differ only in the coordinate ``axis``.
 
     An order is the means of all systems, signed so that more is better. ``setting`` is text: the values of those other
     coordinates that vary.
@@ -215,7 +215,7 @@ def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list
 
 
 def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
-    """Return the means of systems by (place, metric); a place is a data set, split, design and seed.
+    """Return the means of systems, keyed by (place, metric); a place is a data set, split, design and seed.
 
     Users are resampled as ``how`` says; all metrics and places of a data set share their resamples.
     """

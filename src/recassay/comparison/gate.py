@@ -95,9 +95,9 @@ class Criterion:
     """One criterion of a gate and how it came out.
 
     ``against`` is the mean of the baseline, or the limit. The difference from it is between ``low`` and ``high``, each
-    a one-sided bound. The candidate passes if ``low`` is at least ``allowed``, or, unless ``at_least``, if ``high`` is
-    at most that. ``users`` counts the users of the test, and ``needed`` those that would decide if differences stay as
-    they are (None: nobody knows).
+    a one-sided bound. The candidate passes if ``low`` is at least ``allowed``, or, if ``at_least`` is false, if
+    ``high`` is at most ``allowed``. ``users`` counts the users of the test, and ``needed`` those that would decide if
+    differences stay as they are (None: unknown).
     """
 
     metric: str
@@ -170,7 +170,11 @@ class Gate(Displayable):
 
 
 def against_baseline(scores: Scores, metric: str, margin: Margin, level: float, group: str = "") -> Criterion:
-    """Return whether the candidate loses at most the margin by a metric; ``scores`` are those of the ``group``."""
+    """Return the criterion that the candidate loses at most the ``margin`` under a metric, with its verdict.
+
+    ``scores`` are those of candidate and baseline, for the users of the ``group`` if it is named. ``level`` is the
+    one-sided confidence of the bounds.
+    """
     paired = pair_up(scores, PairMetric(metric, CANDIDATE, BASELINE))
     candidate, baseline = paired.shares_a, paired.shares_b
     sign = 1 if scores.row(CANDIDATE, metric).higher_is_better else -1
@@ -188,7 +192,11 @@ def against_baseline(scores: Scores, metric: str, margin: Margin, level: float, 
 
 
 def within_limit(scores: Scores, limit: Limit, level: float) -> Criterion:
-    """Return whether the candidate keeps a limit; a metric without values of users is compared as it is."""
+    """Return the criterion that the candidate's mean keeps a limit, such as ``coverage@10 >= 0.3``, with its verdict.
+
+    ``level`` is the one-sided confidence of the bounds. A metric that has no value per user has no bounds either: its
+    value is compared with the limit.
+    """
     metric, row = limit.metric, scores.row(CANDIDATE, limit.metric)
     rule = f"{'at least' if limit.sign > 0 else 'at most'} {limit.value:.6g}"
     criterion = Criterion(metric, "", rule, row.mean, limit.value, limit.sign > 0, users=row.n)
@@ -214,10 +222,11 @@ def _decided(
     scale: float,
     more: tuple[float, float] | None = None,
 ) -> Criterion:
-    """Return the criterion with its verdict, its bounds, and the users who would decide.
+    """Return the criterion with its verdict and bounds, and if it is undecided the number of users that would decide.
 
-    ``scale`` is the largest number that the headroom was computed from. ``more`` is the headroom of one more user, for
-    the lower and for the upper bound.
+    ``headroom`` has a number per user: by how much the candidate stays above what is required. ``scale`` is the largest
+    number that the headroom was computed from. ``more`` is the headroom of one more user, for the lower and for the
+    upper bound.
     """
     infinite = int(np.count_nonzero(~np.isfinite(headroom)))
     if headroom.size < 2 or infinite:
@@ -235,7 +244,10 @@ def _decided(
 def headroom_bounds(
     headroom: Values, weights: Values | None, level: float, more: tuple[float, float] | None = None
 ) -> tuple[float, float]:
-    """Return the lower and the upper one-sided bound of the mean headroom; ``more`` is that of one more user for each.
+    """Return the lower and the upper one-sided confidence bound of the mean headroom.
+
+    ``headroom`` has a number per user: by how much the candidate stays above what is required. ``more`` is the headroom
+    of one more user, for the lower and for the upper bound.
 
     >>> [round(bound, 4) for bound in headroom_bounds(np.array([0.0, 0.5, 1.0, 0.5]), None, 0.95)]
     [0.0196, 0.9804]

@@ -171,7 +171,7 @@ def judges(metric: str) -> bool:
 
 @dataclass(frozen=True)
 class Recheck:
-    """The best system by a metric without what the finding ``code`` names, tested against the second best.
+    """The best system without the users that the finding ``code`` names, tested against the second best.
 
     ``n`` counts the users with a value for both. ``p`` is adjusted over all pairs of systems.
     """
@@ -196,8 +196,9 @@ class Recheck:
 def without_findings(scores: Scores, metric: str, leader: str) -> Iterator[tuple[str, Scores]]:
     """Yield (code, scores) for each finding that names users: the scores by one metric without these users.
 
-    For findings on ties (T001) the leader's ties are in the worst order and those of all others in the best. Scores
-    that do not know whom findings name yield nothing, and neither does a finding that names nearly all users.
+    For findings on ties (T001) no users are left out: the leader's tied rows are in the worst order, those of all other
+    systems in the best. Nothing is yielded if the scores do not store which users findings name, or for a finding that
+    names nearly all users.
     """
     if scores.named is None:
         return

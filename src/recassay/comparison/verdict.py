@@ -28,7 +28,7 @@ class Lead:
     are defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse``
     and ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one. ``common`` is the
     number of users with both systems if one of the two means is over more users, else 0. ``rechecks`` are the best
-    system and its test without what each finding names.
+    system and its test without the users, or ties, that each finding names.
     """
 
     place: Place
@@ -59,7 +59,7 @@ class Lead:
 
     @property
     def turned(self) -> tuple[Recheck, ...]:
-        """Return the rechecks with another leader, or in which the lead is significant where it was not, or reverse."""
+        """Return the rechecks in which another system leads, or in which the significance of the lead changes."""
         verdict = (self.leader, self.significant)
         return tuple(one for one in self.rechecks if (one.leader, one.significant) != verdict)
 
@@ -110,7 +110,10 @@ class Verdict:
 
     @property
     def turned(self) -> frozenset[str]:
-        """Return the codes of findings without which the verdict is another at some place."""
+        """Return the codes of findings without whose users, or ties, the verdict changes in some place.
+
+        A place is a data set, split and seed.
+        """
         return frozenset(one.code for lead in self.leads for one in lead.turned)
 
     @property
@@ -119,7 +122,10 @@ class Verdict:
         return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
 
     def with_rechecks_of(self, other: Verdict) -> Verdict:
-        """Return the verdict with the rechecks of another one, by place and metric: that of the same stored results."""
+        """Return the verdict with the rechecks of another verdict on the same stored results.
+
+        They are matched by metric, and by data set, split and seed.
+        """
         rechecks = {(lead.place, lead.metric): lead.rechecks for lead in (*other.leads, *other.others)}
         leads, others = (
             tuple(replace(lead, rechecks=rechecks.get((lead.place, lead.metric), lead.rechecks)) for lead in group)

@@ -2,7 +2,8 @@
 
 Single-threaded, arrays in and arrays out, no validation. ``start[q]:start[q+1]`` are the marks of query q in ascending
 rank. ``first[m]..last[m]`` are the positions (from 1) the mark may take: one, or a range of tied ones in random order.
-Tables indexed by position hold position p at index p - 1. ``tests/property/test_kernels.py`` has readable twins.
+Tables indexed by position hold position p at index p - 1. ``tests/property/test_kernels.py`` has a readable version of
+each.
 """
 
 from __future__ import annotations

@@ -111,9 +111,9 @@ class Alignment:
 
     ``match`` is the index of the list of each query of the truth (-1: none), and ``items`` are the run's items in the
     codes of the truth. ``tie_first`` and ``tie_last`` are, for each row, the first and last position of the rows that
-    tie with it. ``bound`` is what each metric prepared for the run in :meth:`Metric.bind
-    <recassay.metrics.base.Metric.bind>`. ``unmatched`` has errors about data (such as item features) whose ids match
-    nothing in the run, by error code; None if some id matches.
+    tie with it. ``bound`` maps a metric to what it prepared for the run in :meth:`Metric.bind
+    <recassay.metrics.base.Metric.bind>`. ``unmatched`` maps an error code to the error about data (such as item
+    features) whose ids match nothing in the run, or to None if some id matches.
     """
 
     run: Run
@@ -136,7 +136,7 @@ class Alignment:
 
     @functools.cached_property
     def judged_lengths(self) -> Int64:
-        """Return the length of the list of each query of the truth; queries without a list have no entry."""
+        """Return the lengths of the lists of the queries of the truth; queries without a list have no entry."""
         if self.counts.lists == self.match.size == self.run.queries.len():  # the same queries on both sides
             return self.run.lengths
         return np.asarray(self.run.lengths[self.match[self.match >= 0]])
@@ -174,10 +174,10 @@ class Alignment:
 
 
 def _settled(query: Int64, first: Int32, last: Int32, grade: Float, best: bool) -> tuple[NDArray[np.intp], Int32]:
-    """Return the order of tied marks from the best to the worst grade, or from the worst, and the ranks that they take.
+    """Return (order, ranks): tied marks from the best to the worst grade if ``best``, else reversed, and their ranks.
 
-    The best order takes the first of the places of tied rows, the worst the last. ``query``, ``first``, ``last`` and
-    ``grade`` have an entry per mark.
+    A mark is a judged item in a list. The best order takes the first positions of tied rows, the worst the last.
+    ``query``, ``first``, ``last`` and ``grade`` have an entry per mark.
     """
     order = np.lexsort((-grade if best else grade, first, query))
     begins = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(query) != 0)))
@@ -190,12 +190,12 @@ def _settled(query: Int64, first: Int32, last: Int32, grade: Float, best: bool) 
 class AlignedBlock:
     """A block of lists aligned with the truth: where each list holds judged items.
 
-    ``truth`` is the whole truth. The rows of the ``size`` queries of the block, ``begin`` up to ``end``, are its
-    ``truth_rows``; ``truth_offsets`` are those of the queries into these rows, starting at 0. A mark is a judged item
-    that a list holds. ``start[q]:start[q+1]`` are the marks of query q, ascending by ``rank``. ``first`` and ``last``
-    are the first and the last position that a tied mark may have; without ties they are ``rank`` itself. ``judged`` is
-    the mark's row in the truth. Metrics of the items of a list see tied rows in the order of the run, which is
-    ascending by id.
+    ``truth`` is the whole truth. The block has its queries from ``begin`` up to ``end``, ``size`` in number; their rows
+    in the truth are ``truth_rows``, those of query q ``truth_offsets[q]:truth_offsets[q+1]`` within these. A mark is a
+    judged item that a list holds. ``start[q]:start[q+1]`` are the marks of query q, ascending by ``rank``. ``first``
+    and ``last`` are the first and the last position that a tied mark may have; without ties they are ``rank`` itself.
+    ``judged`` is the mark's row in the truth. Metrics of the items of a list see tied rows in the order of the run,
+    which is ascending by id.
     """
 
     alignment: Alignment
@@ -374,7 +374,7 @@ def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, who
 
 
 def _example(run: Run, rows: Bool, kind: str) -> dict[str, object]:
-    """Return {kind: (user, item)} for the first row marked in ``rows``; an empty dict if no row is marked."""
+    """Return {kind: (user, item)} for the first row that is True in the mask ``rows``; an empty dict if none is."""
     if not rows.any():
         return {}
     row = int(np.argmax(rows))

@@ -155,7 +155,7 @@ class Metric(Named):
     def check_range(self, values: Values, limits: tuple[float, float], place: Callable[[int], str]) -> None:
         """Raise an error for a value outside ``limits``: X101, or U243 for a metric that is no part of recassay.
 
-        ``place`` says in words what the value at a position is of.
+        ``place`` returns, for a position in ``values``, words such as "user 7" for the error.
         """
         low, high = limits
         outside = (values < low - ROUNDING) | (values > high + ROUNDING)
@@ -189,7 +189,7 @@ class Metric(Named):
         return None
 
     def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        """Return sums over users, by name, from which :meth:`accompanying` computes numbers to report with the mean.
+        """Return named sums over users, from which :meth:`accompanying` computes numbers to report with the mean.
 
         The sums of different groups of users can be added.
         """
@@ -277,7 +277,7 @@ class Accuracy(UnitMetric):
     no_relevant: Literal["undefined", "zero"] = "undefined"
 
     def judge(self, lists: AlignedBlock) -> Values:
-        """Return the value of each list of a block; for queries without a relevant item it may be anything."""
+        """Return the value of each list of a block; the value of a query without a relevant item is not used."""
         formula = self.rank_formula()
         if isinstance(formula, JudgedFormula):
             self.need_strict_order(lists)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Context:
     """Data for metrics besides run and truth: training log, features of items, and distances of items.
 
-    A metric names the data that it needs in ``needs``; it is an error before any list is judged if they are not given.
+    A metric names the data that it needs in ``needs``; if they are not given, an error is raised before any list is
+    judged.
     """
 
     train: Interactions | None = None
@@ -119,8 +120,8 @@ class ContextLookup:
     def _checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
         """Return a recoding of items; if it matches no item of the run, raise the error with this ``code``.
 
-        For a run of only some users the error is only noted, since the other users may match. ``what`` names the data,
-        and ``ids`` are its ids.
+        For a run of only some users the error is stored, not raised, since the other users may match. ``what`` names
+        the data, and ``ids`` are its ids.
         """
         run, unmatched = self.alignment.run, self.alignment.unmatched
         try:

@@ -73,7 +73,7 @@ CreditKind = Literal["hit", "dcg", "auc"]
 class WeightedPairs(Accuracy):
     """Base of metrics that weight each relevant item of a user, and divide what the list earns by the sum of weights.
 
-    A subclass binds the weight of every row of the truth (:meth:`pair_weights`).
+    A subclass returns the weight of every row of the truth from ``bind`` (see :meth:`pair_weights`).
     """
 
     family: ClassVar[str] = "debiased"
@@ -95,7 +95,7 @@ class WeightedPairs(Accuracy):
         return {"unseen": unseen, "sum": ExactSum.of(weight), "squares": ExactSum.of(np.square(weight))}
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return the number of ``unseen`` pairs, and the ``effective_size`` of the others.
+        """Return two named numbers: of ``unseen`` pairs, and the ``effective_size`` of the others.
 
         A pair of a user and a relevant item is unseen, and left out, if the item has no training user. The effective
         size, (sum w)^2 / sum w^2, is the number of equally weighted pairs whose mean would have the same variance.

@@ -29,7 +29,7 @@ class FunctionMetric(Accuracy):
     columns: ClassVar[tuple[str, ...]] = ()
 
     def bind(self, lookup: ContextLookup) -> Mapping[str, Mapping[Any, float]]:
-        """Return the number of each item, by column."""
+        """Return {column: {item id: number}} for the columns of the table of items that the function reads."""
         items = lookup.context.items
         return {name: items.numbers_of(name) for name in self.columns} if items else {}
 

@@ -23,7 +23,7 @@ SHOWN = 3  # ids of each side in an error
 
 @dataclass(frozen=True, eq=False)
 class SharedIds:
-    """Ids of a run and a truth, from which it is decided whether they share any.
+    """Ids of a run and a truth, which show whether the two share any.
 
     The values of several groups of users can be added. ``where`` names both files. ``truth_users`` and ``run_users``
     are the first users of each, for error messages. ``hit`` says that some list holds a judged item. ``run_items`` and
@@ -39,10 +39,9 @@ class SharedIds:
 
     @classmethod
     def of(cls, alignment: Alignment) -> SharedIds:
-        """Return whether some list of a run holds a judged item, with ids of both sides to compare if none does.
+        """Return whether some list of a run holds a judged item, with ids of run and truth to compare if none does.
 
-        The lists are read only up to the block in which a judged item is found. The run may hold only some of the
-        users.
+        Lists are read only until a block has a judged item. The run may hold only some of the users.
         """
         run, truth = alignment.run, alignment.truth
         hit = any(alignment.block(*cut).rank.size for cut in blocks(alignment.match.size, FIRST_LOOK))

@@ -1,4 +1,4 @@
-"""Every metric by name, of recassay, of installed plug-ins and of the caller, and what its docstring says of it."""
+"""Every metric by its name (of recassay, installed plug-ins and the user), and what its docstring says of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Build = Callable[[Expression], Metric]
 
 
 def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
-    """Return metrics by column heading: the metric's name without aliases, and the parameters that the user wrote.
+    """Return {heading: metric}; a heading is the metric's name without aliases, and the parameters that the user wrote.
 
     ``build`` makes a metric from a parsed name; parameters that it fills in do not appear in the heading. A repeated
     metric is kept once. Raise U101 if no metric is named.
@@ -77,7 +77,7 @@ def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
 
 
 def parse_metrics(texts: Metrics, defaults: Mapping[str, Value] | None = None) -> dict[str, Metric]:
-    """Return metrics by heading from a list of names, or from one string with several.
+    """Return {heading: metric} from a list of names, or from one string with several.
 
     >>> parse_metrics("ndcg@10 RR, ndcg@10")
     {'ndcg@10': ndcg@10, 'mrr': mrr}

@@ -102,12 +102,12 @@ class Differences:
         return Differences(self.columns[:, needed], places.reshape(pairs.shape), largest)
 
     def finite(self) -> Differences:
-        """Return these differences with all values 0 in each column that has an infinite or NaN value."""
+        """Return the differences, with only zeros in each column that has an infinite or NaN value."""
         bad = ~np.isfinite(self.columns).all(axis=0)
         return replace(self, columns=np.where(bad, 0.0, self.columns)) if bad.any() else self
 
     def resampled(self, resample: Callable[[Float], Float]) -> Callable[[int], Float]:
-        """Resample the columns once and return a function of j with the resampled sums (B,) of difference j.
+        """Resample the columns once, and return a function that maps j to the resampled sums (B,) of difference j.
 
         ``resample`` turns columns (n, k) into sums (k, B) that are linear in the columns.
         """

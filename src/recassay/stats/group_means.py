@@ -107,7 +107,7 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
 
 
 def p_of_pairs(groups: Sequence[GroupMean], correction: str, *, disjoint: bool = False) -> dict[tuple[int, int], float]:
-    """Return the p-value of the difference of each pair of groups (i < j), corrected over all pairs.
+    """Return the p-value of the difference of each pair (i, j) of groups, i < j, corrected over all pairs.
 
     ``correction`` names the method, and ``disjoint`` says that no unit is in two groups.
 

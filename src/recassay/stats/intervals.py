@@ -65,7 +65,7 @@ class ColumnInfluence:
 
     @property
     def jackknife(self) -> Float:
-        """Return u_i of each unit: the mean of all leave-one-out estimates minus the estimate without the unit."""
+        """Return u_i for each unit i: the mean of all leave-one-out estimates minus the estimate without unit i."""
         return self.influence / (self.units - 1) if self.weighted_jackknife is None else self.weighted_jackknife
 
     @property
@@ -285,7 +285,8 @@ def _resolve(method: str, units: int) -> str:
 def _constant_and_varying(values: Float, weights: Float | None) -> tuple[Bool, Bool]:
     """Return two masks of columns: True where all values are equal, and True where values differ.
 
-    Only units with a weight count; a column with fewer than two of them, or an infinite value, is in neither mask.
+    Only units with a weight count. Both masks are False for a column with fewer than two such units, or an infinite
+    value.
     """
     counted = True if weights is None else weights > 0
     units = len(values) if weights is None else np.count_nonzero(weights > 0, axis=0)

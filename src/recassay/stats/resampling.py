@@ -275,8 +275,8 @@ Numbers = tuple[float, ...]
 class Memo:
     """A cache of resampling results; the key of a result is a digest of everything it was computed from.
 
-    ``known`` are the results from before, ``used`` those used since. ``taken`` counts the results that were found in
-    the cache, ``computed`` those that were not.
+    ``known`` are earlier results, ``used`` those used since then. ``taken`` counts the results that were found in the
+    cache, ``computed`` those that were not.
     """
 
     known: dict[str, Numbers]
@@ -292,7 +292,7 @@ _ACTIVE: ContextVar[Memo | None] = ContextVar("memo", default=None)
 def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
     """Keep the results of bootstraps and tests in a cache within a ``with`` block; yield the cache.
 
-    ``known`` are results from before. The key of a result is a digest of all that it was computed from.
+    ``known`` are earlier results. The key of a result is a digest of all that it was computed from.
     """
     memo = Memo(known)
     before = _ACTIVE.set(memo)

@@ -261,8 +261,8 @@ def compare_over_time(
 def _duel(pair: PairedValues, options: WindowOptions, how: Mapping[str, Any], test: str, bounds: AnytimeBounds) -> Duel:
     """Return the comparison of a pair in the windows that ``options`` describe, and over all events.
 
-    ``how`` has the options of McNemar's test, ``bounds`` are those of the mean difference so far, and ``test`` is the
-    test over all events.
+    ``how`` has the options of McNemar's test, ``bounds`` are those of the mean difference so far, and ``test`` names
+    the test over all events.
     """
     a, b = pair.values_a, pair.values_b
     past = options.over(pair.event, moments_of(pair.times, pair.a) if options.by == "time" else None)

@@ -178,7 +178,7 @@ def signed_mcnemar(
 
     ``past`` has the windows, ``alpha`` is the level of ``claim``. p is exact if fewer than 25 events distinguish the
     two; always with ``exact=True``, never with ``exact=False``. ``correction`` is the continuity correction of the
-    statistic. Nothing is claimed of a window in which fewer than ``fewest`` events distinguish the two.
+    statistic. No better system is claimed in a window in which fewer than ``fewest`` events distinguish the two.
 
     >>> from recassay.comparison.over_time.windows import windows
     >>> a, b = np.array([1.0, 1, 0, 1, 1, 1]), np.array([0.0, 1, 0, 0, 0, 1])

@@ -111,7 +111,7 @@ def comparison_facts(
     """Return what checks of comparisons examine: counts of tests, claims and seeds, and systems that are beaten.
 
     A claim is a significant difference; a beaten system is significantly worse than one that is not personalised.
-    ``found`` has the comparison of the systems in each place (data set, split, ...).
+    ``found`` has the comparison of the systems for each data set, split, protocol, design and seed.
     """
     rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
     models, seeds = _models(scores.folder), [seed for seed in scores.along("seed") if seed is not None]
@@ -142,7 +142,7 @@ def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
 
 
 def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
-    """Return the settings of each model in the lock file of a study's folder, by system.
+    """Return {system: settings of its model} from the lock file in the folder of a study.
 
     The result is empty if there is no folder, no lock file or none that can be read.
     """
@@ -161,8 +161,8 @@ def _beaten(
 ) -> Iterator[BeatenSystem]:
     """Yield significant wins of ``easy`` systems (chance, popularity) over others, under accuracy metrics.
 
-    ``found`` has the comparison of the systems in each place (data set, split, ...). With a ``baseline`` only wins over
-    the baseline count.
+    ``found`` has the comparison of the systems for each data set, split, protocol, design and seed. With a ``baseline``
+    only wins over the baseline count.
     """
     for place, comparison in found.items():
         higher = {row.metric: row.higher_is_better for row in scores.sheets[place].rows}

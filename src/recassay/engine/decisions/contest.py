@@ -95,7 +95,7 @@ class SuddenDeath(Displayable):
         return self.units.filter(pl.Series(self.counted)).n_unique()
 
     def over(self) -> str:
-        """Return what 100 % is for shares of users, as text: the number of users, or of pairs of user and fold."""
+        """Return what shares of users are shares of, as text: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
             return f"{self.n:,} {plural(self.unit)}"
         return f"{self.n_distinct:,} {plural(self.unit)} in {self.folds} folds ({self.n:,} pairs of user and fold)"
@@ -141,7 +141,8 @@ class SuddenDeath(Displayable):
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
         """Return the part of each user that each system wins, as a metric for each cut-off in ``at`` (default: all).
 
-        A user of several folds has the mean over the folds where the user counts, weighted by their number.
+        The value of a user who occurs in several folds is the mean over the folds where the user counts, with the
+        number of these folds as weight.
         """
         keys = list(itertools.product(self._cutoffs(at), self.competitors))
         values = {(system, self.rules.heading(cutoff)): self.values(system, cutoff) for cutoff, system in keys}
@@ -238,7 +239,7 @@ class SuddenDeath(Displayable):
         how: SignificanceOptions | None = None,
         baseline: str | None = None,
     ) -> Comparison:
-        """Test, for each pair of systems or each system and the ``baseline``, which one wins more users.
+        """Test which system of each pair (or of each system and the ``baseline``) wins more users.
 
         The test is McNemar's, or with several folds or ``ties="split"`` a permutation test, unless ``how`` names
         another. ``at`` is one cut-off (default: the deepest) or several.
@@ -248,7 +249,9 @@ class SuddenDeath(Displayable):
         return compare(self.scores(self.deepest if at is None else at), how, baseline=baseline, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
-        """Return the share of events won in a moving window, in stream order; the first point is at the first full one.
+        """Return the share of events won in a moving window, in stream order.
+
+        The first point is at the end of the first full window.
 
         >>> from recassay.comparison.rules import NEVER
         >>> first = np.array([[1, 1, NEVER], [2, 1, 1]], np.int32)

@@ -41,11 +41,11 @@ DATASET = "dataset"
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The results that a decision between systems needs: comparisons by place (data set, split, ...), and those below.
+    """The results that a decision between systems needs: comparisons for each data set, split, ..., and more.
 
-    ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares orders of
-    systems between places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` are by name.
-    ``unit`` is the word for what has a value.
+    ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares the orders of
+    systems between these places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` has
+    results of Sudden Death, keyed by name. ``unit`` is the word for what has a value.
     """
 
     compared: PlaceComparisons
@@ -115,12 +115,12 @@ def decide(
 ) -> Decision:
     """Compare systems in every place (data set, split, ...), and measure how far the results agree between places.
 
-    Systems are ranked over the values of ``by``, by default over data sets if there are several. Orders of systems are
-    compared between the values of ``by``, by default of every coordinate with two or more values. Differences up to
-    ``rope`` do not matter. ``test``, ``correction`` and ``effect`` name the test, the correction of p-values and the
-    effect size. With ``power`` the users needed to detect ``wanted``, a difference of means, are computed.
-    ``sudden_death`` has the cut-offs, or all options, of Sudden Death: for each user, the system that ranks its first
-    relevant item highest wins.
+    ``by`` names a coordinate, such as dataset or seed. Systems are ranked over its values (by default over data sets,
+    if there are several), and their orders are compared between its values (by default for every coordinate with two or
+    more values). Differences up to ``rope`` do not matter. ``test``, ``correction`` and ``effect`` name the test, the
+    correction of p-values and the effect size. With ``power`` the users needed to detect ``wanted``, a difference of
+    means, are computed. ``sudden_death`` has the cut-offs, or all options, of Sudden Death: for each user, the system
+    that ranks its first relevant item highest wins.
     """
     compared = compare_places(
         scores,
@@ -213,8 +213,8 @@ def _findings(folder: Path) -> tuple[Finding, ...]:
 def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
     """Return the name and the result of Sudden Death over folds that have the same systems and the same path.
 
-    ``folds`` has a result per fold by name, and ``path`` the names of what they share: data set, split, ..., seed. A
-    single fold keeps its own name.
+    ``folds`` maps the name of a fold to its result, and ``path`` has the names of what the folds share: data set,
+    split, ..., seed. A single fold keeps its own name.
     """
     first, *others = folds.values()
     if not others:

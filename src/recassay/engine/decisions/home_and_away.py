@@ -35,7 +35,7 @@ OBJECTIVES: Mapping[str, Kind] = {  # of re-rankers without a distance
 class HomeAndAway(Displayable):
     """The mean and rank of every system under every metric, in ``table``.
 
-    ``home`` holds, by metric, the systems that optimise something close to it: the metric is their home metric.
+    ``home`` maps a metric to the systems that optimise something close to it; it is their home metric.
     """
 
     systems: tuple[str, ...]
@@ -51,7 +51,7 @@ class HomeAndAway(Displayable):
         return wide.insert_column(1, hosts)
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per system: its mean rank under its home metrics, those of other systems, and all others."""
+        """Return a row per system: its mean ranks under its home metrics, those of other systems, and all others."""
         host = pl.col("metric").replace_strict(
             {metric: bool(self.home.get(metric)) for metric in self.metrics}, return_dtype=pl.Boolean
         )
@@ -161,7 +161,7 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
 
 
 def _kind_of_reranker(text: str) -> Kind | None:
-    """Return what a re-ranker of this name optimises, as (what, how); None for any other name.
+    """Return what a re-ranker of this name optimises, such as ("distance", "cosine"); None for any other name.
 
     >>> _kind_of_reranker("MMR(of='ALS()', distance='cosine')"), _kind_of_reranker("popular")
     (('distance', 'cosine'), None)

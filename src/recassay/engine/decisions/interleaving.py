@@ -38,8 +38,9 @@ NONE = -1  # fills the end of a list, and marks a draft that has ended
 class Interleaving:
     """The result of team-draft interleaving of pairs of systems, user by user.
 
-    ``chances`` (users, 2) has, for each pair, the chances that the first system gets more clicks, and the second.
-    ``at`` is the length of interleaved lists, and ``draws`` the number of drafts per user, None for all of them.
+    ``chances`` maps a pair of systems to an array (users, 2): the probabilities that the first system gets more clicks,
+    and that the second does. ``at`` is the length of interleaved lists, and ``draws`` the number of drafts per user,
+    None for all of them.
     """
 
     users: pl.Series
@@ -171,7 +172,7 @@ class _Lists:
         self.missing[run.name] = int((~found).sum())
 
     def encoded(self) -> tuple[dict[str, NDArray[np.int32]], dict[str, NDArray[np.bool_]]]:
-        """Return two dicts by system: item codes, and whether each item is relevant; arrays (users, places).
+        """Return two dicts keyed by system, of arrays (users, places): item codes, and whether each item is relevant.
 
         The code is -1 behind the end of a list.
         """

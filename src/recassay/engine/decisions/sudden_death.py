@@ -140,9 +140,9 @@ def _competing(named: Iterable[tuple[str, Entry]], chosen: tuple[str, ...] | Non
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
-    """Return finding C012 for systems with the same first relevant rank for every user: one run under two names?
+    """Return finding C012 if systems have the same first relevant rank for every user, else an empty tuple.
 
-    ``contest`` has the ranks.
+    Most likely they are one run under two names.
     """
     lines = dict(zip(contest.competitors, contest.first, strict=True))
     alike = [
@@ -156,7 +156,7 @@ def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
 def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
     """Return the ranks of first relevant items stored in scores; raise U205 if there are none.
 
-    Raise U205 too if they were found with another ``relevant_from`` than the one given.
+    Raise U205 too if they are of another ``relevant_from``, the smallest gain of a relevant item.
     """
     hits = scores if isinstance(scores, FirstHits) else scores.first_hits
     if hits is None:
@@ -329,8 +329,8 @@ def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
 def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
     """Return two things: the users, and which of a user's events each system hits first.
 
-    The second is an array (systems, users) of event numbers, counted from 1 for each user, NEVER for no hit. ``ranks``
-    (systems, events) is the rank of each event's item, NEVER for no hit.
+    The second is an array (systems, users): the number of the event among those of its user, from 1, or NEVER for no
+    hit. ``ranks`` (systems, events) is the rank of each event's item, NEVER for no hit.
     """
     vocabulary, codes = Vocabulary.dense(users)
     order = np.argsort(codes, kind="stable")

@@ -254,8 +254,8 @@ def by_position(
 def _values_by_position(known: SequenceContext, made: Generated, metric: SequenceMetric, threads: int | None) -> Values:
     """Return the values of a metric by position (n sequences, k), or (1, k) for a metric of all lists together.
 
-    ``known`` is the data that metrics read, and ``made`` the generated sequences. Raise U181 for a metric that is not a
-    sum over positions.
+    ``known`` is the fold and other data that metrics read, and ``made`` the generated sequences. Raise U181 for a
+    metric that is not a sum over positions.
     """
     if isinstance(metric, WholeSequenceMetric):
         return np.array([[metric.measure(known, made.items[:, j : j + 1]) for j in range(metric.depth)]])

@@ -151,7 +151,10 @@ def generate(
 
 
 def _begun_with_sets(fitted: Any, seeds: Seeds, name: str, fold: SequenceFold, generator: Generator | None) -> SetSeeds:
-    """Return a fitted model that begins with sets of items; raise U173 if it gives no rows, or if generation is own."""
+    """Return a fitted model that can begin with a set of items in place of a first item.
+
+    Raise U173 if the model gives no probabilities of all items, or if a ``generator`` replaces the generation.
+    """
     if generator is not None:
         raise UsageError(
             "U173",
@@ -195,7 +198,7 @@ def make_predictor(
 ) -> Predictor | None:
     """Return the fastest interface to a fitted system's predictions; None if the system gives no probabilities.
 
-    With ``rows``, it is the one that has a row of probabilities of all items.
+    With ``rows``, the interface must also give the probabilities of all items after a history.
     """
     if isinstance(fitted, SamplesNext) and not rows:
         return DirectPredictor(fitted, threads)
@@ -213,10 +216,11 @@ def no_probabilities(name: str, where: str = "", instead: str = "") -> UsageErro
 
 
 class _Continuation:
-    """Sequences that a system continues place by place, for the driver: their items, probabilities and times so far.
+    """Sequences that a system continues item by item: their items, probabilities and times so far.
 
-    A query is the number of a place. ``which`` are the sequences that have not ended. Where the items are ``made``
-    already, by a generator or a beam search, only their probabilities and times are asked for.
+    :func:`~recassay.engine.driver.drive` calls it; a query is the position of the next item. ``which`` are the
+    sequences that have not ended. If a generator or a beam search has ``made`` the items already, only their
+    probabilities and times are computed.
     """
 
     def __init__(
@@ -229,7 +233,7 @@ class _Continuation:
         self.times: Any = None if begun.times is None else np.zeros(uniforms.shape, begun.times.dtype)
 
     def answer(self, place: int) -> None:
-        """Add the next item of each sequence; raise U172 if the model has none to generate."""
+        """Add the next item, at position ``place``, to each sequence; raise U172 if the model has none to generate."""
         which = self.which
         if self.made is not None:
             which = which[self.made[which, place] != NOTHING]

@@ -45,9 +45,9 @@ USED_BY = {
 class GivenData:
     """Data that a user passed beside generated sequences, not parsed yet.
 
-    ``items`` are features. ``similarities`` are a matrix over the items of the fold by ascending id, or a table of
+    ``items`` are item features. ``similarities`` are a matrix over the items of the fold by ascending id, or a table of
     pairs. ``primitive`` gives the obvious items: a list of ids, the most obvious first, a recommender, or the sequences
-    that one generated.
+    that a recommender generated. ``columns`` names the columns of ``items``.
     """
 
     items: Any = None
@@ -56,13 +56,16 @@ class GivenData:
     columns: Columns = None
 
     def used_by(self, metrics: Mapping[str, SequenceMetric]) -> GivenData:
-        """Return the data without features, similarities or a primitive recommender that none of the metrics reads."""
+        """Return a copy without the data (features, similarities, obvious items) that none of the metrics reads."""
         return dataclasses.replace(self, **{name: None for name in USED_BY if not _is_used(name, metrics)})
 
     def context(
         self, fold: SequenceFold, metrics: Mapping[str, SequenceMetric], *, threads: int | None
     ) -> SequenceContext:
-        """Return the data in the form that metrics read; raise U231 for data that no metric uses."""
+        """Return the data as metrics read them: features read from files, and obvious items as codes of the ``fold``.
+
+        Raise U231 for data that none of the ``metrics`` reads.
+        """
         for name in USED_BY:
             if getattr(self, name) is not None and not _is_used(name, metrics):
                 raise _unused(name, metrics)
@@ -173,7 +176,10 @@ def require_sequence_fold(fold: object) -> None:
 
 
 def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Generated]]:
-    """Yield the name of a system and its generated sequences, for each of them; raise U124 for anything else."""
+    """Yield (name of the system, its generated sequences) for each element of ``generated``; read files and tables.
+
+    Raise U124 for anything else.
+    """
     if isinstance(generated, Mapping):
         named: Iterable[tuple[str | None, Any]] = generated.items()
     else:
@@ -188,14 +194,14 @@ def _named(generated: Systems, fold: SequenceFold) -> Iterator[tuple[str, Genera
 
 
 def _iterated(values: Iterable[Any]) -> Iterable[Any]:
-    """Return the values; raise U124 if they are a text, or nothing that has several values."""
+    """Return the values; raise U124 if they are a text, or not iterable."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise wrong_noun(values, "generated sequences")
     return values
 
 
 def _checked(fold: SequenceFold, name: str, run: Generated) -> Generated:
-    """Return generated sequences under a name, in arrays that kernels can read, after a check of every number."""
+    """Return generated sequences under a name, as arrays that compiled code can read, after a check of every number."""
     items, n = np.asarray(run.items), len(fold.test)
     why = why_no_items(items, (n, max([1, *items.shape[1:2]])), fold.n_items)
     if not why and (run.chances.shape != items.shape or run.surprise.shape != (n,)):

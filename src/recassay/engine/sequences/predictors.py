@@ -66,7 +66,7 @@ class Prefixes:
         return Histories(offsets, self.items.ravel(), self.users, None if self.times is None else self.times.ravel())
 
     def distinct(self, *, items_only: bool) -> tuple[Int64, Int64]:
-        """Return the positions of distinct prefixes, and for each prefix the number of the distinct one it equals.
+        """Return the positions of distinct prefixes, and for each prefix the index of the distinct one that it equals.
 
         Prefixes are equal if a model cannot tell them apart. With ``items_only`` the model reads the items and nothing
         else. Times after the first one follow from the user, the first time and the items.
@@ -90,9 +90,10 @@ class RowPredictor:
     def follow(self, prefixes: Prefixes, how: str, uniforms: Float) -> Next:
         """Return an item after each prefix, chosen as the protocol says (``how``), and its probability.
 
-        It is the most probable one, of equally probable ones that with the lowest code; or it is drawn by the prefix's
-        uniform number. Without repeats, it is drawn among the items that the prefix does not have: it is -1 if they
-        all have probability 0, and its probability is not rescaled for the excluded items.
+        ``argmax`` chooses the most probable item, of equally probable ones that with the lowest code; ``sample`` draws
+        an item with the uniform number of the prefix. Without repeats, an item is drawn among those that the prefix
+        does not have: it is -1 if they all have probability 0, and its probability is not rescaled for the excluded
+        items.
         """
 
         def pick(table: Float, rows: Int64, which: Int64) -> Int32:

@@ -146,8 +146,8 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
 class _Judged(NamedTuple):
     """The results of one system with one seed.
 
-    By metric heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
-    ``missing`` is the number of lists without an item.
+    The mappings have metric headings as keys: ``values`` and ``weights`` of all sequences, the ``means``, and the
+    number of ``short`` lists (lists that ended before the cut-off). ``missing`` is the number of lists without an item.
     """
 
     values: Mapping[str, Values]
@@ -160,8 +160,8 @@ class _Judged(NamedTuple):
 def _judge(known: SequenceContext, metrics: Mapping[str, SequenceMetric], made: Generated) -> _Judged:
     """Return the values and means of the sequences that a system generated, computed block by block.
 
-    A metric computed from the mean of another one, such as perplexity, is replaced by that one. ``known`` is the data
-    that metrics read.
+    A metric computed from the mean of another one, such as perplexity, is replaced by that one. ``known`` is the fold
+    and other data that metrics read, and ``made`` the generated sequences.
     """
     lengths, columns, means = made.lengths, dict[str, PerSequence](), dict[str, float]()
     for heading, metric in metrics.items():
@@ -189,7 +189,10 @@ def _assemble(
     uncertainty: Uncertainty,
     gaps: list[Finding],
 ) -> Scores:
-    """Return the scores of all systems, with intervals; the values of a system are means over its seeds."""
+    """Return the scores of all systems, with intervals; the values of a system are means over its seeds.
+
+    ``judged`` has the results of each system, one per seed, and ``gaps`` are findings to add.
+    """
     columns = {
         (name, heading): values if len(runs) == 1 else np.mean([run.values[heading] for run in runs], axis=0)
         for name, runs in judged.items()

@@ -1,4 +1,4 @@
-"""First items given by hand, with users and times if known, that a system is to continue.
+"""First items (seeds) that the user passes, with users and times if known, and that a system is to continue.
 
 A seed need not be an item: it stands for all items that have the features in its row, such as a genre, or for all items
 of the catalogue if its row has neither an item nor a feature.
@@ -91,7 +91,7 @@ def read_seeds(seeds: Any, train: Sequences, items: TableSource = None) -> Seeds
 
 
 def _frame(seeds: Any) -> pl.DataFrame:
-    """Return the given seeds as a table; names of columns of items and features are as they were given."""
+    """Return the seeds as a table, with the names that the user gave to columns of items and features."""
     if isinstance(seeds, str | int):
         seeds = [seeds]
     try:
@@ -113,7 +113,8 @@ def _frame(seeds: Any) -> pl.DataFrame:
 def _columns(frame: pl.DataFrame, items: TableSource) -> tuple[pl.DataFrame, list[str]]:
     """Return the seeds with their item column, if any, as item_id, and which of their columns are features.
 
-    Raise I201 if there are other columns and none of them is an item, and I361 if features are given in vain.
+    Raise I201 if there are other columns and none of them is an item, and I361 if there is a table ``items`` of
+    features but no column of the seeds is one of them.
     """
     others = [name for name in frame.columns if name not in (SEQUENCE, USER, TIMESTAMP, POSITION)]
     known: tuple[str, ...] = ()
@@ -170,7 +171,11 @@ def _fitting_items(
 def _no_item(
     row: dict[str, Any], alike: int, seeds: int, members: dict[str, dict[str, Any]], ids: pl.Series
 ) -> InputError:
-    """Return the error for a seed that no item fits; ``alike`` of ``seeds`` seeds are like it."""
+    """Return the error for a seed that no item fits.
+
+    ``row`` holds the id or the features of the seed. ``alike`` is the number of such seeds among all ``seeds``.
+    ``members`` has the known values of each feature, and ``ids`` the known items, for the hint.
+    """
     name, value = next(iter(row.items()))
     what, hint = f"{alike:,} of {seeds:,} seeds are unknown items: {value!r}", _such_as(ids)
     if list(row) != [ITEM]:

@@ -54,10 +54,10 @@ class AspectBlock(NamedTuple):
 
 
 class AspectGains(NamedTuple):
-    """What the items of a block of the truth add to their aspects, with an entry per row of the truth.
+    """How much items of the truth add to each of their aspects: arrays with an entry per row of the block's truth.
 
-    ``amount`` is what an item adds to each of its aspects (0: not relevant). An item in a list also multiplies what
-    items below it add to the same aspects by its ``keep``.
+    ``amount`` is what an item adds to each of its aspects (0: not relevant). ``keep`` is the factor by which an item in
+    a list multiplies what items below it add to the same aspects.
     """
 
     amount: Values
@@ -90,7 +90,7 @@ class WithAspects(UnitMetric):
         return self.aspects == "subprofiles"
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return (lookup, miner): the codes of items in the log or the features, and what finds the user's tastes.
+        """Return (lookup, miner): codes of items in the log and the features, and an object that finds users' tastes.
 
         The tastes (subprofiles) are groups of similar items in the user's training log; the miner is None if aspects
         are features.
@@ -157,11 +157,11 @@ class AspectMetric(WithAspects, Accuracy):
         return lists.remember(("wanted aspects", self.k, self.relevant_from, *self._aspect_key), count)  # type: ignore[return-value]
 
     def gained(self, lists: AlignedBlock, gains: AspectGains, discount: Values, weight: Values | None = None) -> Values:
-        """Return, for each list, the sum over places of discount x gain of the item there.
+        """Return, for each list, the sum over places of discount x gain of the item at the place.
 
         The gain of an item depends on the items above it: ``gains`` says what an item adds to each of its aspects, and
-        how much of that is left to later items. ``discount`` has a number per place, and ``weight`` the weights of the
-        aspects of all lists, one list after the other (None: equal).
+        which part of that is left to later items. ``discount`` has a number per place, and ``weight`` the weights of
+        the aspects of all lists, one list after the other (None: equal).
         """
         block, out = self.aspects_of(lists), np.empty(lists.size)
         rows = lists.judged - lists.truth_rows.start
@@ -196,11 +196,11 @@ class AspectMetric(WithAspects, Accuracy):
 
 @dataclass(frozen=True, repr=False)
 class IntentMetric(AspectMetric):
-    """A metric of aspects weighted by the user's interest in them, p(a | u).
+    """A metric of the aspects of items (features, or tastes of the user), weighted by the user's interest in each.
 
-    ``intents``: ``relevant``, equal weights for all aspects of the user's relevant items; or ``profile``, weights from
-    the training profile. There a feature has its share of all features of the profile's items (equal weights if there
-    are none), and a subprofile its share of the sizes of all subprofiles.
+    ``intents`` is the source of the interest p(a | u) of user u in aspect a. ``relevant``: equal for all aspects of the
+    user's relevant items. ``profile``: from the user's training profile. A feature has its share of all features of the
+    profile's items (equal shares if they have none), and a taste (subprofile) its share of the sizes of all tastes.
     """
 
     intents: Intents = "relevant"
@@ -216,7 +216,7 @@ class IntentMetric(AspectMetric):
         return super().bind(lookup)
 
     def weighted(self, lists: AlignedBlock, gains: AspectGains, discount: Values) -> Values:
-        """Return the gain of each list, with each aspect weighted by p(a | u).
+        """Return the gain of each list, with each aspect weighted by the user's interest in it, p(a | u).
 
         ``gains`` says what an item adds to its aspects, and ``discount`` has a number per place.
         """
@@ -225,7 +225,7 @@ class IntentMetric(AspectMetric):
         return self.gained(lists, gains, discount) / np.maximum(self.wanted_aspects(lists), 1.0)
 
     def weights_of(self, lists: AlignedBlock) -> Values:
-        """Return p(a | u), the user's interest in each aspect: an array of all queries, one after the other."""
+        """Return p(a | u), the user's interest in each aspect, as one array: query by query, aspect by aspect."""
         mined = self.aspects_of(lists).mined
         if mined is not None:
             return mined.weights

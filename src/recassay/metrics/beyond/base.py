@@ -33,7 +33,7 @@ class ListMetric(UnitMetric):
     empty: Literal["undefined", "zero"] = "undefined"
 
     def judge(self, lists: AlignedBlock) -> Values:
-        """Return the value of each list of a block; for empty lists it may be anything."""
+        """Return the value of each list of a block; the value of an empty list is not used."""
         raise NotImplementedError(f"{type(self).__name__} must define judge()")
 
     def evaluate(self, lists: AlignedBlock) -> Values:
@@ -48,12 +48,15 @@ PlaceValues = Callable[[AlignedBlock, int | None], NDArray[Any]]
 
 
 def item_values(recoding: Recoding, table: Values) -> PlaceValues:
-    """Return the values of items from a ``table`` of the items of the training log, and last of all other items."""
+    """Return a function (lists, k) -> values of the items in the first k places.
+
+    ``table`` has a value for each item of the training log, and as its last entry the value of all other items.
+    """
     return lambda lists, k: table[item_codes(lists, k, recoding)]  # code -1 of an unknown item reads the last number
 
 
 def row_values(rows: Values) -> PlaceValues:
-    """Return the values of items from a value for each row of a run."""
+    """Return a function (lists, k) -> values of the items in the first k places, from a value for each row of a run."""
     return lambda lists, k: rows[lists.places(k)[1]]
 
 
@@ -73,7 +76,7 @@ class ItemPopularity:
 
 
 class StreamMoments(Protocol):
-    """An interface of objects that know what holds right before each event of a stream.
+    """An interface for item popularity and user histories right before each event of a stream.
 
     Lists are rows of a run, events rows of a truth.
     """
@@ -135,7 +138,7 @@ def place_discounts(places: int, discount: Discount) -> Values:
 
 
 def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> Bool:
-    """Return, for the first k places of each list, one list after the other, whether they hold a relevant item."""
+    """Return a mask of the first k places of all lists, one list after the other: True where the item is relevant."""
     return values_at_places(lists, k, lists.is_relevant(relevant_from))
 
 

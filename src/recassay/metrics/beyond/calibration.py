@@ -56,11 +56,11 @@ class Calibration(WithAspects, ListMetric):
     rank_discount: Discount = "none"
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return ``lookup`` and what the metric reads of training profiles, as a pair.
+        """Return (lookup, data): ``lookup``, and what the metric reads of training profiles.
 
-        If the aspects of the metric are features, the second part has, for each item of every training profile, the
-        item's row in the table of features (-1: none). If they are subprofiles (tastes of a user), it is the object
-        that finds them.
+        If the aspects of the metric are features, the data are, for each item of every training profile, the item's row
+        in the table of features (-1: none). If they are subprofiles (tastes of a user), it is the object that finds
+        them.
         """
         if self.aspects == "subprofiles":
             return super().bind(lookup)

@@ -50,7 +50,7 @@ class DistanceSource:
 
 
 def distance_source(distance: Distance, lookup: ContextLookup) -> DistanceSource:
-    """Return where distances of the named kind (features, training users or a given table) come from."""
+    """Return the source of distances of this kind: features of items, their training users or a given table."""
     if distance == "training":
         return DistanceSource(lookup.train_items, True, *lookup.train.by_item)
     if distance == "given":

@@ -29,12 +29,12 @@ from recassay.naming.named import COUNT, UP_TO_1
 
 @dataclass(frozen=True, repr=False)
 class MeanPopularity(ListMetric):
-    """A mean over the list of a number of each item that follows from its popularity."""
+    """Base of metrics that average, over a list, a number that each item has by its popularity."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
     def of_items(self, popularity: ItemPopularity) -> Values:
-        """Return the numbers of items from their popularity, by default how many training users had them."""
+        """Return the number that each item has by its popularity; by default how many training users had the item."""
         return popularity.counts
 
     def bind(self, lookup: ContextLookup) -> PlaceValues:
@@ -43,7 +43,7 @@ class MeanPopularity(ListMetric):
         return item_values(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
 
     def bind_at(self, moments: StreamMoments) -> PlaceValues:
-        """Return the number of each recommended item on a stream (row of the run), right before its event."""
+        """Return that number for each recommended item on a stream (row of the run), right before its event."""
         return row_values(self.of_items(moments.popularity()))
 
     def judge(self, lists: AlignedBlock) -> Values:

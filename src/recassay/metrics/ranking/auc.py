@@ -68,7 +68,7 @@ class AUC(Accuracy):
 
     def rank_formula(self) -> RankFormula:
         judged = self.negatives == "judged"
-        return JudgedFormula(_of_judged, by_judged_alone=True) if judged else PairFormula(share_in_order)
+        return JudgedFormula(_share_of_negatives_below, by_judged_alone=True) if judged else PairFormula(share_in_order)
 
     def _negatives(self, lists: AlignedBlock) -> Int64:
         if self.negatives == "judged":
@@ -100,7 +100,7 @@ class AUC(Accuracy):
         return share_in_order(pairs - out, pairs)
 
 
-def _of_judged(counts: JudgedCounts) -> Values:
+def _share_of_negatives_below(counts: JudgedCounts) -> Values:
     """Return, for each relevant item, the share of its user's judged negatives that are ranked below the item.
 
     The share is NaN if the user has no judged negative.

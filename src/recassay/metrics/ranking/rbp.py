@@ -61,7 +61,7 @@ class RBP(Accuracy):
         return Credit("each", k, lambda ranks: rank_weights_of(self.p, ranks), norm, factor)
 
     def _reached(self, places: Int64) -> Values:
-        """Return the value of a list whose first n items are relevant and no others, for each n in ``places``."""
+        """Return, for each n in ``places``, the value of a list whose first n items are relevant and no others."""
         return np.asarray(1.0 - self.p**places)
 
     def judge(self, lists: AlignedBlock) -> Values:

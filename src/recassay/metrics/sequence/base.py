@@ -34,8 +34,8 @@ Source = Literal["training", "features", "given"]
 class SequenceContext:
     """Data that metrics of sequences read: the fold, item features and similarities, and obvious items.
 
-    The obvious items (``primitive``) are those of a primitive recommender. Tables are computed on first use and kept;
-    metrics request them on one thread, before blocks are judged.
+    The obvious items (``primitive``) are those that a trivial recommender gives. Tables are computed on first use and
+    kept; metrics request them on one thread, before blocks are judged.
     """
 
     fold: SequenceFold
@@ -192,7 +192,7 @@ class PerSequence(SequenceMetric):
 
 @dataclass(frozen=True, repr=False)
 class PlaceSum(PerSequence):
-    """A metric that is a sum over the places (positions) of a list, so that it can be reported by place.
+    """A metric that is a sum over the places (positions) of a list, so that it can be reported for each place.
 
     With ``pairs``, place j adds a term for each earlier place, so the first place adds none. Otherwise each place adds
     one term.
