@@ -145,8 +145,8 @@ def scatter(
 ) -> None:  # fmt: skip
     """Copy ``values`` of the rows begin..end to ``out``, so that the rows of each group are next to each other.
 
-    The group of a row is ``(codes[row] - low) >> shift``. ``place[g]`` is the next free place of group g in ``out``,
-    and is advanced in place.
+    The group of a row is ``(codes[row] - low) >> shift``. ``place[g]`` is the next free position of group g in ``out``;
+    the loop advances it.
     """
     for row in range(begin, end):
         group = (np.int64(codes[row]) - low) >> shift
@@ -320,7 +320,8 @@ def scatter_to_parts(
     """Copy keys and checks to ``out_keys`` and ``out_checks``, so that those of a part are next to each other.
 
     The parts are those of :func:`count_parts`. In place of its lower half, which does not count, a check gets the
-    number of its row, counted from ``first``. ``place[p]`` is the next free place of part p, and is advanced in place.
+    number of its row, counted from ``first``. ``place[p]`` is the next free position of part p in both outputs; the
+    loop advances it.
     """
     for row in range(keys.size):
         part = (keys[row] * GOLDEN) >> np.uint64(shift)
@@ -331,7 +332,7 @@ def scatter_to_parts(
 
 @njit(nogil=True, cache=True)
 def put(values: NDArray[np.int32], codes: NDArray[np.int32], rows: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-    """Write ``values[codes[i]]`` to the place in ``out`` that the lower half of ``rows[i]`` says, for each i."""
+    """Write ``values[codes[i]]`` to ``out[row]`` for each i; row is the lower half of ``rows[i]``."""
     for place in range(rows.size):
         out[rows[place] & LOWER] = values[codes[place]]
 
@@ -340,9 +341,9 @@ def put(values: NDArray[np.int32], codes: NDArray[np.int32], rows: NDArray[np.ui
 def has_padded(data: NDArray[np.uint8], separator: int) -> bool:
     """Return whether some field of a text begins with a zero before another digit, with a plus, or with a blank.
 
-    ``data`` are the bytes of the text, the first and the last of which are only neighbours of others, and ``separator``
-    is the byte between fields. The loop has no branch and no early exit, and holds bytes and truth values only, so that
-    an instruction treats 64 bytes; with an integer of 64 bits among them it treats eight.
+    ``data`` are the bytes of a block of the text, with one more byte before and behind it. ``separator`` is the byte
+    between fields. The loop has no branch and no early exit, and holds bytes and truth values only, so that an
+    instruction treats 64 bytes; with an integer of 64 bits among them it treats eight.
     """
     newline, quote, zero, nine, plus, blank = 10, 34, 48, 57, 43, 32
     between = np.uint8(separator)

@@ -32,7 +32,7 @@ def top_k(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
     """Write the positions and scores of the k highest scores of a row to ``items`` and ``values``, best first.
 
     k is the size of ``items``. ``line`` are the scores of the row. Equal scores are in ascending order of ``ids``,
-    which has a number per position. Unused places get the position -1 and the score minus infinity. NaN is never
+    which has a number per position. Unused entries get the position -1 and the score minus infinity. NaN is never
     listed, nor is minus infinity, which marks items that cannot be scored.
 
     The row is read once for the highest score of each small group. Only groups whose highest score is among the best

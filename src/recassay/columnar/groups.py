@@ -2,8 +2,8 @@
 
 A table that has this layout already is recognised in one pass over its user column, and nothing is moved. Otherwise
 users get codes in the order of their ids, and each column is moved by a counting sort: first into partitions of
-neighbouring users, then within each partition. Both steps write to few places at a time, so they stay within the cache,
-and time is linear in the number of rows.
+neighbouring users, then within each partition. Both steps write to few regions of memory at a time, so they stay within
+the cache, and time is linear in the number of rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Numbers for the distinct ids of a column, found by their hashes, and the order of these ids.
 
-Ids of which each occurs often are numbered in blocks of rows, one block on each thread, and then the few distinct ids
+Where each id occurs often, ids are numbered in blocks of rows, one block on each thread, and then the few distinct ids
 of all blocks are numbered together. Where a block has nearly as many ids as rows, that would number all rows twice, the
 second time on one thread and in a table that outgrows the processor's cache. Then rows are first brought into parts by
 their hash, so that all rows of an id are in one part, and each part is numbered on a thread.
@@ -207,7 +207,7 @@ def sharing_orders() -> Iterator[None]:
 
 
 def ordered(ids: pl.Series, distinct: DistinctIds) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return (ids of the rows of ``distinct`` in ascending order, position of each of these ids there).
+    """Return the ids of ``distinct`` in ascending order, and the position of each of ``distinct`` in this order.
 
     Within :func:`sharing_orders` equal sets of texts are sorted once. Two sets of ids are equal if they have the same
     size and the same sums of hashes. Polars sorts texts two to four times as fast as it finds the order that sorts

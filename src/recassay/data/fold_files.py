@@ -101,7 +101,7 @@ def read_sequence_fold(folder: str | Path) -> SequenceFold:
 
 
 def _over_items(sequences: Sequences, ids: pl.Series) -> Sequences:
-    """Return the sequences over a catalogue of items, some of which occur in none of them."""
+    """Return the sequences with the catalogue ``ids``, which may have items that occur in no sequence."""
     vocabulary, _ = Vocabulary.dense(ids)
     codes = _codes(sequences.item_vocabulary.decode(np.arange(sequences.n_items, dtype=np.int32)), vocabulary)
     if (codes < 0).any():

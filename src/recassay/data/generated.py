@@ -19,7 +19,7 @@ NOTHING = -1  # marks an unused place in a list that ended early
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Generated(Displayable):
-    """One generated sequence of up to k items for each of n test sequences; the given first item is not included.
+    """One generated sequence of up to k items for each of n test sequences, without the first item, which systems get.
 
     ``items`` (n, k) are item codes, -1 after the end of a sequence that ended early. ``chances`` (n, k) is the
     probability of each item given the items before it, NaN if the system gives none. ``surprise`` (n) is the sum of

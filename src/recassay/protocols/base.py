@@ -4,7 +4,7 @@
     next_item    two steps           no query                     reveals the validation part
                                      one query per user           reveals nothing
     prequential  one step per event  query the user of the event  reveals the event
-    sequence     one step per place  query what follows           reveals nothing
+    sequence     one step per item   query what follows           reveals nothing
 
 The driver (``engine/driver.py``) puts the queries of each step to a fitted model, and then gives it the events.
 """

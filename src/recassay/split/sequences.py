@@ -267,7 +267,7 @@ def parse_split(text: str) -> SequenceSplit:
 
 
 def parse_rule(text: str) -> Sequencer:
-    """Return the rule that makes sequences of a log, from its text; raise U102 for a split of sequences."""
+    """Return the rule for making sequences that a text describes; raise U102 for a split of sequences."""
     if isinstance(found := parse(text), Sequencer):
         return found
     what = f"{found} splits sequences and does not make them"

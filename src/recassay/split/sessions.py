@@ -60,7 +60,7 @@ class Sequencer(Sequencing):
         return found
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
-        """Return the error for a log of which the rule makes no sequence.
+        """Return the error for a log from which the rule makes no sequence.
 
         ``rows`` and ``users`` are the numbers of rows and users of the log.
         """

@@ -27,7 +27,7 @@ from recassay.split.sessions import by_user_and_time, clock_times
 
 @dataclass(frozen=True, repr=False)
 class NoBursts(Filter):
-    """Users without two events less than ``gap`` apart, as programs have them; all events of others are removed.
+    """All events of users who never have two events less than ``gap`` apart; others may be programs, and are removed.
 
     ``gap`` is in the unit of the log's times, seconds for dates; needs clock times. Rows of a user at the same time are
     a burst, also if they repeat one event: apply ``distinct`` first if rows repeat.
@@ -92,7 +92,7 @@ class Featured(Filter):
     def facts(self, log: PartitionedLog) -> Mapping[str, ItemSums]:
         """Return ``{"only": items with a wanted feature, "without": items with an unwanted one}``.
 
-        A key is there only if the filter was given this parameter.
+        A key is there only if this parameter of the filter is set.
         """
         named = {"only": self.only, "without": self.without}
         return {parameter: self._with(parameter, names) for parameter, names in named.items() if names}
@@ -160,8 +160,8 @@ class Distinct(Filter):
     First and last are by time, and by row order where times are equal or absent.
 
     ``keep="sum"`` keeps the first row with the sum of the pair's ratings, such as play counts; in a log without ratings
-    every row counts 1. With ``levels`` these sums become ratings from 1 to ``levels`` by their place in the user's own
-    profile: ``ceil(levels * F)``, F the share of the user's items with a sum that is at most as large. With 5, the
+    every row counts 1. With ``levels`` these sums become ratings from 1 to ``levels`` by their rank among the user's
+    own items: ``ceil(levels * F)``, F the share of the user's items with a sum that is at most as large. With 5, the
     fifth of a user's items that are played most have rating 5.
 
     >>> import polars as pl
@@ -218,7 +218,7 @@ class Distinct(Filter):
     def _pairs(self, log: Interactions) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return (order of rows, mask): rows of one user and item are together, and the mask marks their first.
 
-        Within a pair, rows are ordered by what decides which of them is kept.
+        Within a pair, rows are in the order that decides which row is kept.
         """
         keys: list[NDArray[Any]] = [log.items]  # the last key decides first
         if self.keep == "max":

@@ -3,8 +3,8 @@
 Reading a pickle can run any code, so a checkpoint or a study folder received from somebody else could take over the
 machine. An archive is an ``.npz`` file without pickled members: one member per array, and one with a JSON document that
 says how plain values, containers and objects hold the arrays. Objects are stored only if their class belongs to
-recassay, and reading sets their attributes without calling anything. Functions and classes of other packages have no
-place in an archive. They go into a pickle, which is read only if this process wrote it or the user trusts it.
+recassay, and reading sets their attributes without calling anything. An archive cannot hold functions and classes of
+other packages. They go into a pickle, which is read only if this process wrote it or the user trusts it.
 
 The document is a list of rows, one for each array, container and object. A row is the kind of the value and its parts:
 plain values, or the numbers of rows. So what is used in several places is stored once and stays shared. An object may
@@ -52,8 +52,8 @@ class NotStorableError(TypeError):
 def save(path: Path, value: object, shared: Shared | None = None) -> None:
     """Write a value as an archive, or as a pickle if an archive cannot hold it; completely or not at all.
 
-    ``shared`` names objects that are left out of the file; :func:`load` puts the objects of these names in their
-    place. Raise what ``pickle`` raises if the value cannot be pickled either.
+    ``shared`` names objects that are left out of the file; :func:`load` puts the objects of these names back. Raise
+    what ``pickle`` raises if the value cannot be pickled either.
     """
     try:
         content = archive_of(value, shared)
@@ -70,9 +70,9 @@ def save(path: Path, value: object, shared: Shared | None = None) -> None:
 def load(path: Path, shared: Shared | None = None, *, trust: bool = False) -> Any:
     """Return the value in an archive or in a pickle.
 
-    ``shared`` has, by name, the objects that :func:`save` left out of the file, which are put in their places. Raise
-    U236 for a pickle that another process wrote, unless ``trust``: reading a pickle can run any code. Raise ValueError
-    or what NumPy, JSON or pickle raise if the file is damaged or of another version.
+    ``shared`` has, by name, the objects that :func:`save` left out of the file, which are put back. Raise U236 for a
+    pickle that another process wrote, unless ``trust``: reading a pickle can run any code. Raise ValueError or what
+    NumPy, JSON or pickle raise if the file is damaged or of another version.
     """
     with path.open("rb") as file:
         start = file.read(len(ZIP))

@@ -68,7 +68,7 @@ class _Text:
     separator: str
 
     def readable(self) -> Iterator[_Text]:
-        """Yield what Polars can read in place of the file; the next one is used if one fails.
+        """Yield forms of the file that Polars may be able to read; the caller tries one after another.
 
         The file itself comes first if its separator allows. Then come its bytes, converted to have a separator of one
         byte: with blanks, one in place of every run of blanks and tabs, and none at line ends.

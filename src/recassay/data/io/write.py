@@ -193,12 +193,12 @@ def write_bytes(content: bytes | memoryview, path: str | Path) -> None:
 
 
 def write_json(content: object, path: str | Path) -> None:
-    """Write JSON with keys in their given order and NaN as null; an infinite number raises ValueError."""
+    """Write JSON with keys in the order of the dict and NaN as null; an infinite number raises ValueError."""
     write_text(json_text(content, indent=2) + "\n", path)
 
 
 def json_text(content: object, *, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Return content as JSON text, with keys in their given order and NaN as null.
+    """Return content as JSON text, with keys in the order of the dict and NaN as null.
 
     An infinite number raises ValueError; ``indent`` is the number of blanks per level. With ``ascii_only`` other
     characters are escapes.

@@ -269,7 +269,7 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
 
 
 def no_lists(n: int, k: int) -> Lists:
-    """Return n empty lists of k places, to be filled."""
+    """Return n empty lists of length k, to be filled: items are -1, and scores minus infinity."""
     return np.full((n, k), NO_ITEM, np.int32), np.full((n, k), -np.inf)
 
 
