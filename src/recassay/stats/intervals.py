@@ -177,7 +177,7 @@ def _bounds_of_columns(
         resampled = _resampled_means(v, w, options)
     for i, column in enumerate(columns):
         influence = column_influence(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
-        low[column], high[column] = _METHODS[method](influence, level)
+        low[column], high[column] = METHODS[method](influence, level)
     return low, high
 
 
@@ -271,7 +271,7 @@ def t_quantile(p: float, freedom: float) -> float:
     return float(stdtrit(freedom, p))
 
 
-_METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
+METHODS: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {
     "bca": bca, "percentile": percentile, "abc": abc, "normal": normal,
 }  # fmt: skip
 _RESAMPLING = ("bca", "percentile")
